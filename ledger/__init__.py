@@ -1,0 +1,1 @@
+"""Transaction manager of a data lake, built as an event-sourced ledger on Kafka."""
