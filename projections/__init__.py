@@ -1,0 +1,1 @@
+"""Read models of the ledger: pure folds of its events, the stores that keep them, their queries."""
