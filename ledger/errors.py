@@ -1,16 +1,41 @@
 """Every exception the project raises on purpose.
 
 LedgerError
-├── SettingsError   the machine or the configuration does not fit
-├── JarsError       the Java libraries are missing, damaged or out of reach
-└── BrokerError     the embedded Kafka did not start, died, or lost its folder
+├── SettingsError            the machine or the configuration does not fit
+├── JarsError                the Java libraries are missing, damaged or out of reach
+├── BrokerError              the embedded Kafka did not start, died, or lost its folder
+├── RefusedError             the ledger said no, with a reason; nothing changed
+│   ├── SessionExpiredError  the session ended; open a new one
+│   ├── TxnNotOpenError      committed, aborted, forgotten or never there
+│   ├── NotOwnerError        the txn belongs to another session
+│   ├── UnknownTableError    no table of this name or id
+│   ├── TableExistsError     the name is taken
+│   ├── LimitExceededError   a bound of the ledger
+│   ├── SnapshotTooOldError  the plan is older than the commits still remembered
+│   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
+│       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
+│       ├── ConcurrentDeleteDeleteException ├── MetadataChangedException
+│       └── ConcurrentTransactionException  └── ProtocolChangedException
+├── OutcomeUnknownError      nobody knows yet whether the command was executed
+├── LogError
+│   ├── LogUnavailableError  the broker does not answer
+│   ├── FencedError          another sequencer leads
+│   ├── OffsetGoneError      records were removed before they were read
+│   └── LogDamagedError      the log holds bytes no sequencer can have written
+├── IncompatibleError        written by a version this one does not know
+└── ReaderBehindError        the reader has not reached the wanted position in time
 
-Each message says what happened, why, and what to do.
+Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
+call may succeed later. This module imports nothing, so that every other may import it.
 """
+
+from typing import Any, ClassVar
 
 
 class LedgerError(Exception):
     """Root of the tree: catching it catches everything below and nothing else."""
+
+    retry_unchanged: ClassVar[bool] = False
 
 
 class SettingsError(LedgerError):
@@ -23,3 +48,144 @@ class JarsError(LedgerError):
 
 class BrokerError(LedgerError):
     """The embedded Kafka could not be started, or ended before it was stopped."""
+
+
+class RefusedError(LedgerError):
+    """The ledger refused a command; `reason` is its name in the log, `subject` what it is about."""
+
+    def __init__(self, message: str, *, reason: str, subject: int = 0, position: int = 0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.subject = subject
+        self.position = position
+
+
+class SessionExpiredError(RefusedError):
+    """The session ended or is not remembered; the command was not executed."""
+
+
+class TxnNotOpenError(RefusedError):
+    """The txn is not open any more, or never was."""
+
+
+class NotOwnerError(RefusedError):
+    """Only the session that opened a txn may allocate, stage and commit in it."""
+
+
+class UnknownTableError(RefusedError):
+    """There is no such table, or this txn may not see it."""
+
+
+class TableExistsError(RefusedError):
+    """The name is held by another table."""
+
+
+class LimitExceededError(RefusedError):
+    """A bound of the ledger was reached."""
+
+    retry_unchanged = True
+
+
+class SnapshotTooOldError(RefusedError):
+    """The commits since the plan was made are no longer all remembered; read again."""
+
+
+class ConflictError(RefusedError):
+    """An earlier commit won, and the txn is aborted; `evidence` says what met what.
+
+    The six subclasses carry the names Delta gives them.
+    """
+
+    def __init__(self, message: str, *, evidence: Any, txn: int, position: int) -> None:
+        super().__init__(message, reason=evidence.exception, subject=txn, position=position)
+        self.evidence = evidence
+
+
+class ConcurrentAppendException(ConflictError):  # noqa: N818 - Delta's own name
+    """Files were added where this txn read."""
+
+
+class ConcurrentDeleteReadException(ConflictError):  # noqa: N818 - Delta's own name
+    """A file this txn read was removed."""
+
+
+class ConcurrentDeleteDeleteException(ConflictError):  # noqa: N818 - Delta's own name
+    """Both txns changed or removed the same rows or files."""
+
+
+class MetadataChangedException(ConflictError):  # noqa: N818 - Delta's own name
+    """The table's metadata was changed, or the table dropped."""
+
+
+class ConcurrentTransactionException(ConflictError):  # noqa: N818 - Delta's own name
+    """The same application wrote the same version."""
+
+
+class ProtocolChangedException(ConflictError):  # noqa: N818 - Delta's own name
+    """The table's protocol was changed, or its name taken by another table."""
+
+
+class OutcomeUnknownError(LedgerError):
+    """No answer came in time; the command may or may not be executed.
+
+    Ask later with `ledger.outcome(session, n)`, or repeat it under the same number.
+    """
+
+    retry_unchanged = True
+
+    def __init__(self, message: str, *, session: int, n: int) -> None:
+        super().__init__(message)
+        self.session = session
+        self.n = n
+
+
+class LogError(LedgerError):
+    """The log could not be read or written."""
+
+
+class LogUnavailableError(LogError):
+    """The broker does not answer, or did not take a record."""
+
+    retry_unchanged = True
+
+
+class FencedError(LogError):
+    """Another sequencer leads; this one must end and may start again as a standby."""
+
+
+class OffsetGoneError(LogError):
+    """Records were removed before they were read; `earliest` is the first offset still there."""
+
+    def __init__(self, message: str, *, wanted: int, earliest: int) -> None:
+        super().__init__(message)
+        self.wanted = wanted
+        self.earliest = earliest
+
+
+class LogDamagedError(LogError):
+    """The log holds bytes no sequencer can have written; `position` is the first bad one."""
+
+    def __init__(self, position: int, what: str) -> None:
+        super().__init__(
+            f"the events log is damaged at position {position}: {what}. Nothing from there on was "
+            "applied. Restore the topic from a copy, or rebuild this reader if it followed another"
+        )
+        self.position = position
+
+
+class IncompatibleError(LedgerError):
+    """Something was written by a version this one does not know how to read."""
+
+
+class ReaderBehindError(LedgerError):
+    """The reader has not reached the wanted position in time; both are in the error."""
+
+    retry_unchanged = True
+
+    def __init__(self, applied: int, wanted: int, waited_ms: int) -> None:
+        super().__init__(
+            f"position {wanted} was not reached within {waited_ms} ms, the reader is at {applied}; "
+            "see whether the follower runs, or wait longer"
+        )
+        self.applied = applied
+        self.wanted = wanted

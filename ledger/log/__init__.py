@@ -1,1 +1,1 @@
-"""The log that events live in: its port, its records on the wire, Kafka and memory behind it."""
+"""The log: its port, the wire format, and the adapters for Kafka and for memory."""

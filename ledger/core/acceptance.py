@@ -1,0 +1,113 @@
+"""The accept rule: which records of the events topic count.
+
+Kafka cannot append on a condition, so two sequencers may write at once. Who counts is decided here,
+by every reader alike and from the prefix of the log alone:
+
+- A `Fenced` counts iff its epoch is greater than the current one. It could not know where it would
+  land, so position and chain are assigned here and never taken from its bytes.
+- Any other record counts iff, in this order, its epoch is the current one, its position is the next
+  one, its chain continues, and its `cmd` fits: an answer names the command after the last one, an
+  internal event names the last one and leaves it, and only `CommandsMoved` sets it.
+
+What does not count is dropped: it was written by a sequencer that had already been replaced, or
+after a record of its own was lost. Two things cannot come about that way and mean that bytes were
+damaged or rewritten: the right position with a wrong chain, and an epoch above the current one
+without its `Fenced`. Then the reader stops.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from hashlib import blake2b
+
+from ledger.core.events import Control
+from ledger.errors import LogDamagedError
+
+CHAIN_BYTES = 8
+# The framing byte and the schema id come first, then the chain, the first field of every event.
+CHAIN_AT = 5
+AFTER_CHAIN = CHAIN_AT + CHAIN_BYTES
+NO_CHAIN = bytes(CHAIN_BYTES)
+
+
+class RecordKind(IntEnum):
+    """How a record takes part in the rule, told by its schema id alone."""
+
+    ORDINARY = 0
+    FENCED = 1
+    COMMANDS_MOVED = 2
+
+
+class Verdict(IntEnum):
+    """What became of a record; all but ACCEPTED are drops."""
+
+    ACCEPTED = 0
+    OLD_FENCE = 1
+    OLD_EPOCH = 2
+    WRONG_POSITION = 3
+    WRONG_COMMAND = 4
+
+
+@dataclass(slots=True)
+class LogHead:
+    """Where the accepted log of a domain ends; a new domain is at epoch 0, position 0."""
+
+    epoch: int = 0
+    position: int = 0
+    chain: bytes = NO_CHAIN
+    last_cmd: int = -1
+
+    def copy(self) -> "LogHead":
+        """Return an independent copy."""
+        return LogHead(self.epoch, self.position, self.chain, self.last_cmd)
+
+
+def next_chain(chain: bytes, framed: bytes) -> bytes:
+    """Return the chain after `framed`: 8 bytes over the one before and all but its own field."""
+    return blake2b(
+        chain + framed[:CHAIN_AT] + framed[AFTER_CHAIN:], digest_size=CHAIN_BYTES
+    ).digest()
+
+
+def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> Verdict:
+    """Judge one record and, if it counts, move `head` behind it.
+
+    Raises LogDamagedError where no sequencer, however late, can have written the record.
+    """
+    if kind is RecordKind.FENCED:
+        return accept_fence(head, control, framed)
+    if control.epoch != head.epoch:
+        if control.epoch < head.epoch:
+            return Verdict.OLD_EPOCH
+        raise LogDamagedError(
+            head.position + 1, f"epoch {control.epoch} follows {head.epoch} without its Fenced"
+        )
+    if control.position != head.position + 1:
+        return Verdict.WRONG_POSITION
+    chain = next_chain(head.chain, framed)
+    if control.chain != chain:
+        raise LogDamagedError(
+            control.position, f"chain {control.chain.hex()} where {chain.hex()} continues"
+        )
+    if kind is not RecordKind.COMMANDS_MOVED and not 0 <= control.cmd - head.last_cmd <= 1:
+        return Verdict.WRONG_COMMAND
+    head.position = control.position
+    head.chain = chain
+    head.last_cmd = control.cmd
+    return Verdict.ACCEPTED
+
+
+def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
+    """Judge a Fenced: only its epoch matters, the rest is assigned."""
+    if control.epoch <= head.epoch:
+        return Verdict.OLD_FENCE
+    head.epoch = control.epoch
+    head.position += 1
+    head.chain = next_chain(head.chain, framed)
+    return Verdict.ACCEPTED
+
+
+def placed(head: LogHead, control: Control) -> Control:
+    """Return the control fields of the record just accepted, a Fenced's with its assigned place."""
+    if control.position == head.position:
+        return control
+    return control._replace(position=head.position, chain=head.chain, cmd=head.last_cmd)

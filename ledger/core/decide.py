@@ -1,0 +1,155 @@
+"""Decide: what a command does to a domain, always exactly one event.
+
+This module holds what every command is asked first, in this order: is its session known, was it
+answered before, is the session open, is its number in the window, is it in time. What each is asked
+then stands in `decide_txns`, `decide_commit` and `decide_tables`, one refusal a line in the
+order they are checked. Nothing here reads a clock, draws a number or does I/O; the state is read,
+never changed.
+"""
+
+from ledger.core import decide_commit, decide_tables, decide_txns
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CloseSession,
+    Command,
+    CommitTxn,
+    CreateTable,
+    DropTable,
+    ForgetAborted,
+    OpenSession,
+    OpenTxn,
+    RenameTable,
+    SessionCommand,
+    Unreadable,
+)
+from ledger.core.events import AllocatedId, Answer, CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.outcomes import Reason, Refused, refuse
+from ledger.core.sessions import WINDOW, Answered, Session
+from ledger.core.state import DomainState
+
+LABEL_MAX = 256
+NONCE_BYTES = 16
+
+
+def decide(state: DomainState, command: Command, now: int) -> Answer:
+    """Return the event that answers `command` at `now` (milliseconds, never before `state.at`)."""
+    if isinstance(command, Unreadable):
+        return refuse(Reason.COMMAND_UNREADABLE, command.reason)
+    if isinstance(command, OpenSession):
+        return open_session(state, command, now)
+    session = state.sessions.by_number.get(command.session)
+    if session is None:
+        return refuse(
+            Reason.SESSION_EXPIRED,
+            f"session {command.session} is not known here: it never opened, or ended long ago",
+            command.session,
+        )
+    known = session.answers.get(command.n)
+    if known is not None:
+        return repeated(state, command, known)
+    try:
+        check_session(session, command, now)
+        return dispatch(state, command, now)
+    except Refused as refused:
+        return refused.refusal
+
+
+def check_session(session: Session, command: SessionCommand, now: int) -> None:
+    """Refuse a command whose session, number or time does not allow any effect."""
+    if not session.is_open:
+        raise Refused(
+            Reason.SESSION_EXPIRED,
+            f"session {session.number} has ended; open a new one, its txns were aborted",
+            session.number,
+        )
+    if command.n < 1:
+        raise Refused(Reason.COMMAND_INVALID, f"command number {command.n} is below 1")
+    if command.n <= session.last_n - WINDOW:
+        raise Refused(
+            Reason.COMMAND_FORGOTTEN,
+            f"command {command.n} is {session.last_n - command.n} behind the newest; "
+            f"only the last {WINDOW} are remembered, so it is not known whether it was executed",
+        )
+    if command.n > session.last_n + WINDOW:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED, f"more than {WINDOW} commands of the session are outstanding"
+        )
+    if now > command.not_after:
+        raise Refused(
+            Reason.COMMAND_TOO_LATE, f"the command was to be executed before {command.not_after} ms"
+        )
+
+
+def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  # noqa: PLR0911
+    """Return what the rules of the command's own kind decide; raises Refused."""
+    match command:
+        case CommitTxn():
+            return decide_commit.commit(state, command)
+        case AllocateWriteIds():
+            return decide_txns.allocate_write_ids(state, command)
+        case OpenTxn():
+            return decide_txns.open_txn(state, command, now)
+        case AbortTxn():
+            return decide_txns.abort(state, command)
+        case ForgetAborted():
+            return decide_txns.forget_aborted(state, command)
+        case CreateTable():
+            return decide_tables.create(state, command)
+        case RenameTable():
+            return decide_tables.rename(state, command)
+        case DropTable():
+            return decide_tables.drop(state, command)
+        case CloseSession():
+            return decide_txns.close_session(state, command)
+
+
+def open_session(state: DomainState, command: OpenSession, now: int) -> Answer:
+    """Open a session, or name the one this nonce opened before."""
+    known = state.sessions.by_nonce.get(command.nonce)
+    if known is not None:
+        return CommandRepeated(command.nonce, known, "SessionOpened", known, 1, ())
+    refusal = session_refusal(state, command, now)
+    if refusal is not None:
+        return refusal._replace(nonce=command.nonce)
+    return SessionOpened(
+        command.nonce,
+        command.user[:LABEL_MAX],
+        command.host[:LABEL_MAX],
+        command.application[:LABEL_MAX],
+        command.lease_ms or state.limits.lease_ms,
+    )
+
+
+def session_refusal(state: DomainState, command: OpenSession, now: int) -> CommandRefused | None:
+    """Return why no session opens, or None."""
+    if len(command.nonce) != NONCE_BYTES:
+        return refuse(Reason.COMMAND_INVALID, f"a session's nonce has {NONCE_BYTES} bytes")
+    if command.lease_ms < 0:
+        return refuse(Reason.COMMAND_INVALID, "a session's lease is a positive duration")
+    if state.genesis is None:
+        return refuse(Reason.COMMAND_FAILED, "the ledger is not created yet; ask again")
+    if now > command.not_after:
+        return refuse(Reason.COMMAND_TOO_LATE, "the command came after its time")
+    if state.sessions.open_count() >= state.limits.sessions_max:
+        return refuse(Reason.LIMIT_EXCEEDED, f"{state.limits.sessions_max} sessions are open")
+    return None
+
+
+def repeated(state: DomainState, command: SessionCommand, known: Answered) -> CommandRepeated:
+    """Return the first answer again, with the write ids of an allocation whose txns are open."""
+    ids: list[AllocatedId] = []
+    if known.outcome == "WriteIdsAllocated" and isinstance(command, AllocateWriteIds):
+        ids = ids_of_open(state, command)
+    return CommandRepeated(b"", known.position, known.outcome, known.first, known.size, ids)
+
+
+def ids_of_open(state: DomainState, command: AllocateWriteIds) -> list[AllocatedId]:
+    """Return the write ids that the named txns hold in the named tables, while they are open."""
+    txns = [state.txns.open[txn] for txn in command.txns if txn in state.txns.open]
+    return [
+        AllocatedId(table, txn.txn, txn.write_ids[table])
+        for txn in txns
+        for table in command.tables
+        if table in txn.write_ids
+    ]

@@ -1,0 +1,163 @@
+"""Decide what becomes of tables: create, rename, drop, at once or pending in a txn.
+
+Outside a txn they take effect at once and take no write id. Inside one they wait for its commit,
+are seen by that txn alone, and are tagged with its write id of the table (managed tables), which is
+given here if it has none yet. Names are checked again at the commit, against the final name map.
+"""
+
+from ledger.core.commands import CreateTable, DropTable, RenameTable, TableDefinition
+from ledger.core.decide_txns import writable_txn
+from ledger.core.events import TableCreated, TableDropped, TableRenamed
+from ledger.core.outcomes import Reason, Refused
+from ledger.core.state import DomainState
+from ledger.core.tables import Table, name_key
+
+NAME_MAX = 255
+# Hive's text forms of snapshots carry the name unescaped between these (rule b7).
+NAME_FORBIDDEN = ":$\0"
+
+
+def create(state: DomainState, command: CreateTable) -> TableCreated:
+    """Create a table under the next table id."""
+    if command.txn:
+        writable_txn(state, command.session, command.txn)
+    check_name(command.name)
+    check_definition(command.definition)
+    check_ahead(state, command.read_at, 0)
+    if command.catalog not in state.catalogs:
+        raise Refused(
+            Reason.UNKNOWN_CATALOG, f"catalog {command.catalog!r} was not created in this domain"
+        )
+    check_free(state, command.txn, command.catalog, command.name, command.read_at)
+    managed = command.definition.kind == "managed"
+    return TableCreated(
+        state.tables.next_table,
+        next_number(state, command.txn),
+        1 if managed and command.txn else 0,
+        base_of(state, command.txn, command.read_at),
+        command.catalog,
+        command.name,
+        command.definition,
+    )
+
+
+def rename(state: DomainState, command: RenameTable) -> TableRenamed:
+    """Give a table another name."""
+    table = changeable(state, command)
+    check_name(command.name)
+    if name_key(table.catalog, command.name) != name_key(table.catalog, table.name):
+        check_free(state, command.txn, table.catalog, command.name, command.read_at)
+    return TableRenamed(
+        table.table,
+        next_number(state, command.txn),
+        write_id_of(state, command.txn, table),
+        base_of(state, command.txn, command.read_at),
+        table.catalog,
+        command.name,
+    )
+
+
+def drop(state: DomainState, command: DropTable) -> TableDropped:
+    """Drop a table."""
+    table = changeable(state, command)
+    return TableDropped(
+        table.table,
+        next_number(state, command.txn),
+        write_id_of(state, command.txn, table),
+        base_of(state, command.txn, command.read_at),
+    )
+
+
+def changeable(state: DomainState, command: RenameTable | DropTable) -> Table:
+    """Return the table to change; raises Refused if it is gone or changed since it was read."""
+    if command.txn:
+        writable_txn(state, command.session, command.txn)
+    check_ahead(state, command.read_at, command.table)
+    table = state.tables.visible(command.table, command.txn)
+    if table is None or dropped_here(state, command.txn, command.table):
+        raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {command.table}", command.table)
+    read_at = base_of(state, command.txn, command.read_at)
+    if read_at and not table.creator and table.change.position > read_at:
+        raise Refused(
+            Reason.METADATA_CHANGED,
+            f"table {table.name} was changed at position {table.change.position}, "
+            f"after it was read at {read_at}",
+            command.table,
+        )
+    return table
+
+
+def dropped_here(state: DomainState, txn: int, table: int) -> bool:
+    """Tell whether the txn itself has dropped the table."""
+    changes = state.tables.pending.get(txn, ())
+    return any(change.table == table and change.kind == "drop" for change in changes)
+
+
+def base_of(state: DomainState, txn: int, read_at: int) -> int:
+    """Return the position a change was planned from: as named, else the snapshot the txn holds."""
+    return read_at or (state.txns.open[txn].opened if txn else 0)
+
+
+def check_ahead(state: DomainState, read_at: int, subject: int) -> None:
+    """Refuse a read position that does not exist yet."""
+    if read_at > state.position:
+        raise Refused(
+            Reason.READ_AT_AHEAD,
+            f"read_at {read_at} lies after position {state.position}, which is the newest",
+            subject,
+        )
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that Hive's text forms or a path could not carry."""
+    if not 0 < len(name) <= NAME_MAX or any(char in NAME_FORBIDDEN for char in name):
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            f"{name[:NAME_MAX]!r} is no table name: 1 to {NAME_MAX} characters without ':' and '$'",
+        )
+
+
+def check_definition(definition: TableDefinition) -> None:
+    """Refuse a definition that contradicts itself."""
+    columns = [column.name.lower() for column in definition.columns]
+    if len(set(columns)) != len(columns):
+        raise Refused(Reason.COMMAND_INVALID, "two columns have one name")
+    missing = [name for name in definition.partition_columns if name.lower() not in columns]
+    if columns and missing:
+        raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")
+
+
+def check_free(state: DomainState, txn: int, catalog: str, name: str, read_at: int) -> None:
+    """Refuse a name that is taken, for all or by a change of the same txn.
+
+    A name that was there when the caller read is TableExists, one taken since is ProtocolChanged.
+    """
+    key = name_key(catalog, name)
+    changes = state.tables.pending.get(txn, ())
+    final = {change.table: change for change in changes}
+    own = [
+        change.table
+        for change in final.values()
+        if change.kind != "drop"
+        and name_key(state.tables.by_id[change.table].catalog, change.name) == key
+    ]
+    holder = state.tables.named(catalog, name)
+    if own or (holder is not None and holder.table not in final):
+        later = holder is not None and 0 < read_at < holder.named
+        raise Refused(
+            Reason.PROTOCOL_CHANGED if later and not own else Reason.TABLE_EXISTS,
+            f"the name {name} is held by table {own[0] if own else holder and holder.table}",
+            own[0] if own or holder is None else holder.table,
+        )
+
+
+def next_number(state: DomainState, txn: int) -> int:
+    """Return the number of the change within its txn, from 1; 0 outside a txn."""
+    return len(state.tables.pending.get(txn, ())) + 1 if txn else 0
+
+
+def write_id_of(state: DomainState, txn: int, table: Table) -> int:
+    """Return the write id that tags a change of a managed table in a txn."""
+    if not txn or table.definition.kind != "managed":
+        return 0
+    return state.txns.open[txn].write_ids.get(table.table, table.last_write_id + 1)

@@ -1,0 +1,227 @@
+"""Decide the life of a txn but for its commit: open, allocate, abort, forget, close."""
+
+from collections.abc import Iterable, Sequence
+
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CloseSession,
+    ForgetAborted,
+    OpenTxn,
+)
+from ledger.core.events import (
+    AbortedForgotten,
+    AbortedPart,
+    AllocatedId,
+    Answer,
+    CommandRepeated,
+    ForgottenPart,
+    SessionClosed,
+    TxnAborted,
+    TxnEnd,
+    TxnOpened,
+    WriteIdsAllocated,
+)
+from ledger.core.ids import EndCause
+from ledger.core.outcomes import Reason, Refused
+from ledger.core.state import DomainState
+from ledger.core.tables import Table
+from ledger.core.txns import OpenTxn as OpenState
+
+
+def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
+    """Open `size` txns at once; with them goes the snapshot they hold (rules b1, b2)."""
+    limits, txns = state.limits, state.txns
+    if not 1 <= command.size <= limits.txns_per_open_max:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"{command.size} txns asked for, 1 to {limits.txns_per_open_max} open at once",
+        )
+    if command.deadline_ms < 0:
+        raise Refused(Reason.COMMAND_INVALID, "a txn's deadline is a positive duration")
+    if len(txns.open) + command.size > limits.open_txns_max:
+        raise Refused(Reason.LIMIT_EXCEEDED, f"{limits.open_txns_max} txns are open")
+    default = (
+        limits.replicated_deadline_ms if command.type == "replicated" else limits.txn_deadline_ms
+    )
+    inline = len(txns.open_visible) + len(txns.aborted_ids) <= limits.snapshot_inline_max
+    return TxnOpened(
+        command.type,
+        command.size,
+        txns.min_open(),
+        now + (command.deadline_ms or default),
+        inline,
+        list(txns.open_visible) if inline else (),
+        list(txns.aborted_ids) if inline else (),
+        txns.digest,
+    )
+
+
+def allocate_write_ids(state: DomainState, command: AllocateWriteIds) -> WriteIdsAllocated:
+    """Give one write id per (table, txn), tables as asked, txns ascending (rule a3)."""
+    check_count(state, command.txns, "txns")
+    check_count(state, command.tables, "tables")
+    txns = [writable_txn(state, command.session, txn) for txn in sorted(set(command.txns))]
+    ids: list[AllocatedId] = []
+    for table_id in dict.fromkeys(command.tables):
+        table = managed_table(state, table_id, txns)
+        following = table.last_write_id
+        for txn in txns:
+            write_id = txn.write_ids.get(table_id)
+            if write_id is None:
+                following += 1
+                write_id = following
+            ids.append(AllocatedId(table_id, txn.txn, write_id))
+    return WriteIdsAllocated(ids)
+
+
+def check_count(state: DomainState, asked: Sequence[int], what: str) -> None:
+    """Refuse a list that is empty or too long to answer in one record."""
+    most = state.limits.tables_per_command_max
+    if not 1 <= len(asked) <= most:
+        raise Refused(Reason.LIMIT_EXCEEDED, f"{len(asked)} {what} named, 1 to {most} are allowed")
+
+
+def own_txn(state: DomainState, session: int, txn: int) -> OpenState:
+    """Return an open txn of this session; raises Refused with what it is instead."""
+    found = state.txns.open.get(txn)
+    if found is None:
+        raise not_open(state, txn)
+    if found.session != session:
+        raise Refused(
+            Reason.NOT_OWNER, f"txn {txn} belongs to session {found.session}, not {session}", txn
+        )
+    return found
+
+
+def writable_txn(state: DomainState, session: int, txn: int) -> OpenState:
+    """Return an open txn of this session that may write."""
+    found = own_txn(state, session, txn)
+    if found.type == "read_only":
+        raise Refused(Reason.TXN_READ_ONLY, f"txn {txn} is read only: it takes no write id", txn)
+    return found
+
+
+def not_open(state: DomainState, txn: int) -> Refused:
+    """Return the refusal for a txn that is not open, saying what became of it."""
+    status, position = state.txns.status(txn)
+    known = {
+        "committed": f"it committed at position {position}",
+        "aborted": "it was aborted" + (f" at position {position}" if position else ""),
+        "forgotten": "it ended too long ago to be remembered",
+    }
+    why = known.get(status, "no txn of this id was ever opened")
+    return Refused(Reason.TXN_NOT_OPEN, f"txn {txn} is not open ({status}): {why}", txn)
+
+
+def managed_table(state: DomainState, table_id: int, txns: Iterable[OpenState]) -> Table:
+    """Return a managed table that all these txns may write; raises Refused."""
+    table = state.tables.by_id.get(table_id)
+    if table is None or any(table.creator not in (0, txn.txn) for txn in txns):
+        raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {table_id}", table_id)
+    if table.definition.kind != "managed":
+        raise Refused(
+            Reason.TABLE_EXTERNAL,
+            f"table {table.name} is external: it has no write ids and no commits",
+            table_id,
+        )
+    return table
+
+
+def abort(state: DomainState, command: AbortTxn) -> Answer:
+    """Abort a txn; anyone may, but only its owner is believed about what it wrote (rule a5)."""
+    txn = state.txns.open.get(command.txn)
+    if txn is None:
+        status, position = state.txns.status(command.txn)
+        if status == "aborted":
+            return CommandRepeated(b"", position, "TxnAborted", command.txn, 1, ())
+        raise not_open(state, command.txn)
+    wrote = command.wrote if command.session == txn.session else None
+    parts = aborted_parts(state, txn, wrote)
+    return TxnAborted(command.reason, one_shot=False, parts=parts, evidence=None)
+
+
+def aborted_parts(
+    state: DomainState, txn: OpenState, wrote: Iterable[int] | None
+) -> list[AbortedPart]:
+    """Return the tables of an abort; `wrote` None = every table it holds an id in."""
+    named = set(txn.write_ids if wrote is None else wrote) & state.tables.by_id.keys()
+    return [
+        AbortedPart(table, txn.write_ids.get(table, 0), txn.metadata.get(table, 0), table in named)
+        for table in sorted(named | txn.write_ids.keys() | txn.metadata.keys())
+    ]
+
+
+def forget_aborted(state: DomainState, command: ForgetAborted) -> AbortedForgotten:
+    """Forget aborted ids whose data is gone, whole txns or single write ids of a table."""
+    if not command.txns and not command.write_ids:
+        raise Refused(Reason.COMMAND_INVALID, "neither txns nor write ids are named")
+    check_count(state, command.txns or command.write_ids, "ids")
+    parts = (
+        parts_of_txns(state, command.txns)
+        if command.txns
+        else parts_of_write_ids(state, command.table, command.write_ids)
+    )
+    return forgotten(state, command.txns, parts)
+
+
+def parts_of_txns(state: DomainState, txns: Iterable[int]) -> list[ForgottenPart]:
+    """Return every table these aborted txns left data in."""
+    for txn in txns:
+        if txn not in state.txns.aborted:
+            raise not_aborted(state, txn)
+    ordered = sorted(set(txns))
+    return [ForgottenPart(t, table) for t in ordered for table in left_in(state, t)]
+
+
+def left_in(state: DomainState, txn: int) -> list[int]:
+    """Return the tables that may still hold data of an aborted txn, ascending."""
+    return sorted(state.txns.aborted[txn].wrote)
+
+
+def parts_of_write_ids(
+    state: DomainState, table: int, write_ids: Iterable[int]
+) -> list[ForgottenPart]:
+    """Return the aborted txns behind these write ids of a table."""
+    writers = state.txns.writers.get(table, set())
+    by_id = {state.txns.aborted[txn].write_ids.get(table): txn for txn in writers}
+    parts: list[ForgottenPart] = []
+    for write_id in sorted(set(write_ids)):
+        if write_id not in by_id:
+            raise Refused(
+                Reason.TXN_NOT_ABORTED,
+                f"write id {write_id} of table {table} is not that of an aborted txn with data",
+                table,
+            )
+        parts.append(ForgottenPart(by_id[write_id], table))
+    return parts
+
+
+def not_aborted(state: DomainState, txn: int) -> Refused:
+    """Return the refusal to forget a txn that is not a remembered aborted one."""
+    status, _ = state.txns.status(txn)
+    return Refused(
+        Reason.TXN_NOT_ABORTED, f"txn {txn} is {status}; only aborted txns are forgotten", txn
+    )
+
+
+def forgotten(
+    state: DomainState, asked: Iterable[int], parts: Sequence[ForgottenPart]
+) -> AbortedForgotten:
+    """Return the event, with every txn of which nothing is left after `parts`."""
+    left = {part.txn: set(state.txns.aborted[part.txn].wrote) for part in parts}
+    for txn, table in parts:
+        left[txn].discard(table)
+    gone = {txn for txn, tables in left.items() if not tables} | set(asked)
+    return AbortedForgotten(sorted(gone), parts)
+
+
+def close_session(state: DomainState, command: CloseSession) -> SessionClosed:
+    """End the session and abort what it left open."""
+    session = state.sessions.by_number[command.session]
+    return SessionClosed([end_of(state, txn, "closed") for txn in sorted(session.txns)])
+
+
+def end_of(state: DomainState, txn: int, cause: EndCause) -> TxnEnd:
+    """Return the end of an open txn that nobody spoke for: all it could write counts as written."""
+    return TxnEnd(txn, cause, aborted_parts(state, state.txns.open[txn], None))

@@ -1,0 +1,299 @@
+"""Events: what happened, in the past tense. The log of a domain is a sequence of these.
+
+An event is a `Control`, equal in form for every type so that a reader can accept or skip a record
+without decoding the rest, and a body. The fields of each body stand in the order of its Avro schema
+in `ledger/log/schemas`. Nothing here decides anything.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledger.core.commands import CoarseWrite, TableDefinition
+from ledger.core.ids import EndCause, TxnType
+
+
+class Control(NamedTuple):
+    """The fields every event begins with.
+
+    `chain` is 8 bytes; `at` is milliseconds since 1970 UTC; (`session`, `n`) name the asker's
+    command and are (0, 0) for internal events; `txn` is the txn concerned or 0.
+    """
+
+    chain: bytes
+    epoch: int
+    position: int
+    cmd: int
+    session: int
+    n: int
+    at: int
+    txn: int
+
+
+class Limits(NamedTuple):
+    """Bounds of a domain, fixed at its creation; durations in milliseconds."""
+
+    open_txns_max: int
+    txns_per_open_max: int
+    sessions_max: int
+    tables_per_command_max: int
+    lease_ms: int
+    txn_deadline_ms: int
+    replicated_deadline_ms: int
+    outcomes_max: int
+    conflict_entries_min: int
+    conflict_entries_max: int
+    snapshot_inline_max: int
+
+
+class AllocatedId(NamedTuple):
+    """The write id of one txn in one table."""
+
+    table: int
+    txn: int
+    write_id: int
+
+
+class CommittedPart(NamedTuple):
+    """One table of a commit: `write_id` 0 = none, `version` is dense per table from 0."""
+
+    table: int
+    read_at: int
+    write_id: int
+    version: int
+    metadata_events: int
+    writes: Sequence[CoarseWrite]
+
+
+class AbortedPart(NamedTuple):
+    """One table of an abort; `wrote` says that data may lie under its ids there."""
+
+    table: int
+    write_id: int
+    metadata_events: int
+    wrote: bool
+
+
+class TxnEnd(NamedTuple):
+    """A txn ended by housekeeping or with its session, and why."""
+
+    txn: int
+    cause: EndCause
+    parts: Sequence[AbortedPart]
+
+
+class ForgottenPart(NamedTuple):
+    """One table of an aborted txn whose data is gone."""
+
+    txn: int
+    table: int
+
+
+class Side(NamedTuple):
+    """The winner of a conflict; txn 0 = it changed the table outside a txn."""
+
+    txn: int
+    position: int
+    operation: str
+    author: str
+
+
+class Evidence(NamedTuple):
+    """Why a txn lost: the rule, what it did and from which position, who won, what helps."""
+
+    rule: str
+    exception: str
+    table: int
+    unit: str
+    operation: str
+    read_at: int
+    winner: Side
+    remedy: str
+
+
+class Fenced(NamedTuple):
+    """A claimant takes the lead of the next epoch; position and chain are assigned by the fold."""
+
+    nonce: bytes
+    sequencer: str
+    code_version: int
+    min_reader: int
+
+
+class Resigned(NamedTuple):
+    """The leader stopped cleanly; a standby may claim at once."""
+
+    sequencer: str
+
+
+class LedgerCreated(NamedTuple):
+    """Genesis: who this ledger is and which topics hold it."""
+
+    ledger: str
+    name: str
+    domain: int
+    commands_topic: str
+    events_topic: str
+    limits: Limits
+
+
+class CatalogCreated(NamedTuple):
+    """A catalog belongs to this domain from here on."""
+
+    catalog: str
+
+
+class CommandsMoved(NamedTuple):
+    """Commands below the next offset will never be read; `control.cmd` is the new last command."""
+
+    topic: str
+    reason: str
+
+
+class SessionOpened(NamedTuple):
+    """The session's number is the position of this event."""
+
+    nonce: bytes
+    user: str
+    host: str
+    application: str
+    lease_ms: int
+
+
+class SessionClosed(NamedTuple):
+    """The session ended at its own wish, and its open txns with it."""
+
+    ends: Sequence[TxnEnd]
+
+
+class TxnOpened(NamedTuple):
+    """`size` txns from `control.txn` on are open, and what they may see.
+
+    `open` and `aborted` are the exceptions below the first of them, ascending, given when `inline`;
+    otherwise `digest` checks a list read elsewhere as of this position. `deadline` is a time in
+    milliseconds. `min_open` is what the txns add to the min history (HIVE-18747).
+    """
+
+    type: TxnType
+    size: int
+    min_open: int
+    deadline: int
+    inline: bool
+    open: Sequence[int]
+    aborted: Sequence[int]
+    digest: int
+
+
+class WriteIdsAllocated(NamedTuple):
+    """Write ids by (table, txn), those given before included."""
+
+    ids: Sequence[AllocatedId]
+
+
+class TableCreated(NamedTuple):
+    """A table exists: at once for `control.txn` 0, else pending as change `number` of the txn."""
+
+    table: int
+    number: int
+    write_id: int
+    read_at: int
+    catalog: str
+    name: str
+    definition: TableDefinition
+
+
+class TableRenamed(NamedTuple):
+    """A table has another name, at once or at the commit of `control.txn`."""
+
+    table: int
+    number: int
+    write_id: int
+    read_at: int
+    catalog: str
+    name: str
+
+
+class TableDropped(NamedTuple):
+    """A table is gone, at once or at the commit of `control.txn`."""
+
+    table: int
+    number: int
+    write_id: int
+    read_at: int
+
+
+class TxnCommitted(NamedTuple):
+    """`control.txn` is visible from this position on; `one_shot` = it was opened here too."""
+
+    type: TxnType
+    one_shot: bool
+    parts: Sequence[CommittedPart]
+
+
+class TxnAborted(NamedTuple):
+    """`control.txn` will never be visible; a lost conflict carries its evidence."""
+
+    reason: str
+    one_shot: bool
+    parts: Sequence[AbortedPart]
+    evidence: Evidence | None
+
+
+class TxnsExpired(NamedTuple):
+    """Housekeeping ended silent sessions and overdue txns; sessions ascend, txns too."""
+
+    sessions: Sequence[int]
+    ends: Sequence[TxnEnd]
+
+
+class AbortedForgotten(NamedTuple):
+    """No data of these aborted txns is left: `parts` one by one, `txns` altogether."""
+
+    txns: Sequence[int]
+    parts: Sequence[ForgottenPart]
+
+
+class CommandRepeated(NamedTuple):
+    """The command was answered before, at `answered`, with `outcome`; nothing changed."""
+
+    nonce: bytes
+    answered: int
+    outcome: str
+    first: int
+    size: int
+    ids: Sequence[AllocatedId]
+
+
+class CommandRefused(NamedTuple):
+    """The command changed nothing; `reason` is a name of `ledger.core.outcomes.Reason`."""
+
+    nonce: bytes
+    reason: str
+    message: str
+    subject: int
+
+
+Answer = (
+    SessionOpened
+    | SessionClosed
+    | TxnOpened
+    | WriteIdsAllocated
+    | TableCreated
+    | TableRenamed
+    | TableDropped
+    | TxnCommitted
+    | TxnAborted
+    | AbortedForgotten
+    | CommandRepeated
+    | CommandRefused
+)
+Internal = (
+    Resigned | LedgerCreated | CatalogCreated | CommandsMoved | TxnsExpired | AbortedForgotten
+)
+Body = Fenced | Answer | Internal
+
+
+class Event(NamedTuple):
+    """One accepted record: where it stands in the log and what happened."""
+
+    control: Control
+    body: Body

@@ -1,0 +1,87 @@
+"""Housekeep: the events nobody asked for, one at a time and in bounded batches.
+
+The caller brings the evidence: which sessions fell silent for a whole lease and which txns are past
+their deadline, judged with clocks this module does not have. What is due is checked against the
+state again, so stale evidence does no harm.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledger.core.decide_txns import end_of, forgotten, left_in
+from ledger.core.events import (
+    AbortedForgotten,
+    CatalogCreated,
+    ForgottenPart,
+    LedgerCreated,
+    TxnEnd,
+    TxnsExpired,
+)
+from ledger.core.evolve import is_listed
+from ledger.core.state import DomainState
+
+ENDS_MAX = 500
+FORGET_MAX = 500
+
+
+class Lapsed(NamedTuple):
+    """Sessions silent for a lease and txns past their deadline, as the caller judged them."""
+
+    sessions: Sequence[int] = ()
+    txns: Sequence[int] = ()
+
+
+def genesis(
+    state: DomainState, created: LedgerCreated, catalog: str
+) -> LedgerCreated | CatalogCreated | None:
+    """Return what a new ledger still lacks, or None."""
+    if state.genesis is None:
+        return created
+    if not state.catalogs:
+        return CatalogCreated(catalog)
+    return None
+
+
+def housekeep(state: DomainState, lapsed: Lapsed) -> TxnsExpired | AbortedForgotten | None:
+    """Return the next thing to tidy, or None when nothing is due."""
+    return expire(state, lapsed) or forget(state)
+
+
+def expire(state: DomainState, lapsed: Lapsed) -> TxnsExpired | None:
+    """End silent sessions with their txns, and overdue txns; replicated ones by deadline only."""
+    ends: dict[int, TxnEnd] = {}
+    sessions: list[int] = []
+    for number in sorted(set(lapsed.sessions)):
+        session = state.sessions.by_number.get(number)
+        if session is None or not session.is_open:
+            continue
+        due = [t for t in session.txns if state.txns.open[t].type != "replicated"]
+        room = ENDS_MAX - len(ends)
+        ends.update({txn: end_of(state, txn, "lease") for txn in due[:room]})
+        if len(due) > room:
+            break
+        sessions.append(number)
+    for txn in sorted(set(lapsed.txns)):
+        if txn in state.txns.open and txn not in ends and len(ends) < ENDS_MAX:
+            ends[txn] = end_of(state, txn, "deadline")
+    if not ends and not sessions:
+        return None
+    return TxnsExpired(sessions, [ends[txn] for txn in sorted(ends)])
+
+
+def forget(state: DomainState) -> AbortedForgotten | None:
+    """Forget aborted txns that left no data, and what they left in `listed` tables.
+
+    Files of a listed table that no commit named cannot be reached, so nothing waits for them. Those
+    of a `directories` table wait for ForgetAborted.
+    """
+    parts: list[ForgottenPart] = []
+    empty: list[int] = []
+    for txn in state.txns.forgettable:
+        tables = left_in(state, txn)
+        if not tables:
+            empty.append(txn)
+        parts.extend(ForgottenPart(txn, table) for table in tables if is_listed(state, table))
+        if len(parts) + len(empty) >= FORGET_MAX:
+            break
+    return forgotten(state, empty, parts) if parts or empty else None

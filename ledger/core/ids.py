@@ -1,0 +1,22 @@
+"""The small closed vocabularies of the ledger, as literal strings.
+
+They travel in events as Avro enums, so their spelling is part of the wire format. Numbers (txn ids,
+write ids, table ids, positions) are plain integers everywhere: 0 always means "none".
+"""
+
+from typing import Final, Literal
+
+TxnType = Literal["default", "read_only", "compaction", "replicated", "soft_delete"]
+TableKind = Literal["managed", "external"]
+Layout = Literal["listed", "directories"]
+Operation = Literal["insert", "update", "delete"]
+Scope = Literal["partition", "unpartitioned", "table"]
+EndCause = Literal["lease", "deadline", "closed"]
+
+NO_TXN: Final = 0
+NO_POSITION: Final = 0
+
+# Hive judges only ordinary writers: a replayed txn was judged at its source, a compaction or a
+# soft delete changes no rows (facts of rule c4).
+JUDGED_TYPES: Final = frozenset({"default"})
+LAYOUT_PROPERTY: Final = "layout"

@@ -1,0 +1,93 @@
+"""Sessions and what they were answered: the memory that makes a repeated command harmless.
+
+A session remembers the answers to its last 1,024 commands. An ended session is remembered with its
+answers until newer ones crowd it out, so that a late repeat is still told the first outcome.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+WINDOW = 1024
+REMEMBERED_SESSIONS_MAX = 10_000
+REMEMBERED_ANSWERS_MAX = 200_000
+
+
+class Answered(NamedTuple):
+    """The first answer to a command: where, what kind, and the ids from `first` on it gave out."""
+
+    position: int
+    outcome: str
+    first: int
+    size: int
+
+
+@dataclass(slots=True)
+class Session:
+    """One session; its number is the position of its SessionOpened."""
+
+    number: int
+    nonce: bytes
+    user: str
+    host: str
+    application: str
+    lease_ms: int
+    is_open: bool = True
+    last_n: int = 0
+    answers: dict[int, Answered] = field(default_factory=dict)
+    txns: dict[int, None] = field(default_factory=dict)
+
+    def remember(self, n: int, answer: Answered) -> int:
+        """Keep the answer to command `n` and return by how many the answers kept have grown."""
+        before = len(self.answers)
+        if n > self.last_n:
+            for old in range(self.last_n - WINDOW + 1, n - WINDOW + 1):
+                self.answers.pop(old, None)
+            self.last_n = n
+        if n > self.last_n - WINDOW:
+            self.answers.setdefault(n, answer)
+        return len(self.answers) - before
+
+
+@dataclass(slots=True)
+class Sessions:
+    """Open sessions and the remembered ended ones, by number and by nonce."""
+
+    by_number: dict[int, Session] = field(default_factory=dict)
+    by_nonce: dict[bytes, int] = field(default_factory=dict)
+    ended: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    ended_answers: int = 0
+
+    def open_count(self) -> int:
+        """Return how many sessions are open."""
+        return len(self.by_number) - len(self.ended)
+
+    def add(self, session: Session) -> None:
+        """Add a session just opened."""
+        self.by_number[session.number] = session
+        self.by_nonce[session.nonce] = session.number
+
+    def end(self, number: int) -> None:
+        """End a session and forget the oldest ended ones beyond what is kept."""
+        session = self.by_number[number]
+        assert session.is_open, f"session {number} ended twice"
+        session.is_open = False
+        self.ended[number] = None
+        self.ended_answers += len(session.answers)
+        self._crowd_out()
+
+    def remember(self, session: Session, n: int, answer: Answered) -> None:
+        """Keep an answer; the first answer to a command stays."""
+        grown = session.remember(n, answer)
+        if not session.is_open:
+            self.ended_answers += grown
+            self._crowd_out()
+
+    def _crowd_out(self) -> None:
+        while self.ended and (
+            len(self.ended) > REMEMBERED_SESSIONS_MAX or self.ended_answers > REMEMBERED_ANSWERS_MAX
+        ):
+            number, _ = self.ended.popitem(last=False)
+            gone = self.by_number.pop(number)
+            del self.by_nonce[gone.nonce]
+            self.ended_answers -= len(gone.answers)

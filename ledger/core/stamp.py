@@ -1,0 +1,56 @@
+"""Stamp: the control fields of the next event a leader writes.
+
+The position, epoch and last command come from the head of the tentative log, the asker from the
+command. Chain and bytes are the codec's to add.
+"""
+
+from ledger.core.acceptance import NO_CHAIN, LogHead
+from ledger.core.commands import Command
+from ledger.core.events import (
+    Body,
+    CommandRefused,
+    CommandRepeated,
+    CommandsMoved,
+    Control,
+    TxnAborted,
+    TxnCommitted,
+    TxnOpened,
+)
+from ledger.core.state import DomainState
+
+
+def answer_control(
+    state: DomainState, head: LogHead, command: Command, body: Body, at: int
+) -> Control:
+    """Return the control fields of the answer to the next command."""
+    return Control(
+        NO_CHAIN,
+        head.epoch,
+        head.position + 1,
+        head.last_cmd + 1,
+        command.session,
+        command.n,
+        at,
+        txn_of(state, command, body),
+    )
+
+
+def internal_control(head: LogHead, body: Body, at: int, *, last_cmd: int | None = None) -> Control:
+    """Return the control fields of an event nobody asked for; CommandsMoved sets `last_cmd`."""
+    moved = isinstance(body, CommandsMoved)
+    assert moved == (last_cmd is not None), "only CommandsMoved sets the last command"
+    cmd = head.last_cmd if last_cmd is None else last_cmd
+    return Control(NO_CHAIN, head.epoch, head.position + 1, cmd, 0, 0, at, 0)
+
+
+def txn_of(state: DomainState, command: Command, body: Body) -> int:
+    """Return the txn the answer concerns: the first of those it opens, or that of the command."""
+    match body:
+        case TxnOpened():
+            return state.txns.next_txn
+        case TxnCommitted(one_shot=True):
+            return state.txns.next_txn
+        case TxnAborted(one_shot=True) | CommandRefused() | CommandRepeated():
+            return 0
+        case _:
+            return getattr(command, "txn", 0)

@@ -1,0 +1,42 @@
+"""The state of one domain: what the fold of its events amounts to.
+
+It is mutated in place by `evolve` and by nothing else; one fold owns it. `decide` and `housekeep`
+only read it.
+"""
+
+from dataclasses import dataclass, field
+
+from ledger.core.conflicts import CoarseWinners
+from ledger.core.events import LedgerCreated, Limits
+from ledger.core.sessions import Sessions
+from ledger.core.tables import Tables
+from ledger.core.txns import Txns
+
+DEFAULT_LIMITS = Limits(
+    open_txns_max=100_000,
+    txns_per_open_max=1_000,
+    sessions_max=10_000,
+    tables_per_command_max=1_000,
+    lease_ms=10_000,
+    txn_deadline_ms=3_600_000,
+    replicated_deadline_ms=11 * 24 * 3_600_000,
+    outcomes_max=100_000,
+    conflict_entries_min=100_000,
+    conflict_entries_max=1_000_000,
+    snapshot_inline_max=256,
+)
+
+
+@dataclass(slots=True)
+class DomainState:
+    """Everything a decision may depend on; `position` and `at` are those of the last event."""
+
+    position: int = 0
+    at: int = 0
+    genesis: LedgerCreated | None = None
+    limits: Limits = DEFAULT_LIMITS
+    catalogs: set[str] = field(default_factory=set)
+    sessions: Sessions = field(default_factory=Sessions)
+    txns: Txns = field(default_factory=Txns)
+    tables: Tables = field(default_factory=Tables)
+    winners: CoarseWinners = field(default_factory=CoarseWinners)

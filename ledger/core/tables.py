@@ -1,0 +1,90 @@
+"""The tables of a domain: incarnations by id, names, and changes that wait for their commit."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ledger.core.commands import TableDefinition
+
+
+class Change(NamedTuple):
+    """Who made the last committed change of a table's metadata, and at which position."""
+
+    position: int
+    txn: int
+    session: int
+    operation: str
+
+
+@dataclass(slots=True)
+class Table:
+    """One incarnation of a table; `version` -1 = its creation is not committed yet.
+
+    `creator` is the open txn that alone may see it, 0 once it exists for all. `named` is the
+    position at which it took its name.
+    """
+
+    table: int
+    catalog: str
+    name: str
+    definition: TableDefinition
+    creator: int
+    change: Change
+    named: int
+    version: int = -1
+    last_write_id: int = 0
+
+
+class Pending(NamedTuple):
+    """A metadata change of an open txn: `create`, `rename` (to `name`) or `drop`."""
+
+    number: int
+    kind: str
+    table: int
+    name: str
+    read_at: int
+
+
+def name_key(catalog: str, name: str) -> tuple[str, str]:
+    """Return the key under which a name is claimed; names differ by more than case, as in Hive."""
+    return catalog, name.lower()
+
+
+@dataclass(slots=True)
+class Tables:
+    """Tables by id and by name; `pending` holds the changes of open txns in order."""
+
+    next_table: int = 1
+    by_id: dict[int, Table] = field(default_factory=dict)
+    names: dict[tuple[str, str], int] = field(default_factory=dict)
+    pending: dict[int, list[Pending]] = field(default_factory=dict)
+
+    def visible(self, table: int, txn: int) -> Table | None:
+        """Return a table that `txn` may name: one that exists for all, or one of its own."""
+        found = self.by_id.get(table)
+        if found is None or found.creator not in (0, txn):
+            return None
+        return found
+
+    def named(self, catalog: str, name: str) -> Table | None:
+        """Return the table that holds a name, or None."""
+        table = self.names.get(name_key(catalog, name))
+        return self.by_id[table] if table is not None else None
+
+    def claim(self, table: Table, name: str, position: int) -> None:
+        """Give a table its (new) name; the name is free, decide saw to that."""
+        key = name_key(table.catalog, name)
+        assert key not in self.names, f"name {key} is held by table {self.names[key]}"
+        self.names[key] = table.table
+        table.name = name
+        table.named = position
+
+    def release(self, table: Table) -> None:
+        """Free the name of a table."""
+        key = name_key(table.catalog, table.name)
+        if self.names.get(key) == table.table:
+            del self.names[key]
+
+    def drop(self, table: Table) -> None:
+        """Remove a table for ever."""
+        self.release(table)
+        del self.by_id[table.table]

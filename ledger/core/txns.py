@@ -1,0 +1,172 @@
+"""The txns of a domain: which are open, which aborted ids still matter, and the watermark.
+
+Txn ids are dense and rise, and the least open id that a txn sees at its own open never falls with
+the id. So the oldest open txn carries the minimum of the whole min history (HIVE-18747), and every
+question here is answered in O(1) however long the history is.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ledger.core.id_set import IdSet
+from ledger.core.ids import TxnType
+
+TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
+
+
+@dataclass(slots=True)
+class OpenTxn:
+    """A txn between its open and its end; `opened` is a position, `deadline` milliseconds.
+
+    `write_ids` and `metadata` are by table id: the id it has there, and how many metadata events.
+    """
+
+    txn: int
+    type: TxnType
+    session: int
+    min_open: int
+    opened: int
+    deadline: int
+    write_ids: dict[int, int] = field(default_factory=dict)
+    metadata: dict[int, int] = field(default_factory=dict)
+
+    def tables(self) -> list[int]:
+        """Return the tables it has touched so far, ascending."""
+        return sorted(self.write_ids.keys() | self.metadata.keys())
+
+
+@dataclass(slots=True)
+class AbortedTxn:
+    """An aborted txn not yet forgotten; `wrote` are the tables that may still hold its data."""
+
+    write_ids: dict[int, int]
+    wrote: set[int]
+
+
+@dataclass(slots=True)
+class Txns:
+    """All txns of a domain that are not simply committed and old."""
+
+    next_txn: int = 1
+    open: OrderedDict[int, OpenTxn] = field(default_factory=OrderedDict)
+    aborted: dict[int, AbortedTxn] = field(default_factory=dict)
+    ended: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    watermark: int = 1
+    # Derived from the fields above; kept so that no question costs more than its answer.
+    open_visible: IdSet = field(default_factory=IdSet)
+    aborted_ids: IdSet = field(default_factory=IdSet)
+    pinning: IdSet = field(default_factory=IdSet)
+    forgettable: IdSet = field(default_factory=IdSet)
+    writers: dict[int, set[int]] = field(default_factory=dict)
+    digest: int = 0
+
+    def begin(self, txn: OpenTxn) -> None:
+        """Add an open txn; its id is the next one."""
+        assert txn.txn == self.next_txn, f"txn {txn.txn} opened, next is {self.next_txn}"
+        self.next_txn += 1
+        self.open[txn.txn] = txn
+        if txn.type != "read_only":
+            self.open_visible.add(txn.txn)
+            self.digest ^= exception_hash(txn.txn, aborted=False)
+
+    def oldest_open(self) -> OpenTxn | None:
+        """Return the open txn of the least id, or None."""
+        return next(iter(self.open.values()), None)
+
+    def min_open(self) -> int:
+        """Return the least open id, or the next id: what a txn opened now adds to min history."""
+        return next(iter(self.open), self.next_txn)
+
+    def commit(self, txn: int, position: int, outcomes_max: int) -> OpenTxn:
+        """End an open txn as committed at `position` and return it."""
+        ended = self._close(txn)
+        self._remember(txn, position << 1 | 1, outcomes_max)
+        return ended
+
+    def commit_at_once(self, txn: int, position: int, outcomes_max: int) -> None:
+        """Give out the next id and commit it in one step."""
+        assert txn == self.next_txn, f"one-shot txn {txn}, next is {self.next_txn}"
+        self.next_txn += 1
+        self._remember(txn, position << 1 | 1, outcomes_max)
+
+    def abort(self, txn: int, position: int, wrote: Iterable[int], outcomes_max: int) -> OpenTxn:
+        """End an open txn as aborted; `wrote` are the tables that may hold its data."""
+        ended = self._close(txn)
+        self._remember(txn, position << 1, outcomes_max)
+        if ended.type != "read_only":
+            left = AbortedTxn(dict(sorted(ended.write_ids.items())), set(wrote))
+            self.aborted[txn] = left
+            self.index_aborted(txn, left)
+            self.digest ^= exception_hash(txn, aborted=True)
+        return ended
+
+    def index_aborted(self, txn: int, left: AbortedTxn) -> None:
+        """Enter an aborted txn into the derived sets."""
+        self.aborted_ids.add(txn)
+        if left.wrote:
+            self.pinning.add(txn)
+        for table in left.wrote:
+            self.writers.setdefault(table, set()).add(txn)
+
+    def release(self, txn: int, table: int) -> None:
+        """Note that no data of an aborted txn is left in `table`."""
+        left = self.aborted[txn]
+        left.wrote.discard(table)
+        others = self.writers.get(table)
+        if others is not None:
+            others.discard(txn)
+            if not others:
+                del self.writers[table]
+        if not left.wrote:
+            self.pinning.discard(txn)
+
+    def release_table(self, table: int) -> None:
+        """Note that a table is gone, and with it all that aborted txns left there."""
+        for txn in self.writers.pop(table, ()):
+            left = self.aborted[txn]
+            left.wrote.discard(table)
+            if not left.wrote:
+                self.pinning.discard(txn)
+
+    def forget(self, txn: int) -> None:
+        """Drop an aborted txn of which no data is left; from now on it reads as committed."""
+        left = self.aborted.pop(txn)
+        assert not left.wrote, f"txn {txn} forgotten with data in tables {sorted(left.wrote)}"
+        self.aborted_ids.discard(txn)
+        self.forgettable.discard(txn)
+        self.digest ^= exception_hash(txn, aborted=True)
+
+    def status(self, txn: int) -> tuple[TxnStatus, int]:
+        """Return what is known of a txn, and the position of its end where that is remembered."""
+        if txn in self.open:
+            return "open", 0
+        code = self.ended.get(txn)
+        if code is not None:
+            return ("committed" if code & 1 else "aborted"), code >> 1
+        if txn in self.aborted:
+            return "aborted", 0
+        return ("forgotten" if 0 < txn < self.next_txn else "unknown"), 0
+
+    def _close(self, txn: int) -> OpenTxn:
+        ended = self.open.pop(txn)
+        if ended.type != "read_only":
+            self.open_visible.discard(txn)
+            self.digest ^= exception_hash(txn, aborted=False)
+        return ended
+
+    def _remember(self, txn: int, code: int, outcomes_max: int) -> None:
+        self.ended[txn] = code
+        if len(self.ended) > outcomes_max:
+            self.ended.popitem(last=False)
+
+
+def exception_hash(txn: int, *, aborted: bool) -> int:
+    """Return a 63-bit hash of one exception; a list's digest is the xor over its exceptions.
+
+    It finds a list that belongs to another position, it does not defend against forgery.
+    """
+    mixed = (txn * 2 + aborted) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+    mixed ^= mixed >> 29
+    return (mixed * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF) >> 1

@@ -1,0 +1,291 @@
+"""Bytes on the wire: Confluent framing around one Avro record schema per type.
+
+A value is `0x00`, the schema id as 4 bytes big-endian, and the Avro body. The id alone tells the
+type: a union of types would cost several times more to write and to read. The ids and schemas ship
+with the package, so no registry is needed. Every event begins with the fields of `Control`, so a
+prefix schema reads those without looking at the rest. The only module that knows fastavro.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from io import BytesIO
+from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
+
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
+
+from ledger.core import commands, events
+from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, next_chain
+from ledger.core.commands import Command, Unreadable
+from ledger.core.events import Body, Control, Event
+from ledger.errors import IncompatibleError
+
+MAGIC = 0
+HEADER = struct.Struct(">BI")
+CONTROL_FIELDS: Final = len(Control._fields)
+
+Convert = Callable[[Any], Any]
+Row = tuple[Any, ...]
+
+
+class UnreadableError(Exception):
+    """Bytes that no schema of this package explains."""
+
+
+class Shape(NamedTuple):
+    """How one type travels: its frame, its Avro schema, and what is nested in which field."""
+
+    header: bytes
+    schema: Any
+    make: Callable[..., Any]
+    names: tuple[str, ...]
+    outward: tuple[tuple[int, Convert], ...]
+    inward: tuple[tuple[int, Convert], ...]
+
+
+def nested_record(annotation: Any) -> tuple[type | None, bool]:
+    """Return the record type inside a field's annotation, and whether there are many of it."""
+    if get_origin(annotation) is not None and getattr(get_origin(annotation), "__name__", "") == (
+        "Sequence"
+    ):
+        inner, _ = nested_record(get_args(annotation)[0])
+        return inner, True
+    options = [each for each in get_args(annotation) if each is not type(None)]
+    if options and hasattr(options[0], "_fields"):
+        return options[0], False
+    if isinstance(annotation, type) and hasattr(annotation, "_fields"):
+        return annotation, False
+    return None, False
+
+
+def conversions(kind: type) -> tuple[list[tuple[str, Convert]], list[tuple[str, Convert]]]:
+    """Return, by field name, how nested records become dicts and how dicts become records."""
+    outward: list[tuple[str, Convert]] = []
+    inward: list[tuple[str, Convert]] = []
+    for name, annotation in get_type_hints(kind).items():
+        record, many = nested_record(annotation)
+        if record is None:
+            continue
+        out, into = record_converters(record)
+        outward.append((name, many_of(out) if many else optional(out)))
+        inward.append((name, many_of(into) if many else optional(into)))
+    return outward, inward
+
+
+def record_converters(record: type) -> tuple[Convert, Convert]:
+    """Return functions that turn one nested record into a dict and back."""
+    names = cast("tuple[str, ...]", record._fields)  # type: ignore[attr-defined]
+    out, into = conversions(record)
+    if not out:
+        return (lambda row: dict(zip(names, row, strict=True))), (lambda row: record(*row.values()))
+
+    def outward(row: Row) -> dict[str, Any]:
+        fields = dict(zip(names, row, strict=True))
+        for name, convert in out:
+            fields[name] = convert(fields[name])
+        return fields
+
+    def inward(fields: dict[str, Any]) -> Row:
+        for name, convert in into:
+            fields[name] = convert(fields[name])
+        return cast("Row", record(*fields.values()))
+
+    return outward, inward
+
+
+def many_of(convert: Convert) -> Convert:
+    """Return the conversion of a list whose members are converted so."""
+    return lambda rows: [convert(row) for row in rows]
+
+
+def optional(convert: Convert) -> Convert:
+    """Return the conversion of a value that may be None."""
+    return lambda row: None if row is None else convert(row)
+
+
+def plain_long(schema: Any) -> Any:
+    """Return the schema without logical types: times stay integers, the bytes are the same."""
+    if isinstance(schema, dict):
+        return {key: plain_long(each) for key, each in schema.items() if key != "logicalType"}
+    return [plain_long(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) -> Shape:
+    """Return how a type travels; `leading` names the control fields before its own."""
+    text = files("ledger.log").joinpath(f"schemas/{name}.avsc").read_text(encoding="utf-8")
+    names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
+    assert len(set(names)) == len(names), f"{name} repeats a control field"
+    outward, inward = conversions(kind)
+    own = names.index
+    return Shape(
+        HEADER.pack(MAGIC, schema_id),
+        parse_schema(plain_long(json.loads(text))),
+        kind,
+        names,
+        tuple((own(field, len(leading)), convert) for field, convert in outward),
+        tuple((own(field, len(leading)), convert) for field, convert in inward),
+    )
+
+
+def load_shapes() -> tuple[dict[type, Shape], dict[int, Shape], dict[int, Shape]]:
+    """Return the shapes by type, and by id those of events and of commands."""
+    index: dict[str, int] = json.loads(
+        files("ledger.log").joinpath("schemas/index.json").read_text(encoding="utf-8")
+    )
+    by_type: dict[type, Shape] = {}
+    event_ids: dict[int, Shape] = {}
+    command_ids: dict[int, Shape] = {}
+    for name, schema_id in index.items():
+        is_event = schema_id in EVENT_IDS
+        kind = getattr(events if is_event else commands, name)
+        shape = shape_of(name, schema_id, kind, Control._fields if is_event else ())
+        by_type[kind] = shape
+        (event_ids if is_event else command_ids)[schema_id] = shape
+    return by_type, event_ids, command_ids
+
+
+EVENT_IDS: Final = range(741_001, 742_000)
+COMMAND_IDS: Final = range(742_001, 743_000)
+SHAPES, EVENTS, COMMANDS = load_shapes()
+CONTROL_SCHEMA: Final = parse_schema(
+    {
+        "type": "record",
+        "name": "Control",
+        "fields": [{"name": "chain", "type": {"type": "fixed", "name": "Chain", "size": 8}}]
+        + [{"name": name, "type": "long"} for name in Control._fields[1:]],
+    }
+)
+ASKER_SCHEMA: Final = parse_schema(
+    {
+        "type": "record",
+        "name": "Asker",
+        "fields": [{"name": name, "type": "long"} for name in ("session", "n", "not_after")],
+    }
+)
+KINDS: Final = {
+    events.Fenced: RecordKind.FENCED,
+    events.CommandsMoved: RecordKind.COMMANDS_MOVED,
+}
+KIND_BY_ID: Final = {
+    schema_id: KINDS.get(cast("Any", shape.make), RecordKind.ORDINARY)
+    for schema_id, shape in EVENTS.items()
+}
+
+
+def write_framed(shape: Shape, values: Sequence[Any]) -> bytes:
+    """Return the framed bytes of a record given its field values in schema order."""
+    fields = dict(zip(shape.names, values, strict=True))
+    for at, convert in shape.outward:
+        name = shape.names[at]
+        fields[name] = convert(fields[name])
+    out = BytesIO()
+    out.write(shape.header)
+    schemaless_writer(out, shape.schema, fields)
+    return out.getvalue()
+
+
+def read_framed(shape: Shape, framed: bytes) -> list[Any]:
+    """Return the field values of a framed record in schema order; raises UnreadableError."""
+    body = BytesIO(framed)
+    body.seek(HEADER.size)
+    try:
+        values = list(cast("dict[str, Any]", schemaless_reader(body, shape.schema, None)).values())
+    except Exception as error:
+        name = shape.make.__name__
+        raise UnreadableError(f"{len(framed)} bytes are no {name}: {error!r}") from error
+    if body.tell() != len(framed):
+        raise UnreadableError(f"{len(framed) - body.tell()} bytes follow a {shape.make.__name__}")
+    for at, convert in shape.inward:
+        values[at] = convert(values[at])
+    return values
+
+
+def schema_id_of(framed: bytes) -> int:
+    """Return the schema id of a framed value; raises UnreadableError."""
+    if len(framed) < HEADER.size or framed[0] != MAGIC:
+        raise UnreadableError(f"{len(framed)} bytes without the framing of a ledger record")
+    return int.from_bytes(framed[1:5], "big")
+
+
+def encode_command(command: Command) -> bytes:
+    """Return the framed bytes of a command."""
+    return write_framed(SHAPES[type(command)], command)
+
+
+def decode_command(framed: bytes) -> Command:
+    """Return the command; one that cannot be read comes back as `Unreadable`, never raises."""
+    try:
+        schema_id = schema_id_of(framed)
+        shape = COMMANDS.get(schema_id)
+        if shape is None:
+            return unreadable(framed, f"schema {schema_id} is no command known here")
+        return cast("Command", shape.make(*read_framed(shape, framed)))
+    except UnreadableError as error:
+        return unreadable(framed, str(error))
+
+
+def unreadable(framed: bytes, reason: str) -> Unreadable:
+    """Return what can be told of an unreadable command: who asked, if its first fields can be."""
+    body = BytesIO(framed)
+    body.seek(HEADER.size)
+    try:
+        if schema_id_of(framed) not in COMMAND_IDS:
+            return Unreadable(0, 0, 0, reason)
+        asker = cast("dict[str, int]", schemaless_reader(body, ASKER_SCHEMA, None))
+    except Exception:  # noqa: BLE001 - any bytes may stand here, and all of them are answered
+        return Unreadable(0, 0, 0, reason)
+    return Unreadable(asker["session"], asker["n"], asker["not_after"], reason)
+
+
+def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, bytes]:
+    """Return the event with its chain after `chain`, and its framed bytes."""
+    shape = SHAPES[type(body)]
+    blank = write_framed(shape, (NO_CHAIN, *control[1:], *body))
+    own = next_chain(chain, blank)
+    framed = blank[:CHAIN_AT] + own + blank[AFTER_CHAIN:]
+    return Event(control._replace(chain=own), body), framed
+
+
+def frame_fence(control: Control, body: events.Fenced) -> bytes:
+    """Return the framed bytes of a Fenced, whose position and chain only the fold can know."""
+    return write_framed(SHAPES[type(body)], (NO_CHAIN, *control[1:], *body))
+
+
+def read_control(framed: bytes) -> tuple[Control, RecordKind]:
+    """Return the control fields of any event of this package's range, known type or not.
+
+    Raises UnreadableError for anything else.
+    """
+    schema_id = schema_id_of(framed)
+    if schema_id not in EVENT_IDS:
+        raise UnreadableError(f"schema {schema_id} is no event of a ledger")
+    body = BytesIO(framed)
+    body.seek(HEADER.size)
+    try:
+        fields = cast("dict[str, Any]", schemaless_reader(body, CONTROL_SCHEMA, None))
+    except Exception as error:
+        raise UnreadableError(f"{len(framed)} bytes are too few for an event: {error!r}") from error
+    return Control(*fields.values()), KIND_BY_ID.get(schema_id, RecordKind.ORDINARY)
+
+
+def decode_event(framed: bytes) -> Event:
+    """Return the event with its control fields as they stand in the record.
+
+    Raises UnreadableError for damaged bytes, IncompatibleError for a type of a later version.
+    """
+    schema_id = schema_id_of(framed)
+    shape = EVENTS.get(schema_id)
+    if shape is None:
+        control, _ = read_control(framed)
+        raise IncompatibleError(
+            f"the event at position {control.position} has schema {schema_id}, which this version "
+            "does not know; update this reader before it goes on"
+        )
+    values = read_framed(shape, framed)
+    return Event(Control(*values[:CONTROL_FIELDS]), shape.make(*values[CONTROL_FIELDS:]))
+
+
+def record_kind(framed: bytes) -> RecordKind:
+    """Return how a framed event takes part in the accept rule."""
+    return KIND_BY_ID.get(schema_id_of(framed), RecordKind.ORDINARY)

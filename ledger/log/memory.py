@@ -1,0 +1,137 @@
+"""The log in memory: for simulation, unit tests and users' own tests; never for real data.
+
+It keeps the contract of the port, and lets a test remove, damage and rewrite what Kafka would lose.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Condition
+from time import time
+
+from ledger.errors import OffsetGoneError
+from ledger.log.port import Record, Topic
+
+
+@dataclass(slots=True)
+class MemoryTopic:
+    """The records of one topic; `start` is the first offset still there."""
+
+    name: Topic
+    incarnation: int = 0
+    start: int = 0
+    records: list[Record] = field(default_factory=list)
+
+    def end(self) -> int:
+        """Return the offset after the last record."""
+        return self.start + len(self.records)
+
+
+class MemoryLog:
+    """Six topics in this process; threads may share it."""
+
+    def __init__(self) -> None:
+        self.topics = {topic: MemoryTopic(topic) for topic in Topic}
+        self.changed = Condition()
+        self._incarnations = count(1)
+
+    def reader(self, topic: Topic, offset: int) -> "MemoryReader":
+        """Return a reader that starts at `offset`."""
+        return MemoryReader(self, self.topics[topic], offset)
+
+    def writer(self, topic: Topic) -> "MemoryWriter":
+        """Return a writer; what it appends is there at once."""
+        return MemoryWriter(self, self.topics[topic])
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:  # noqa: ARG002
+        """Return the first offset and the end offset."""
+        with self.changed:
+            found = self.topics[topic]
+            return found.start, found.end()
+
+    def topic_id(self, topic: Topic) -> str:
+        """Return a name that changes when the topic is re-created."""
+        return f"{topic}-{self.topics[topic].incarnation}"
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def remove_below(self, topic: Topic, offset: int) -> None:
+        """Remove the records below `offset`, as retention would."""
+        with self.changed:
+            found = self.topics[topic]
+            del found.records[: offset - found.start]
+            found.start = offset
+
+    def cut(self, topic: Topic, offset: int) -> None:
+        """Lose the records from `offset` on, as an unclean election would."""
+        with self.changed:
+            found = self.topics[topic]
+            del found.records[offset - found.start :]
+
+    def recreate(self, topic: Topic) -> None:
+        """Replace the topic by an empty one of the same name."""
+        with self.changed:
+            fresh = self.topics[topic]
+            fresh.incarnation = next(self._incarnations)
+            fresh.start = 0
+            fresh.records.clear()
+
+
+class MemoryReader:
+    """Reads a memory topic forward."""
+
+    def __init__(self, log: MemoryLog, topic: MemoryTopic, offset: int) -> None:
+        self._log = log
+        self._topic = topic
+        self._next = offset
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, waiting up to `timeout_s` for the first."""
+        with self._log.changed:
+            if timeout_s > 0:
+                self._log.changed.wait_for(lambda: self._topic.end() > self._next, timeout_s)
+            topic = self._topic
+            if not topic.start <= self._next <= topic.end():
+                raise OffsetGoneError(
+                    f"offset {self._next} of {topic.name} is not there, "
+                    f"the topic holds {topic.start} to {topic.end()}",
+                    wanted=self._next,
+                    earliest=topic.start,
+                )
+            begin = self._next - topic.start
+            found = topic.records[begin : begin + limit]
+        if found:
+            self._next = found[-1].offset + 1
+        return found
+
+    def next_offset(self) -> int:
+        """Return the offset of the first record not yet returned."""
+        return self._next
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class MemoryWriter:
+    """Appends to a memory topic."""
+
+    def __init__(self, log: MemoryLog, topic: MemoryTopic) -> None:
+        self._log = log
+        self._topic = topic
+
+    def append(self, key: bytes, value: bytes) -> None:
+        """Add a record at the end and wake the readers."""
+        with self._log.changed:
+            record = Record(self._topic.end(), key, value, int(time() * 1000))
+            self._topic.records.append(record)
+            self._log.changed.notify_all()
+
+    def check(self) -> None:
+        """Every record is delivered at once."""
+
+    def flush(self, timeout_s: float) -> None:
+        """Every record is delivered at once."""
+
+    def close(self) -> None:
+        """Nothing is held."""
