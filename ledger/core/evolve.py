@@ -40,8 +40,11 @@ from ledger.core.tables import Change, Pending, Table
 from ledger.core.txns import OpenTxn
 
 
-def evolve(state: DomainState, event: Event) -> None:
-    """Apply one accepted event to the state, in place."""
+def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
+    """Apply one accepted event to the state, in place.
+
+    Returns the mappings of TXN_TO_WRITE_ID that left with it, as (table, write id, txn).
+    """
     control, body = event
     assert control.position == state.position + 1, (
         f"position {control.position} applied after {state.position}"
@@ -51,6 +54,19 @@ def evolve(state: DomainState, event: Event) -> None:
     CHANGES[type(body)](state, control, body)
     if control.n:
         remember_answer(state, control, body)
+    if state.txns.cleaned_below >= state.txns.watermark:
+        return []
+    return clean_mappings(state)
+
+
+def clean_mappings(state: DomainState) -> list[tuple[int, int, int]]:
+    """Let mappings below the watermark go, and note in each table where they begin now."""
+    gone = state.txns.clean()
+    for table_id, write_id, _ in gone:
+        table = state.tables.by_id.get(table_id)
+        if table is not None:
+            table.clean(write_id)
+    return gone
 
 
 def fold(state: DomainState, events: Iterable[Event]) -> DomainState:
@@ -253,6 +269,7 @@ def commit_part(
     table.version = part.version
     if part.write_id > table.last_write_id:
         take_write_id(table, part.write_id)
+        state.txns.map(control.txn, part.table, part.write_id)
     if body.type in JUDGED_TYPES:
         for write in part.writes:
             winner = Winner(control.position, control.txn, control.session, write.operation)

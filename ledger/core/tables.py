@@ -32,6 +32,15 @@ class Table:
     named: int
     version: int = -1
     last_write_id: int = 0
+    mapped_from: int = 1
+    cleaned_ahead: set[int] = field(default_factory=set)
+
+    def clean(self, write_id: int) -> None:
+        """Note that a mapping is gone; below `mapped_from` none is left."""
+        self.cleaned_ahead.add(write_id)
+        while self.mapped_from in self.cleaned_ahead:
+            self.cleaned_ahead.remove(self.mapped_from)
+            self.mapped_from += 1
 
 
 class Pending(NamedTuple):

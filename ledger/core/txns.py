@@ -13,6 +13,9 @@ from typing import Literal
 from ledger.core.id_set import IdSet
 from ledger.core.ids import TxnType
 
+# Mappings leave in bounded steps, so that no event costs more for what gathered before it.
+CLEAN_TXNS_MAX = 256
+
 TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
 
 
@@ -47,13 +50,19 @@ class AbortedTxn:
 
 @dataclass(slots=True)
 class Txns:
-    """All txns of a domain that are not simply committed and old."""
+    """All txns of a domain that are not simply committed and old.
+
+    `mappings` is TXN_TO_WRITE_ID of the ended txns, {txn: {table: write id}}; those of open txns
+    lie with them. Everything below `cleaned_below` has left it.
+    """
 
     next_txn: int = 1
     open: OrderedDict[int, OpenTxn] = field(default_factory=OrderedDict)
     aborted: dict[int, AbortedTxn] = field(default_factory=dict)
     ended: OrderedDict[int, int] = field(default_factory=OrderedDict)
     watermark: int = 1
+    mappings: dict[int, dict[int, int]] = field(default_factory=dict)
+    cleaned_below: int = 1
     # Derived from the fields above; kept so that no question costs more than its answer.
     open_visible: IdSet = field(default_factory=IdSet)
     aborted_ids: IdSet = field(default_factory=IdSet)
@@ -84,6 +93,21 @@ class Txns:
         ended = self._close(txn)
         self._remember(txn, position << 1 | 1, outcomes_max)
         return ended
+
+    def map(self, txn: int, table: int, write_id: int) -> None:
+        """Keep the mapping of an ended txn until the watermark has passed it."""
+        self.mappings.setdefault(txn, {})[table] = write_id
+
+    def clean(self) -> list[tuple[int, int, int]]:
+        """Let some mappings below the watermark go; return them as (table, write id, txn)."""
+        until = min(self.watermark, self.cleaned_below + CLEAN_TXNS_MAX)
+        gone = [
+            (table, write_id, txn)
+            for txn in range(self.cleaned_below, until)
+            for table, write_id in self.mappings.pop(txn, {}).items()
+        ]
+        self.cleaned_below = max(self.cleaned_below, until)
+        return gone
 
     def commit_at_once(self, txn: int, position: int, outcomes_max: int) -> None:
         """Give out the next id and commit it in one step."""
@@ -151,6 +175,8 @@ class Txns:
 
     def _close(self, txn: int) -> OpenTxn:
         ended = self.open.pop(txn)
+        if ended.write_ids:
+            self.mappings[txn] = ended.write_ids
         if ended.type != "read_only":
             self.open_visible.discard(txn)
             self.digest ^= exception_hash(txn, aborted=False)

@@ -1,0 +1,223 @@
+"""Valid lists: which txns, and which write ids of a table, a reader may see.
+
+Both are Hive's: a high watermark less exceptions, which are open or aborted. An id is valid iff it
+is not above the high watermark and no exception. They are values: what happens after a list was
+made does not change it. How a list comes about stands in `visibility`, how two write id lists
+compare in `valid_list_compare`.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from operator import lt
+from typing import Self
+
+from ledger.core.valid_list_text import (
+    ID_MAX,
+    Ids,
+    fields_text,
+    ids_text,
+    read_fields,
+    read_ids,
+    read_runs,
+    runs_text,
+)
+
+NO_TABLE_TEXT = "null"
+
+
+class RangeResponse(Enum):
+    """How many ids of a range have what was asked about."""
+
+    NONE = 0
+    SOME = 1
+    ALL = 2
+
+
+class ValidIdList:
+    """A high watermark less exceptions: what a list of txns and one of write ids can both answer.
+
+    `open` and `aborted` ascend, share no id, and stay at or below `hwm`. `min_open` is what the
+    list was told: Hive cuts a list without losing it, so it may lie above `hwm` (HIVE-22122).
+    Every question is a binary search.
+    """
+
+    __slots__ = ()
+
+    hwm: int
+    open: Ids
+    aborted: Ids
+    min_open: int | None
+
+    def __post_init__(self) -> None:
+        """Refuse with ValueError what is no list, naming the field."""
+        if not 0 <= self.hwm <= ID_MAX:
+            raise ValueError(f"field hwm: {self.hwm} is outside 0 to {ID_MAX}")
+        if self.min_open is not None and not 0 < self.min_open < ID_MAX:
+            raise ValueError(f"field min open: {self.min_open} is no id")
+        check_exceptions("open", self.open, self.hwm)
+        check_exceptions("aborted", self.aborted, self.hwm)
+        if self.open and self.aborted and not set(self.aborted).isdisjoint(self.open):
+            both = sorted(set(self.aborted).intersection(self.open))
+            raise ValueError(f"fields open and aborted: {both[0]} stands in both")
+
+    def is_valid(self, member: int) -> bool:
+        """Tell whether the reader may see this id."""
+        return (
+            member <= self.hwm
+            and not contains(self.open, member)
+            and not contains(self.aborted, member)
+        )
+
+    def is_aborted(self, member: int) -> bool:
+        """Tell whether this id is an aborted exception."""
+        return contains(self.aborted, member)
+
+    def range_valid(self, first: int, last: int) -> RangeResponse:
+        """Tell how many of the ids `first` to `last`, both included, the reader may see."""
+        top = min(last, self.hwm)
+        exceptions = count(self.open, first, top) + count(self.aborted, first, top)
+        return response(top - first + 1 - exceptions, first, last)
+
+    def range_aborted(self, first: int, last: int) -> RangeResponse:
+        """Tell how many of the ids `first` to `last`, both included, are aborted exceptions."""
+        return response(count(self.aborted, first, last), first, last)
+
+    def exceptions(self) -> Ids:
+        """Return open and aborted exceptions together, ascending."""
+        return tuple(sorted(self.open + self.aborted))
+
+
+@dataclass(frozen=True, slots=True)
+class ValidTxnList(ValidIdList):
+    """The txns a reader may see (Hive's ValidReadTxnList)."""
+
+    hwm: int
+    open: Ids
+    aborted: Ids
+    min_open: int | None
+
+    def text(self) -> str:
+        """Return `hwm:minOpen:open:aborted`, five neighbours and more as a run `a-b`."""
+        return fields_text(self.hwm, self.min_open, runs_text(self.open), runs_text(self.aborted))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the list of a text; the empty text makes every txn valid.
+
+        Raises ValueError, naming the field that does not say what it should.
+        """
+        if not text:
+            return cls(ID_MAX, (), (), None)
+        return cls(*read_fields(text.split(":"), read_runs))
+
+
+@dataclass(frozen=True, slots=True)
+class ValidWriteIdList(ValidIdList):
+    """The write ids of one table a reader may see (Hive's ValidReaderWriteIdList).
+
+    `table` is `database.table` as given, or None for a list that names no table.
+    """
+
+    table: str | None
+    hwm: int
+    open: Ids
+    aborted: Ids
+    min_open: int | None
+
+    def __post_init__(self) -> None:
+        """Refuse with ValueError what is no list, naming the field."""
+        name = self.table
+        # Hive escapes nothing: these two characters part the fields and the lists of a txn.
+        if name is not None and (not name or ":" in name or "$" in name or is_no_table(name)):
+            raise ValueError(f"field table: '{name}' is empty, 'null', or holds ':' or '$'")
+        ValidIdList.__post_init__(self)
+
+    def is_valid_base(self, write_id: int) -> bool:
+        """Tell whether the reader may use a compacted file whose highest write id is this one."""
+        return write_id <= self.hwm and (self.min_open is None or write_id < self.min_open)
+
+    def for_compactor(self) -> "ValidCompactorWriteIdList":
+        """Return what a compaction may touch: the resolved ids, those below the first open one."""
+        first_open = min((*self.open[:1], self.min_open or ID_MAX + 1))
+        hwm = min(self.hwm, first_open - 1)
+        aborted = self.aborted[: bisect_right(self.aborted, hwm)]
+        return ValidCompactorWriteIdList(self.table, hwm, (), aborted, self.min_open)
+
+    def for_cleaner(self) -> "ValidCleanerWriteIdList":
+        """Return the same list with the answers a cleaner of files needs."""
+        return ValidCleanerWriteIdList(self.table, self.hwm, self.open, self.aborted, self.min_open)
+
+    def text(self) -> str:
+        """Return `table:hwm:minOpen:open:aborted`; write ids are never joined to runs."""
+        name = NO_TABLE_TEXT if self.table is None else self.table
+        ids = fields_text(self.hwm, self.min_open, ids_text(self.open), ids_text(self.aborted))
+        return f"{name}:{ids}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the list of a text; the empty text names no table and makes every id valid.
+
+        Raises ValueError, naming the field that does not say what it should.
+        """
+        if not text:
+            return cls(None, ID_MAX, (), (), None)
+        name, _, fields = text.partition(":")
+        return cls(None if is_no_table(name) else name, *read_fields(fields.split(":"), read_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class ValidCompactorWriteIdList(ValidWriteIdList):
+    """What a compaction may merge: no id at or below `hwm` can change any more."""
+
+    def range_valid(self, first: int, last: int) -> RangeResponse:
+        """Return ALL or NONE: a file is merged whole or left, aborted ids in it are dropped."""
+        assert first <= last, f"the range {first} to {last} is empty"
+        return RangeResponse.ALL if last <= self.hwm else RangeResponse.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ValidCleanerWriteIdList(ValidWriteIdList):
+    """What a cleaner may judge: a file that reaches above `hwm` is none of its business."""
+
+    def range_valid(self, first: int, last: int) -> RangeResponse:
+        """Answer as for a reader, but NONE for a range that reaches above `hwm`."""
+        if last > self.hwm:
+            return RangeResponse.NONE
+        return ValidWriteIdList.range_valid(self, first, last)
+
+
+def check_exceptions(field: str, ids: Sequence[int], hwm: int) -> None:
+    """Raise ValueError unless the ids ascend strictly within 1 to `hwm`."""
+    if not ids:
+        return
+    if not all(map(lt, ids, islice(ids, 1, None))):
+        raise ValueError(f"field {field}: the ids do not ascend, or one stands twice")
+    if ids[0] < 1 or ids[-1] > hwm:
+        raise ValueError(f"field {field}: {ids[0]} to {ids[-1]} is outside 1 to hwm {hwm}")
+
+
+def contains(ids: Sequence[int], member: int) -> bool:
+    """Tell whether ascending ids hold one."""
+    at = bisect_left(ids, member)
+    return at < len(ids) and ids[at] == member
+
+
+def count(ids: Sequence[int], first: int, last: int) -> int:
+    """Return how many ascending ids lie from `first` to `last`, both included."""
+    return max(0, bisect_right(ids, last) - bisect_left(ids, first))
+
+
+def response(found: int, first: int, last: int) -> RangeResponse:
+    """Say in Hive's words that `found` ids of a range have a property; below one means none."""
+    assert first <= last, f"the range {first} to {last} is empty"
+    if found <= 0:
+        return RangeResponse.NONE
+    return RangeResponse.ALL if found == last - first + 1 else RangeResponse.SOME
+
+
+def is_no_table(name: str) -> bool:
+    """Tell whether a name stands for a list without a table."""
+    return name.lower() == NO_TABLE_TEXT
