@@ -1,0 +1,139 @@
+"""State checkpoints: the state of a domain as canonical bytes, and where sequencers find them.
+
+A checkpoint is JSON of the state's canonical form, so equal states give equal bytes and one digest.
+In the checkpoints topic it travels compressed and cut into chunks, each under a key of its own; the
+manifest comes last and names them, so half a checkpoint is never taken for a whole one. Recovery is
+the newest whole checkpoint and the tail of the log behind it.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ledger.core.acceptance import LogHead
+from ledger.core.state import DomainState
+from ledger.core.state_form import state_form, state_from
+from ledger.errors import IncompatibleError
+from ledger.log.port import Log, LogWriter, Topic
+
+FORMAT = 1
+CHUNK_BYTES = 512 * 1024
+# The checkpoint before the newest stays readable for whoever is reading it at this moment.
+KEPT = 2
+
+
+class Checkpoint(NamedTuple):
+    """A state, the log head it belongs to, and the offset in events to go on reading from."""
+
+    state: DomainState
+    head: LogHead
+    offset: int
+
+
+def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
+    """Return the canonical bytes of a checkpoint."""
+    form = {"format": FORMAT, "offset": offset, **state_form(state, head)}
+    return json.dumps(form, separators=(",", ":"), sort_keys=True).encode()
+
+
+def load(data: bytes) -> Checkpoint:
+    """Return the checkpoint in `data`; raises IncompatibleError for another format."""
+    form = json.loads(data)
+    if form.get("format") != FORMAT:
+        raise IncompatibleError(
+            f"the checkpoint has format {form.get('format')}, this version reads {FORMAT}; "
+            "update it, or start from the beginning of the log"
+        )
+    state, head = state_from(form)
+    return Checkpoint(state, head, form["offset"])
+
+
+def digest(state: DomainState, head: LogHead) -> str:
+    """Return a digest that is equal iff state and head are."""
+    return sha256(dump(state, head, 0)).hexdigest()
+
+
+class CheckpointWriter:
+    """Writes checkpoints of one domain into the topic and removes the ones before."""
+
+    def __init__(self, writer: LogWriter, domain: int) -> None:
+        self._writer = writer
+        self._domain = domain
+        self._written: list[tuple[int, int]] = []
+
+    def write(self, checkpoint: Checkpoint, timeout_s: float = 30.0) -> int:
+        """Write a checkpoint and wait for its delivery; returns its size in bytes."""
+        data = dump(*checkpoint)
+        packed = zlib.compress(data, 6)
+        position = checkpoint.head.position
+        chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
+        for number, chunk in enumerate(chunks):
+            self._writer.append(chunk_key(self._domain, position, number), chunk)
+        manifest = {
+            "domain": self._domain,
+            "position": position,
+            "chunks": len(chunks),
+            "sha256": sha256(data).hexdigest(),
+        }
+        self._writer.append(manifest_key(self._domain, position), json.dumps(manifest).encode())
+        self._writer.flush(timeout_s)
+        self._written.append((position, len(chunks)))
+        self._remove_old()
+        return len(data)
+
+    def _remove_old(self) -> None:
+        while len(self._written) > KEPT:
+            position, chunks = self._written.pop(0)
+            self._writer.append(manifest_key(self._domain, position), b"")
+            for number in range(chunks):
+                self._writer.append(chunk_key(self._domain, position, number), b"")
+
+
+def chunk_key(domain: int, position: int, number: int) -> bytes:
+    """Return the key of one chunk."""
+    return f"{domain}/{position}/{number}".encode()
+
+
+def manifest_key(domain: int, position: int) -> bytes:
+    """Return the key of a manifest."""
+    return f"{domain}/{position}/manifest".encode()
+
+
+def read_newest(log: Log, domain: int) -> Checkpoint | None:
+    """Return the newest whole checkpoint of a domain, or None if there is none."""
+    values = read_all(log)
+    for manifest in sorted(manifests(values, domain), key=lambda each: -int(each["position"])):
+        position = int(manifest["position"])
+        chunks = [
+            values.get(chunk_key(domain, position, number), b"")
+            for number in range(int(manifest["chunks"]))
+        ]
+        try:
+            data = zlib.decompress(b"".join(chunks))
+        except zlib.error:
+            continue
+        if sha256(data).hexdigest() == manifest["sha256"]:
+            return load(data)
+    return None
+
+
+def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any]]:
+    """Yield the manifests of a domain."""
+    for key, value in values.items():
+        if key.startswith(f"{domain}/".encode()) and key.endswith(b"/manifest") and value:
+            yield json.loads(value)
+
+
+def read_all(log: Log) -> dict[bytes, bytes]:
+    """Return the newest value of every key of the checkpoints topic."""
+    start, end = log.ends(Topic.CHECKPOINTS)
+    values: dict[bytes, bytes] = {}
+    reader = log.reader(Topic.CHECKPOINTS, start)
+    try:
+        while reader.next_offset() < end and (records := reader.read(100, 5.0)):
+            values.update((record.key, record.value) for record in records)
+    finally:
+        reader.close()
+    return values

@@ -1,0 +1,187 @@
+"""The state as plain lists and numbers, in one canonical form, and back.
+
+Equal states have equal forms, whatever order their dicts were filled in; what is derived from other
+fields is left out and computed again. Checkpoints and digests are made of this.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.core.acceptance import LogHead
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.conflicts import Winner
+from ledger.core.events import LedgerCreated, Limits
+from ledger.core.evolve import note_forgettable
+from ledger.core.sessions import Answered, Session
+from ledger.core.state import DomainState
+from ledger.core.tables import Change, Pending, Table, name_key
+from ledger.core.txns import AbortedTxn, OpenTxn, Txns, exception_hash
+
+Plain = Any
+
+
+def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
+    """Return the canonical form of a state and the log head it belongs to."""
+    return {
+        "head": [head.epoch, head.position, head.chain.hex(), head.last_cmd],
+        "position": state.position,
+        "at": state.at,
+        "genesis": None if state.genesis is None else list(state.genesis),
+        "catalogs": sorted(state.catalogs),
+        "sessions": [session_form(each) for _, each in sorted(state.sessions.by_number.items())],
+        "ended_sessions": list(state.sessions.ended),
+        "txns": txns_form(state.txns),
+        "next_table": state.tables.next_table,
+        "tables": [table_form(each) for _, each in sorted(state.tables.by_id.items())],
+        "pending": [
+            [txn, [list(change) for change in changes]]
+            for txn, changes in sorted(state.tables.pending.items())
+        ],
+        "winners": [[*unit, *winner] for unit, winner in state.winners.latest.items()],
+        "winners_floor": state.winners.floor,
+    }
+
+
+def pairs(mapping: Mapping[int, int]) -> list[list[int]]:
+    """Return a mapping as pairs in ascending order."""
+    return [list(pair) for pair in sorted(mapping.items())]
+
+
+def session_form(session: Session) -> list[Plain]:
+    """Return the form of a session; its open txns are found again from the txns."""
+    return [
+        session.number,
+        session.nonce.hex(),
+        session.user,
+        session.host,
+        session.application,
+        session.lease_ms,
+        session.is_open,
+        session.last_n,
+        [[n, *answer] for n, answer in sorted(session.answers.items())],
+    ]
+
+
+def txns_form(txns: Txns) -> dict[str, Plain]:
+    """Return the form of the txns."""
+    return {
+        "next": txns.next_txn,
+        "watermark": txns.watermark,
+        "cleaned_below": txns.cleaned_below,
+        "open": [
+            [
+                *(txn.txn, txn.type, txn.session, txn.min_open, txn.opened, txn.deadline),
+                pairs(txn.write_ids),
+                pairs(txn.metadata),
+            ]
+            for txn in txns.open.values()
+        ],
+        "aborted": [
+            [txn, pairs(left.write_ids), sorted(left.wrote)]
+            for txn, left in sorted(txns.aborted.items())
+        ],
+        "ended": [list(pair) for pair in txns.ended.items()],
+        "mappings": [[txn, pairs(ids)] for txn, ids in sorted(txns.mappings.items())],
+    }
+
+
+def table_form(table: Table) -> list[Plain]:
+    """Return the form of a table."""
+    return [
+        *(table.table, table.catalog, table.name, list(table.definition), table.creator),
+        *(list(table.change), table.named, table.version, table.last_write_id),
+        *(table.mapped_from, sorted(table.cleaned_ahead)),
+    ]
+
+
+def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
+    """Return the state and the head of a form that `state_form` made."""
+    epoch, position, chain, last_cmd = form["head"]
+    state = DomainState(position=form["position"], at=form["at"])
+    if form["genesis"] is not None:
+        created = LedgerCreated(*form["genesis"])
+        state.genesis = created._replace(limits=Limits(*created.limits))
+        state.limits = state.genesis.limits
+    state.catalogs = set(form["catalogs"])
+    restore_sessions(state, form)
+    restore_tables(state, form)
+    restore_txns(state, form["txns"])
+    state.winners.latest = OrderedDict(
+        ((table, unit), Winner(*winner)) for table, unit, *winner in form["winners"]
+    )
+    state.winners.floor = form["winners_floor"]
+    return state, LogHead(epoch, position, bytes.fromhex(chain), last_cmd)
+
+
+def restore_sessions(state: DomainState, form: Mapping[str, Plain]) -> None:
+    """Restore the sessions, the ended ones in the order they ended."""
+    for number, nonce, user, host, application, lease_ms, is_open, last_n, answers in form[
+        "sessions"
+    ]:
+        session = Session(number, bytes.fromhex(nonce), user, host, application, lease_ms)
+        session.is_open = is_open
+        session.last_n = last_n
+        session.answers = {n: Answered(*answer) for n, *answer in answers}
+        state.sessions.add(session)
+        state.sessions.ended_answers += 0 if is_open else len(answers)
+    state.sessions.ended = OrderedDict.fromkeys(form["ended_sessions"])
+
+
+def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
+    """Restore the tables, their names and the pending changes."""
+    state.tables.next_table = form["next_table"]
+    for number, catalog, name, definition, creator, change, named, *rest in form["tables"]:
+        table = Table(
+            number,
+            catalog,
+            name,
+            definition_from(definition),
+            creator,
+            Change(*change),
+            named,
+            *rest[:3],
+            cleaned_ahead=set(rest[3]),
+        )
+        state.tables.by_id[number] = table
+        if not creator:
+            state.tables.names[name_key(catalog, name)] = number
+    state.tables.pending = {
+        txn: [Pending(*change) for change in changes] for txn, changes in form["pending"]
+    }
+
+
+def definition_from(form: Plain) -> TableDefinition:
+    """Return the table definition of a form."""
+    kind, layout, location, columns, partition_columns, properties = form
+    return TableDefinition(
+        kind,
+        layout,
+        location,
+        [Column(*column) for column in columns],
+        partition_columns,
+        [Property(*each) for each in properties],
+    )
+
+
+def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
+    """Restore the txns and everything derived from them."""
+    txns = state.txns
+    txns.next_txn = form["next"]
+    txns.watermark = form["watermark"]
+    txns.cleaned_below = form["cleaned_below"]
+    txns.ended = OrderedDict((txn, code) for txn, code in form["ended"])
+    txns.mappings = {txn: dict(ids) for txn, ids in form["mappings"]}
+    for number, kind, session, min_open, opened, deadline, ids, metadata in form["open"]:
+        txn = OpenTxn(number, kind, session, min_open, opened, deadline, dict(ids), dict(metadata))
+        txns.open[number] = txn
+        if session in state.sessions.by_number:
+            state.sessions.by_number[session].txns[number] = None
+        if kind != "read_only":
+            txns.open_visible.add(number)
+            txns.digest ^= exception_hash(number, aborted=False)
+    for number, ids, wrote in form["aborted"]:
+        txns.aborted[number] = AbortedTxn(dict(ids), set(wrote))
+        txns.index_aborted(number, txns.aborted[number])
+        txns.digest ^= exception_hash(number, aborted=True)
+        note_forgettable(state, number)
