@@ -132,6 +132,7 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
     """Restore the tables, their names and the pending changes."""
     state.tables.next_table = form["next_table"]
     for number, catalog, name, definition, creator, change, named, *rest in form["tables"]:
+        version, last_write_id, mapped_from, ahead = rest
         table = Table(
             number,
             catalog,
@@ -140,8 +141,10 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
             creator,
             Change(*change),
             named,
-            *rest[:3],
-            cleaned_ahead=set(rest[3]),
+            version=version,
+            last_write_id=last_write_id,
+            mapped_from=mapped_from,
+            cleaned_ahead=set(ahead),
         )
         state.tables.by_id[number] = table
         if not creator:

@@ -1,6 +1,7 @@
 """Visibility: how the lists come about that say what a reader may see.
 
-`valid_write_ids` turns a valid txn list into the valid write id list of one table. It reads the
+`valid_txn_list` is the list of a txn, or of a reader without one, as the state is now; what a txn
+holds is the list its TxnOpened stored. `valid_write_ids` turns a valid txn list into the valid write id list of one table. It reads the
 mappings write id -> txn as they are now, while the txn list stays as old as it is: that the answer
 is still the one of the old snapshot is what the cleanup watermark protects.
 
@@ -9,7 +10,35 @@ Nothing here changes a state, and nothing here says what a list means: see `vali
 
 from collections.abc import Iterable
 
+from ledger.core.events import Control, TxnOpened
+from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+
+
+def valid_txn_list(state: DomainState, txn: int = 0) -> ValidTxnList:
+    """Return the valid txn list of `txn` as of now, or with 0 that of a reader without one.
+
+    The high watermark is the txn's own id (without one: the largest given out), the exceptions are
+    the open and aborted ids below it, read-only ones left out (rule b1).
+    """
+    hwm = txn or state.txns.next_txn - 1
+    below = txn or state.txns.next_txn
+    return listed(hwm, state.txns.open_visible.below(below), state.txns.aborted_ids.below(below))
+
+
+def held_txn_list(control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
+    """Return the list that `txn` holds since its TxnOpened, whose `inline` is true.
+
+    Txns opened by the same event with a lower id are open for it.
+    """
+    assert opened.inline, f"the snapshot of txn {txn} is not in its event"
+    batch = () if opened.type == "read_only" else range(control.txn, txn)
+    return listed(txn, (*opened.open, *batch), tuple(opened.aborted))
+
+
+def listed(hwm: int, still_open: tuple[int, ...], aborted: tuple[int, ...]) -> ValidTxnList:
+    """Return the list with its least open id."""
+    return ValidTxnList(hwm, still_open, aborted, still_open[0] if still_open else None)
 
 
 def valid_write_ids(
