@@ -104,6 +104,12 @@ def ledger_created(state: DomainState, _control: Control, body: LedgerCreated) -
     assert state.genesis is None, "LedgerCreated twice"
     state.genesis = body
     state.limits = body.limits
+    state.commands_topic = body.commands_topic
+
+
+def commands_moved(state: DomainState, _control: Control, body: CommandsMoved) -> None:
+    """Note in which topic the commands are from here on."""
+    state.commands_topic = body.topic
 
 
 def catalog_created(state: DomainState, _control: Control, body: CatalogCreated) -> None:
@@ -357,7 +363,7 @@ def aborted_forgotten(state: DomainState, _control: Control, body: AbortedForgot
 CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     Fenced: unchanged,
     Resigned: unchanged,
-    CommandsMoved: unchanged,
+    CommandsMoved: commands_moved,
     CommandRepeated: unchanged,
     CommandRefused: unchanged,
     LedgerCreated: ledger_created,

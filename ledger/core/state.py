@@ -34,6 +34,7 @@ class DomainState:
     position: int = 0
     at: int = 0
     genesis: LedgerCreated | None = None
+    commands_topic: str = ""
     limits: Limits = DEFAULT_LIMITS
     catalogs: set[str] = field(default_factory=set)
     sessions: Sessions = field(default_factory=Sessions)

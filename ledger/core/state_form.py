@@ -28,6 +28,7 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "position": state.position,
         "at": state.at,
         "genesis": None if state.genesis is None else list(state.genesis),
+        "commands_topic": state.commands_topic,
         "catalogs": sorted(state.catalogs),
         "sessions": [session_form(each) for _, each in sorted(state.sessions.by_number.items())],
         "ended_sessions": list(state.sessions.ended),
@@ -103,6 +104,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
         created = LedgerCreated(*form["genesis"])
         state.genesis = created._replace(limits=Limits(*created.limits))
         state.limits = state.genesis.limits
+    state.commands_topic = form["commands_topic"]
     state.catalogs = set(form["catalogs"])
     restore_sessions(state, form)
     restore_tables(state, form)

@@ -1,0 +1,288 @@
+"""The leader: reads commands in order, decides each, appends the answer, reads it back.
+
+It works on tentative state: an event is applied as soon as it is queued, so that the next command
+is decided on top of it, long before the log has it. That is safe because nothing of it is shown to
+anyone, and because a leader never repairs: a delivery that failed, a record of its own that did not
+count, a higher epoch seen, each ends the process. The next leader starts from what the log says.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ledger.clock import Clock
+from ledger.core.acceptance import LogHead, RecordKind
+from ledger.core.commands import Command, OpenSession
+from ledger.core.decide import decide
+from ledger.core.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
+from ledger.core.evolve import evolve
+from ledger.core.housekeep import Lapsed, genesis, housekeep
+from ledger.core.outcomes import Reason, refuse
+from ledger.core.stamp import answer_control, internal_control
+from ledger.core.state import DomainState
+from ledger.errors import FencedError, OffsetGoneError
+from ledger.leases import Leases
+from ledger.log.acceptor import Acceptor
+from ledger.log.codec import decode_command, frame_event, read_control
+from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.settings import Genesis, SequencerSettings
+
+# What Kafka takes in one record, less room for its own framing.
+EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024
+COMMANDS_PER_STEP = 500
+EVENTS_PER_STEP = 2_000
+INTERNAL_PER_STEP = 20
+
+Decide = Callable[[DomainState, Command, int], Body]
+
+
+class Flying(NamedTuple):
+    """An event appended and not yet read back."""
+
+    control: Control
+    kind: RecordKind
+    framed: bytes
+
+
+class Leader:
+    """One term of leadership, from the read-back of its Fenced to its end.
+
+    `state` and `acceptor` stand behind that Fenced and are the leader's from now on; `events` reads
+    on from there.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        state: DomainState,
+        acceptor: Acceptor,
+        events: LogReader,
+        writer: LogWriter,
+        clock: Clock,
+        settings: SequencerSettings,
+        created: Genesis,
+        rule: Decide = decide,
+    ) -> None:
+        self.state = state
+        self.acceptor = acceptor
+        self.flying: deque[Flying] = deque()
+        self.flying_bytes = 0
+        self._head = acceptor.head.copy()
+        self._log = log
+        self._events = events
+        self._writer = writer
+        self._clock = clock
+        self._settings = settings
+        self._decide = rule
+        self._key = created.catalog.encode()
+        self._leases = Leases(clock, settings.lease_s)
+        self._leases.start(state)
+        self._create(created)
+        self._commands = self._open_commands()
+        # Whoever was alive before this term counts as heard at its start.
+        self._heartbeats = log.reader(Topic.HEARTBEATS, log.ends(Topic.HEARTBEATS)[1])
+        self._housekeeping_s = 0.0
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch of this term."""
+        return self._head.epoch
+
+    @property
+    def position(self) -> int:
+        """Return the position of the last event decided."""
+        return self._head.position
+
+    def step(self, wait_s: float) -> int:
+        """Do one round and return how many commands it decided; waits up to `wait_s` for one.
+
+        Raises FencedError or LogUnavailableError when this term is over.
+        """
+        if len(self.flying) >= self._settings.flight_max or self._is_heavy():
+            decided = 0
+            self.read_back(wait_s)
+        else:
+            decided = self._decide_commands(0.0 if self.flying else wait_s)
+        self._writer.check()
+        self.read_back(0.0)
+        self._housekeep()
+        return decided
+
+    def append(self, body: Body, command: Command | None = None) -> Event:
+        """Stamp, frame, apply and queue one event."""
+        at = max(self.state.at, self._clock.now_ms())
+        control = (
+            internal_control(self._head, body, at)
+            if command is None
+            else answer_control(self.state, self._head, command, body, at)
+        )
+        return self._append_framed(control, body)
+
+    def read_back(self, wait_s: float) -> None:
+        """Check what came back against what was appended, in order.
+
+        Raises FencedError when another epoch began or an own record did not count.
+        """
+        for record in self._events.read(EVENTS_PER_STEP, wait_s):
+            self.read_back_one(record)
+
+    def read_back_one(self, record: Record) -> None:
+        """Check one record of the events topic; raises as `read_back`."""
+        own = self.flying[0] if self.flying else None
+        if own is None or record.value != own.framed:
+            self._foreign(record)
+            return
+        if not self.acceptor.judge(*own):
+            raise own_did_not_count(own.control)
+        self.flying.popleft()
+        self.flying_bytes -= len(own.framed)
+
+    def close(self) -> None:
+        """Let go of the readers this term opened."""
+        self._commands.close()
+        self._heartbeats.close()
+
+    def _foreign(self, record: Record) -> None:
+        event = self.acceptor.take(record.value)
+        if event is not None:
+            raise FencedError(
+                f"epoch {event.control.epoch} began at position {event.control.position}; this "
+                f"sequencer led epoch {self.epoch} and has ended"
+            )
+        control, _ = read_control(record.value)
+        # A second copy of an own record lies behind the head; one ahead of it means a hole.
+        if control.epoch == self.epoch and control.position > self.acceptor.head.position:
+            raise own_did_not_count(control)
+
+    def _is_heavy(self) -> bool:
+        return self.flying_bytes >= self._settings.flight_bytes_max
+
+    def _create(self, created: Genesis) -> None:
+        while True:
+            body = genesis(self.state, created.event(self._log), created.catalog)
+            if body is None:
+                return
+            self.append(body)
+
+    def _open_commands(self) -> LogReader:
+        """Return a reader behind the last command, recording what can never be read."""
+        start, end = self._log.ends(Topic.COMMANDS)
+        following = self._head.last_cmd + 1
+        topic = self._log.topic_id(Topic.COMMANDS)
+        if topic != self.state.commands_topic:
+            self._move(topic, start, f"the commands topic {self.state.commands_topic} is gone")
+        elif following < start:
+            self._move(topic, start, f"retention removed commands {following} to {start - 1}")
+        elif following > end:
+            self._move(topic, end, f"commands {end} to {following - 1} were lost by the broker")
+        return self._log.reader(Topic.COMMANDS, self._head.last_cmd + 1)
+
+    def _move(self, topic: str, following: int, reason: str) -> None:
+        at = max(self.state.at, self._clock.now_ms())
+        body = CommandsMoved(topic, reason)
+        self._append_framed(internal_control(self._head, body, at, last_cmd=following - 1), body)
+
+    def _decide_commands(self, wait_s: float) -> int:
+        try:
+            records = self._commands.read(COMMANDS_PER_STEP, wait_s)
+        except OffsetGoneError:
+            self._commands.close()
+            self._commands = self._open_commands()
+            return 0
+        for record in records:
+            if record.offset != self._head.last_cmd + 1:
+                following = self._head.last_cmd + 1
+                self._move(
+                    self.state.commands_topic,
+                    record.offset,
+                    f"the topic has no commands {following} to {record.offset - 1}",
+                )
+            self._answer(decode_command(record.value))
+        return len(records)
+
+    def _answer(self, command: Command) -> None:
+        at = max(self.state.at, self._clock.now_ms())
+        try:
+            body = self._decide(self.state, command, at)
+        except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
+            refusal = refuse(Reason.COMMAND_FAILED, f"the decision failed: {error!r}")
+            nonce = command.nonce if isinstance(command, OpenSession) else b""
+            body = refusal._replace(nonce=nonce)
+        event = self.append(body, command)
+        self._note(event)
+
+    def _note(self, event: Event) -> None:
+        control, body = event
+        if isinstance(body, SessionOpened):
+            self._leases.add_session(control.position, body.lease_ms)
+            return
+        self._leases.heard(control.session)
+        if isinstance(body, TxnOpened):
+            for txn in range(control.txn, control.txn + body.size):
+                self._leases.add_txn(txn, body.deadline)
+
+    def _append_framed(self, control: Control, body: Body) -> Event:
+        event, framed = frame_event(control, body, self._head.chain)
+        if len(framed) > EVENT_BYTES_MAX:
+            body = refuse(
+                Reason.LIMIT_EXCEEDED, f"the answer has {len(framed)} bytes, too many for a record"
+            )
+            event, framed = frame_event(control._replace(txn=0), body, self._head.chain)
+        evolve(self.state, event)
+        advance(self._head, event.control)
+        self._writer.append(self._key, framed)
+        self.flying.append(Flying(event.control, kind_of(body), framed))
+        self.flying_bytes += len(framed)
+        return event
+
+    def _housekeep(self) -> None:
+        self._listen()
+        now_s = self._clock.monotonic_s()
+        if now_s - self._housekeeping_s < self._settings.housekeeping_s:
+            return
+        self._housekeeping_s = now_s
+        lapsed = self._leases.lapsed(self.state, self._read_to(), self._ends) or Lapsed()
+        for _ in range(INTERNAL_PER_STEP):
+            body = housekeep(self.state, lapsed)
+            if body is None:
+                return
+            self.append(body)
+
+    def _listen(self) -> None:
+        """Renew the leases of the sessions that beat; what is no session's number is ignored."""
+        try:
+            beats = self._heartbeats.read(EVENTS_PER_STEP, 0.0)
+        except OffsetGoneError as gone:
+            self._heartbeats.close()
+            self._heartbeats = self._log.reader(Topic.HEARTBEATS, gone.earliest)
+            return
+        for beat in beats:
+            if beat.key.isdigit():
+                self._leases.heard(int(beat.key))
+
+    def _read_to(self) -> tuple[int, int]:
+        return self._heartbeats.next_offset(), self._commands.next_offset()
+
+    def _ends(self) -> tuple[int, int]:
+        return self._log.ends(Topic.HEARTBEATS)[1], self._log.ends(Topic.COMMANDS)[1]
+
+
+def own_did_not_count(control: Control) -> FencedError:
+    """Return the end of a term whose own event the log does not count."""
+    return FencedError(
+        f"the event at position {control.position} of epoch {control.epoch} did not count: one "
+        "before it was lost, or another sequencer took over first. The next leader goes on"
+    )
+
+
+def kind_of(body: Body) -> RecordKind:
+    """Return how an event of a leader takes part in the accept rule."""
+    return RecordKind.COMMANDS_MOVED if isinstance(body, CommandsMoved) else RecordKind.ORDINARY
+
+
+def advance(head: LogHead, control: Control) -> None:
+    """Move the tentative head behind an event just framed."""
+    head.position = control.position
+    head.chain = control.chain
+    head.last_cmd = control.cmd

@@ -1,0 +1,145 @@
+"""Leases: which sessions fell silent and which txns are overdue, as far as a leader may judge it.
+
+Ending a live session loses a producer's work, so everything here errs to the other side. A leader
+judges nothing before it has led for one full lease. A verdict takes two steps: first the silent are
+noted together with the ends of the heartbeats and commands topics taken at that instant, and only
+when both were read up to there without a sign of life are they lapsed. So neither a backlog nor a
+paused reader nor a pause of the leader itself expires anyone. Durations come from the monotonic
+clock, and a jump of the wall clock suspends judgement for another full lease.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from ledger.clock import Clock
+from ledger.core.housekeep import ENDS_MAX, Lapsed
+from ledger.core.state import DomainState
+
+JUMP_MAX_S = 5.0
+
+Ends = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Suspicion:
+    """Who was silent when, and up to which offsets a sign of life is still looked for."""
+
+    sessions: list[int]
+    txns: list[tuple[int, int]]
+    noted_s: float
+    ends: Ends
+
+
+@dataclass(slots=True)
+class Leases:
+    """The leases of one leader, from the moment it leads; times in seconds, monotonic."""
+
+    clock: Clock
+    lease_s: float
+    quiet_until_s: float = 0.0
+    offset_s: float = 0.0
+    heard_s: dict[int, float] = field(default_factory=dict)
+    due: list[tuple[float, int]] = field(default_factory=list)
+    deadlines: list[tuple[int, int]] = field(default_factory=list)
+    suspicion: Suspicion | None = None
+
+    def start(self, state: DomainState) -> None:
+        """Begin to lead: everyone in the state counts as heard now."""
+        now_s = self.clock.monotonic_s()
+        self.quiet_until_s = now_s + self.lease_s
+        self.offset_s = self.clock.now_ms() / 1000 - now_s
+        for session in state.sessions.by_number.values():
+            if session.is_open:
+                self.add_session(session.number, session.lease_ms)
+        for txn in state.txns.open.values():
+            self.add_txn(txn.txn, txn.deadline)
+
+    def add_session(self, session: int, lease_ms: int) -> None:
+        """Begin the lease of a session."""
+        now_s = self.clock.monotonic_s()
+        self.heard_s[session] = now_s
+        heappush(self.due, (now_s + lease_ms / 1000, session))
+
+    def add_txn(self, txn: int, deadline: int) -> None:
+        """Note a txn's own deadline, in milliseconds of wall time."""
+        heappush(self.deadlines, (deadline, txn))
+
+    def heard(self, session: int) -> None:
+        """Renew the lease of a session; unknown ones are ignored."""
+        if session in self.heard_s:
+            self.heard_s[session] = self.clock.monotonic_s()
+
+    def lapsed(self, state: DomainState, read: Ends, ends: Callable[[], Ends]) -> Lapsed | None:
+        """Return who has lapsed, or None while nobody has.
+
+        `read` are the next offsets of heartbeats and commands, `ends()` asks the broker for the end
+        offsets of both now.
+        """
+        now_s = self.clock.monotonic_s()
+        self._watch_wall_clock(now_s)
+        if now_s < self.quiet_until_s:
+            self._drop_suspicion()
+            return None
+        if self.suspicion is None:
+            self._suspect(state, now_s, ends)
+            return None
+        noted = self.suspicion
+        if any(at < end for at, end in zip(read, noted.ends, strict=True)):
+            return None
+        self._drop_suspicion()
+        sessions = [each for each in noted.sessions if self._is_silent(state, each, noted.noted_s)]
+        txns = [txn for _, txn in noted.txns]
+        return Lapsed(sessions, txns) if sessions or txns else None
+
+    def _watch_wall_clock(self, now_s: float) -> None:
+        offset_s = self.clock.now_ms() / 1000 - now_s
+        if abs(offset_s - self.offset_s) > JUMP_MAX_S:
+            self.quiet_until_s = now_s + self.lease_s
+        # A slow drift is followed, so that only a jump between two looks counts as one.
+        self.offset_s = offset_s
+
+    def _suspect(self, state: DomainState, now_s: float, ends: Callable[[], Ends]) -> None:
+        sessions = self._silent(state, now_s)
+        txns = self._overdue(state)
+        if sessions or txns:
+            self.suspicion = Suspicion(sessions, txns, now_s, ends())
+
+    def _silent(self, state: DomainState, now_s: float) -> list[int]:
+        found: list[int] = []
+        while self.due and self.due[0][0] <= now_s and len(found) < ENDS_MAX:
+            _, number = heappop(self.due)
+            session = state.sessions.by_number.get(number)
+            if session is None or not session.is_open:
+                self.heard_s.pop(number, None)
+                continue
+            due_s = self.heard_s[number] + session.lease_ms / 1000
+            if due_s <= now_s:
+                found.append(number)
+            else:
+                heappush(self.due, (due_s, number))
+        return found
+
+    def _overdue(self, state: DomainState) -> list[tuple[int, int]]:
+        now_ms = self.clock.now_ms()
+        found: list[tuple[int, int]] = []
+        while self.deadlines and self.deadlines[0][0] <= now_ms and len(found) < ENDS_MAX:
+            overdue = heappop(self.deadlines)
+            if overdue[1] in state.txns.open:
+                found.append(overdue)
+        return found
+
+    def _is_silent(self, state: DomainState, number: int, noted_s: float) -> bool:
+        session = state.sessions.by_number.get(number)
+        if session is None or not session.is_open:
+            return False
+        return self.heard_s[number] + session.lease_ms / 1000 <= noted_s
+
+    def _drop_suspicion(self) -> None:
+        """Put everyone noted back in line: who lapsed stays due until housekeeping ends it."""
+        noted, self.suspicion = self.suspicion, None
+        if noted is not None:
+            for number in noted.sessions:
+                heappush(self.due, (noted.noted_s, number))
+            for deadline, txn in noted.txns:
+                heappush(self.deadlines, (deadline, txn))

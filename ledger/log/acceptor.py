@@ -1,0 +1,90 @@
+"""The acceptor: the accept rule over bytes, as every reader of the events topic applies it.
+
+Sequencer, SDK, follower and Spark feeder each own one of these and nothing else judges records. An
+SDK takes only the control fields of what is not its own, the others take whole events.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from ledger.core.acceptance import CHAIN_AT, LogHead, RecordKind, Verdict, accept, placed
+from ledger.core.events import Control, Event, Fenced
+from ledger.errors import IncompatibleError, LogDamagedError
+from ledger.log.codec import UnreadableError, decode_event, read_control, record_kind
+from ledger.version import READER_VERSION
+
+Rule = Callable[[LogHead, Control, RecordKind, bytes], Verdict]
+
+
+class Acceptor:
+    """Judges records in log order; `head` ends behind the last accepted one.
+
+    `dropped` counts what did not count, by verdict. `rule` is the accept rule; only tests that show
+    why each part of it is needed bring another.
+    """
+
+    def __init__(self, head: LogHead, rule: Rule = accept) -> None:
+        self.head = head
+        self.dropped: Counter[Verdict] = Counter()
+        self._rule = rule
+
+    def take(self, framed: bytes) -> Event | None:
+        """Return the event with its place in the log, or None if the record does not count.
+
+        Raises LogDamagedError for bytes no sequencer wrote, IncompatibleError for an event of a
+        later version.
+        """
+        try:
+            event = decode_event(framed)
+        except UnreadableError as error:
+            raise LogDamagedError(self.head.position + 1, str(error)) from error
+        if not self.judge(event.control, record_kind(framed), framed):
+            return None
+        if isinstance(event.body, Fenced):
+            check_version(event.body)
+        return Event(placed(self.head, event.control), event.body)
+
+    def take_control(self, framed: bytes) -> Control | None:
+        """Return the control fields of a record that counts, without decoding the rest."""
+        try:
+            control, kind = read_control(framed)
+        except UnreadableError as error:
+            raise LogDamagedError(self.head.position + 1, str(error)) from error
+        if not self.judge(control, kind, framed):
+            return None
+        if kind is RecordKind.FENCED:
+            body = decode_event(framed).body
+            assert isinstance(body, Fenced), f"a Fenced record holds {body}"
+            check_version(body)
+        return placed(self.head, control)
+
+    def judge(self, control: Control, kind: RecordKind, framed: bytes) -> bool:
+        """Tell whether a record counts, given its control fields as they stand in it."""
+        verdict = self._rule(self.head, control, kind, framed)
+        if verdict is Verdict.ACCEPTED:
+            return True
+        self.dropped[verdict] += 1
+        return False
+
+    def confirms(self, framed: bytes) -> bool:
+        """Tell whether `framed` can be the record that `head` ends with.
+
+        Asked on every start about the last applied record: a log that lost its end and grew another
+        one is found here, not read past.
+        """
+        try:
+            control, kind = read_control(framed)
+        except UnreadableError:
+            return False
+        if kind is RecordKind.FENCED:
+            return control.epoch == self.head.epoch
+        return framed[CHAIN_AT : CHAIN_AT + len(self.head.chain)] == self.head.chain
+
+
+def check_version(fenced: Fenced) -> None:
+    """Stop a reader that would fold what follows to another state than the others."""
+    if fenced.min_reader > READER_VERSION:
+        raise IncompatibleError(
+            f"from here on the log needs a reader of version {fenced.min_reader}, this one is "
+            f"{READER_VERSION}; update it before it goes on"
+        )

@@ -1,0 +1,269 @@
+"""The sequencer: stands by, claims, leads, and ends.
+
+A standby folds the log and watches for signs of a leader: beats, or records that count. When there
+were none for a while, though the broker answers and everything there is was read, it appends a
+`Fenced` of the next epoch and reads on. It leads once it has read its own nonce back, and not
+before; whoever's fence comes first in the log leads, so two claimants cost time and nothing else.
+A term that ended is never resumed: the process ends, and starts again as a standby.
+"""
+
+import json
+import random
+import secrets
+from collections.abc import Callable
+from threading import Event as Signal
+from typing import Literal
+
+import structlog
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter, read_newest
+from ledger.clock import Clock, SystemClock
+from ledger.core.acceptance import NO_CHAIN, LogHead, accept
+from ledger.core.decide import decide
+from ledger.core.events import Control, Event, Fenced, Resigned
+from ledger.core.evolve import evolve
+from ledger.core.state import DomainState
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.leader import Decide, Leader
+from ledger.log.acceptor import Acceptor, Rule
+from ledger.log.codec import frame_fence
+from ledger.log.port import Log, LogReader, LogWriter, Topic
+from ledger.settings import Genesis, SequencerSettings
+from ledger.version import CODE_VERSION, READER_VERSION
+
+Role = Literal["standby", "claiming", "leading"]
+READ_MAX = 2_000
+NONCE_BYTES = 16
+DELIVERY_S = 35.0
+
+log_lines = structlog.get_logger("lakeledger.sequencer")
+
+
+class Sequencer:
+    """One sequencer of one domain; `step` does a round, `run` does rounds until told to stop."""
+
+    def __init__(
+        self,
+        log: Log,
+        created: Genesis,
+        *,
+        name: str = "sequencer",
+        settings: SequencerSettings | None = None,
+        clock: Clock | None = None,
+        rule: Rule = accept,
+        decisions: Decide = decide,
+        nonce: Callable[[], bytes] = lambda: secrets.token_bytes(NONCE_BYTES),
+    ) -> None:
+        self.role: Role = "standby"
+        self.leader: Leader | None = None
+        self._log = log
+        self._created = created
+        self._name = name
+        self._settings = settings or SequencerSettings()
+        self._clock = clock or SystemClock()
+        self._decisions = decisions
+        self._draw_nonce = nonce
+        self._nonce = b""
+        self._writer: LogWriter | None = None
+        self._beat_writer: LogWriter | None = None
+        self._beat_sent_s = 0.0
+        start = read_newest(log, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
+        self.state, self.acceptor = start.state, Acceptor(start.head, rule)
+        self._checkpointed = start.head.position
+        self._events = open_events(log, self.acceptor, start.offset)
+        self._accepted_offset = start.offset
+        self._beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
+        self._checkpoints: CheckpointWriter | None = None
+        self._checkpoint_log: LogWriter | None = None
+        self._sign_s = self._clock.monotonic_s()
+        self._patience_s = self._draw_patience()
+        self._resigned = start.head.position == 0
+
+    def run(self, stop: Signal, wait_s: float = 0.1) -> None:
+        """Do rounds until `stop` is set, then resign.
+
+        Raises FencedError, LogUnavailableError or LogDamagedError when this sequencer must end.
+        """
+        while not stop.is_set():
+            self.step(wait_s)
+        self.resign()
+
+    def step(self, wait_s: float) -> int:
+        """Do one round, waiting up to `wait_s` for something to do; returns commands decided."""
+        if self.leader is not None:
+            decided = self.leader.step(wait_s)
+            self._beat()
+            return decided
+        self._follow(wait_s)
+        if self.role == "standby" and self.leader is None:
+            self._checkpoint_if_due()
+            if self._is_suspect():
+                self._claim()
+        return 0
+
+    def resign(self) -> None:
+        """End cleanly: a leader appends Resigned, so that a standby claims at once."""
+        if self.leader is not None:
+            self.leader.append(Resigned(self._name))
+            assert self._writer is not None, "a leader has a writer"
+            self._writer.flush(DELIVERY_S)
+            log_lines.info("resigned", epoch=self.leader.epoch, position=self.leader.position)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the log, without a word to the others."""
+        if self.leader is not None:
+            self.leader.close()
+        writers = (self._writer, self._beat_writer, self._checkpoint_log)
+        for each in (self._events, self._beats, *writers):
+            if each is not None:
+                each.close()
+        self.leader = None
+
+    def _follow(self, wait_s: float) -> None:
+        """Fold what the log has; lead if the own fence is in it."""
+        self._hear_beats()
+        if self.role == "claiming":
+            self._check_claim()
+        for record in self._events.read(READ_MAX, wait_s):
+            if self.leader is not None:
+                self.leader.read_back_one(record)
+                continue
+            event = self.acceptor.take(record.value)
+            if event is None:
+                continue
+            evolve(self.state, event)
+            self._accepted_offset = record.offset + 1
+            self._sign_s = self._clock.monotonic_s()
+            self._note(event)
+
+    def _note(self, event: Event) -> None:
+        body = event.body
+        self._resigned = isinstance(body, Resigned)
+        if not isinstance(body, Fenced):
+            return
+        if self._nonce and body.nonce == self._nonce:
+            self._lead(event)
+        elif self.role == "claiming":
+            log_lines.info("lost the claim", epoch=event.control.epoch, leader=body.sequencer)
+            self._stand_by()
+
+    def _hear_beats(self) -> None:
+        for record in self._beats.read(READ_MAX, 0.0):
+            if beat_epoch(record.value) >= self.acceptor.head.epoch:
+                self._sign_s = self._clock.monotonic_s()
+
+    def _is_suspect(self) -> bool:
+        """Tell whether the leader is gone, as far as can be told from here."""
+        if not self._resigned and self._silent_s() < self._patience_s:
+            return False
+        try:
+            events_end = self._log.ends(Topic.EVENTS, self._settings.probe_s)[1]
+            beats_end = self._log.ends(Topic.BEATS, self._settings.probe_s)[1]
+        except LogUnavailableError:
+            # It is the broker that is silent, not the leader.
+            self._sign_s = self._clock.monotonic_s()
+            return False
+        return self._events.next_offset() >= events_end and self._beats.next_offset() >= beats_end
+
+    def _silent_s(self) -> float:
+        return self._clock.monotonic_s() - self._sign_s
+
+    def _draw_patience(self) -> float:
+        return self._settings.suspect_s + random.uniform(0, self._settings.jitter_s)  # noqa: S311
+
+    def _claim(self) -> None:
+        """Append a Fenced of the next epoch; leading waits until it is read back."""
+        self._nonce = self._draw_nonce()
+        body = Fenced(self._nonce, self._name, CODE_VERSION, READER_VERSION)
+        at = max(self.state.at, self._clock.now_ms())
+        head = self.acceptor.head
+        control = Control(NO_CHAIN, head.epoch + 1, 0, head.last_cmd, 0, 0, at, 0)
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = self._log.writer(Topic.EVENTS)
+        self._writer.append(self._created.catalog.encode(), frame_fence(control, body))
+        self.role = "claiming"
+        self._sign_s = self._clock.monotonic_s()
+        log_lines.info("claiming", epoch=head.epoch + 1, position=head.position)
+
+    def _check_claim(self) -> None:
+        """Wait for the own fence as long as it can take; should it come later, it still leads."""
+        assert self._writer is not None, "a claimant has a writer"
+        self._writer.check()
+        if self._silent_s() > self._settings.claim_s:
+            self._stand_by()
+
+    def _stand_by(self) -> None:
+        self.role = "standby"
+        self._sign_s = self._clock.monotonic_s()
+        self._patience_s = self._draw_patience()
+
+    def _lead(self, event: Event) -> None:
+        assert self._writer is not None, "a claimant has a writer"
+        self.role = "leading"
+        self.leader = Leader(
+            log=self._log,
+            state=self.state,
+            acceptor=self.acceptor,
+            events=self._events,
+            writer=self._writer,
+            clock=self._clock,
+            settings=self._settings,
+            created=self._created,
+            rule=self._decisions,
+        )
+        log_lines.info("leading", epoch=event.control.epoch, position=event.control.position)
+
+    def _beat(self) -> None:
+        """Tell the standbys that the leader lives; a beat that is lost does no harm."""
+        now_s = self._clock.monotonic_s()
+        if self.leader is None or now_s - self._beat_sent_s < self._settings.beat_s:
+            return
+        self._beat_sent_s = now_s
+        if self._beat_writer is None:
+            self._beat_writer = self._log.writer(Topic.BEATS)
+        beat = {"epoch": self.leader.epoch, "sequencer": self._name}
+        self._beat_writer.append(str(self._created.domain).encode(), json.dumps(beat).encode())
+        self._beat_writer.check()
+
+    def _checkpoint_if_due(self) -> None:
+        """Store the folded state, so that the next start reads only the tail of the log."""
+        position = self.acceptor.head.position
+        if position - self._checkpointed < self._settings.checkpoint_positions:
+            return
+        if self._checkpoints is None:
+            self._checkpoint_log = self._log.writer(Topic.CHECKPOINTS)
+            self._checkpoints = CheckpointWriter(self._checkpoint_log, self._created.domain)
+        checkpoint = Checkpoint(self.state, self.acceptor.head, self._accepted_offset)
+        size = self._checkpoints.write(checkpoint)
+        self._checkpointed = position
+        log_lines.info("checkpoint written", position=position, bytes=size)
+
+
+def open_events(log: Log, acceptor: Acceptor, offset: int) -> LogReader:
+    """Return a reader of events at `offset`, after the record before it was confirmed.
+
+    Raises LogDamagedError if the log is no longer the one that was read.
+    """
+    if offset == 0:
+        return log.reader(Topic.EVENTS, 0)
+    reader = log.reader(Topic.EVENTS, offset - 1)
+    start, end = log.ends(Topic.EVENTS)
+    last = reader.read(1, DELIVERY_S) if start < offset <= end else ()
+    if not last or not acceptor.confirms(last[0].value):
+        reader.close()
+        raise LogDamagedError(
+            acceptor.head.position,
+            "the record applied last is no longer where it was: the log lost its end or was "
+            "re-created",
+        )
+    return reader
+
+
+def beat_epoch(value: bytes) -> int:
+    """Return the epoch of a beat, -1 for what is none."""
+    try:
+        return int(json.loads(value)["epoch"])
+    except (ValueError, KeyError, TypeError):
+        return -1

@@ -1,0 +1,54 @@
+"""Settings: small frozen values, one for each component, given where it is built.
+
+Durations are in seconds and say so.
+"""
+
+import secrets
+from dataclasses import dataclass, field
+
+from ledger.core.events import LedgerCreated, Limits
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.log.port import Log, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Genesis:
+    """What a ledger is created with, should it not exist yet."""
+
+    name: str
+    catalog: str = "main"
+    domain: int = 0
+    limits: Limits = DEFAULT_LIMITS
+    ledger: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def event(self, log: Log) -> LedgerCreated:
+        """Return the first event of the ledger, with the ids its topics have now."""
+        return LedgerCreated(
+            self.ledger,
+            self.name,
+            self.domain,
+            log.topic_id(Topic.COMMANDS),
+            log.topic_id(Topic.EVENTS),
+            self.limits,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SequencerSettings:
+    """How a sequencer leads and stands by.
+
+    `suspect_s` is how long a leader may be silent before a standby claims. `flight_max` and
+    `flight_bytes_max` bound the events appended and not yet read back. A standby writes a state
+    checkpoint every `checkpoint_positions`.
+    """
+
+    lease_s: float = 10.0
+    beat_s: float = 0.3
+    suspect_s: float = 1.2
+    jitter_s: float = 0.2
+    probe_s: float = 0.3
+    housekeeping_s: float = 0.2
+    flight_max: int = 10_000
+    flight_bytes_max: int = 32 * 1024 * 1024
+    checkpoint_positions: int = 20_000
+    claim_s: float = 10.0
