@@ -1,0 +1,213 @@
+"""The embedded Kafka: one real KRaft broker as a child process, on loopback only.
+
+It needs a Java runtime and the fetched jars, and a folder that it keeps everything in; started
+again in the same folder it goes on where it was, also after it was killed. It ends with its parent,
+however that ends. Its folder is described in `broker_folder`.
+"""
+
+import base64
+import errno
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from ledger.broker_folder import LOOPBACK, BrokerFolder
+from ledger.errors import BrokerError
+from ledger.jars import BROKER, jar_paths
+from ledger.java import Java, find_java
+from ledger.log.topics import wait_until_ready
+
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+_POLL_S = 0.02
+_TAIL_LINES = 12
+_FULL_DISK_BYTES = 1024 * 1024
+
+# Small and quick to start: a test's or a laptop's broker is busy for seconds, not for days.
+_JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_LOG_FLAG = "-Dlog4j2.level=WARN"
+_MEMORY_FLAGS = ("-Xms64m", "-Xmx256m", "-Xss512k")
+_CLEAN_EXITS = {0, 128 + signal.SIGTERM}
+
+# The shell becomes the broker; before that it leaves a watch behind that reads from the parent. A
+# line means that the broker has been stopped; the end of file means that the parent is gone.
+_WATCHED = 'exec 3<&0 </dev/null; (read -r line <&3 || kill -9 $$) & exec 3<&-; exec "$@"'
+
+
+class _Kafka:
+    """Kafka's programs, as this machine can run them."""
+
+    def __init__(self, java: Java, jars: Sequence[Path]) -> None:
+        self._java = str(java.executable)
+        self.environment = {**os.environ, "CLASSPATH": ":".join(map(str, jars))}
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line for a program and its arguments."""
+        return [self._java, *_JVM_FLAGS, _LOG_FLAG, *arguments]
+
+    def format(self, folder: BrokerFolder) -> None:
+        """Make the folder that of a new cluster, as Kafka asks for before its first start."""
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        flags = ["--ignore-formatted", f"--cluster-id={cluster}", f"--config={folder.properties}"]
+        done = subprocess.run(
+            self.command("kafka.tools.StorageTool", "format", *flags),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            said = (done.stdout + done.stderr).strip()
+            raise BrokerError(f"The folder {folder.path} could not be made ready for Kafka: {said}")
+
+
+class Broker:
+    """A broker that is running and ready; `with Broker.start(folder) as broker:` ends it too.
+
+    If the process that started it is gone, and with it every fork of it, the broker is killed.
+
+    Attributes:
+        bootstrap: the address for clients, `127.0.0.1:port`.
+        folder: where everything it keeps lies.
+    """
+
+    def __init__(self, folder: BrokerFolder, port: int, kafka: _Kafka, lock: TextIO) -> None:
+        self.folder = folder.path
+        self.bootstrap = f"{LOOPBACK}:{port}"
+        self._port = port
+        self._output = folder.output
+        self._said_before = self._output.stat().st_size if self._output.exists() else 0
+        self._is_released = False
+        command = kafka.command(*_MEMORY_FLAGS, "kafka.Kafka", str(folder.properties))
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCHED, "lakeledger-broker", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder.path,
+                env=kafka.environment,
+                pass_fds=[lock.fileno()],  # So that the lock lasts as long as the broker does.
+                start_new_session=True,  # An interrupt in the terminal is for the parent alone.
+            )
+
+    @classmethod
+    def start(cls, data_dir: Path, *, port: int | None = None) -> Self:
+        """Start a broker in a new or kept folder and wait until it is ready.
+
+        Args:
+            data_dir: the folder; made if it does not exist.
+            port: for clients; by default the one kept in the folder, or a free one.
+
+        Raises:
+            SettingsError: there is no Java.
+            JarsError: the jars were not fetched.
+            BrokerError: the port is taken, the folder is damaged, in use or full, or the broker
+                died.
+        """
+        kafka = _Kafka(find_java(), jar_paths(BROKER))
+        folder = BrokerFolder(data_dir.expanduser().absolute())
+        try:
+            with folder.lock() as lock:
+                folder.check()
+                port = folder.choose_port(port)
+                folder.write_properties(port)
+                if not folder.is_formatted:
+                    kafka.format(folder)
+                broker = cls(folder, port, kafka, lock)
+        except OSError as problem:
+            raise BrokerError(_why_unusable(folder.path, problem)) from problem
+        try:
+            broker.wait_ready()
+        except BaseException:
+            broker.kill()
+            raise
+        return broker
+
+    @property
+    def pid(self) -> int:
+        """The process id of the broker itself."""
+        return self._process.pid
+
+    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until clients can list topics; raise BrokerError if it dies or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not (self._listens() and wait_until_ready(self.bootstrap, timeout_s=1.0)):
+            if self._process.poll() is not None:
+                raise BrokerError(self._last_words("died while it started"))
+            if time.monotonic() > deadline:
+                raise BrokerError(self._last_words(f"was not ready after {timeout_s:.0f} s"))
+            time.sleep(_POLL_S)
+
+    def stop(self) -> None:
+        """Stop the broker in good order; stopping it again does nothing.
+
+        Raises:
+            BrokerError: it had died before, or had to be killed because it did not stop.
+        """
+        if self._is_released:
+            return
+        died = self._process.poll() is not None
+        self._process.terminate()
+        try:
+            code = self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise BrokerError(
+                self._last_words(f"did not stop within {STOP_TIMEOUT_S:.0f} s and was killed")
+            ) from None
+        self._release()
+        if died or code not in _CLEAN_EXITS:
+            raise BrokerError(self._last_words(f"had ended by itself with exit code {code}"))
+
+    def kill(self) -> None:
+        """End the broker as a crash would, with signal 9; its folder stays usable."""
+        self._process.kill()
+        self._process.wait()
+        self._release()
+
+    def _release(self) -> None:
+        """Let the watch end without killing: its process id may belong to somebody else by now."""
+        if not self._is_released:
+            self._process.communicate(b"stopped\n")
+            self._is_released = True
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((LOOPBACK, self._port)) == 0
+
+    def _last_words(self, what: str) -> str:
+        """Say what happened to the broker, and how its output ended."""
+        if shutil.disk_usage(self.folder).free < _FULL_DISK_BYTES:
+            return f"The broker in {self.folder} {what}: the disk is full. Make room and try again."
+        with self._output.open("rb") as output:
+            output.seek(self._said_before)
+            lines = output.read().decode(errors="replace").splitlines()
+        said = [line for line in lines if not line.startswith("\tat ")]
+        tail = "\n  ".join(said[-_TAIL_LINES:]) or "(nothing)"
+        return f"The broker in {self.folder} {what}. The end of {self._output.name}:\n  {tail}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def _why_unusable(folder: Path, problem: OSError) -> str:
+    if problem.errno == errno.ENOSPC:
+        return f"The disk of {folder} is full. Make room, or start the broker in another folder."
+    return f"The folder {folder} cannot be used ({problem}). Start the broker in another folder."
