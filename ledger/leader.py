@@ -109,15 +109,9 @@ class Leader:
         self._housekeep()
         return decided
 
-    def append(self, body: Body, command: Command | None = None) -> Event:
-        """Stamp, frame, apply and queue one event."""
-        at = max(self.state.at, self._clock.now_ms())
-        control = (
-            internal_control(self._head, body, at)
-            if command is None
-            else answer_control(self.state, self._head, command, body, at)
-        )
-        return self._append_framed(control, body)
+    def append(self, body: Body) -> Event:
+        """Stamp, frame, apply and queue an event nobody asked for."""
+        return self._append_framed(internal_control(self._head, body, self._now()), body)
 
     def read_back(self, wait_s: float) -> None:
         """Check what came back against what was appended, in order.
@@ -155,6 +149,9 @@ class Leader:
         if control.epoch == self.epoch and control.position > self.acceptor.head.position:
             raise own_did_not_count(control)
 
+    def _now(self) -> int:
+        return max(self.state.at, self._clock.now_ms())
+
     def _is_heavy(self) -> bool:
         return self.flying_bytes >= self._settings.flight_bytes_max
 
@@ -179,9 +176,9 @@ class Leader:
         return self._log.reader(Topic.COMMANDS, self._head.last_cmd + 1)
 
     def _move(self, topic: str, following: int, reason: str) -> None:
-        at = max(self.state.at, self._clock.now_ms())
         body = CommandsMoved(topic, reason)
-        self._append_framed(internal_control(self._head, body, at, last_cmd=following - 1), body)
+        control = internal_control(self._head, body, self._now(), last_cmd=following - 1)
+        self._append_framed(control, body)
 
     def _decide_commands(self, wait_s: float) -> int:
         try:
@@ -202,15 +199,15 @@ class Leader:
         return len(records)
 
     def _answer(self, command: Command) -> None:
-        at = max(self.state.at, self._clock.now_ms())
+        at = self._now()
         try:
             body = self._decide(self.state, command, at)
         except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
             refusal = refuse(Reason.COMMAND_FAILED, f"the decision failed: {error!r}")
             nonce = command.nonce if isinstance(command, OpenSession) else b""
             body = refusal._replace(nonce=nonce)
-        event = self.append(body, command)
-        self._note(event)
+        control = answer_control(self.state, self._head, command, body, at)
+        self._note(self._append_framed(control, body))
 
     def _note(self, event: Event) -> None:
         control, body = event

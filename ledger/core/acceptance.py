@@ -61,11 +61,17 @@ class LogHead:
         return LogHead(self.epoch, self.position, self.chain, self.last_cmd)
 
 
-def next_chain(chain: bytes, framed: bytes) -> bytes:
-    """Return the chain after `framed`: 8 bytes over the one before and all but its own field."""
-    return blake2b(
-        chain + framed[:CHAIN_AT] + framed[AFTER_CHAIN:], digest_size=CHAIN_BYTES
-    ).digest()
+def next_chain(chain: bytes, header: bytes, rest: bytes) -> bytes:
+    """Return the chain after a framed record: 8 bytes over the one before and all but its own.
+
+    `header` stands before the record's chain field, `rest` behind it.
+    """
+    return blake2b(chain + header + rest, digest_size=CHAIN_BYTES).digest()
+
+
+def chain_after(chain: bytes, framed: bytes) -> bytes:
+    """Return the chain after a framed record, whatever its own chain field holds."""
+    return next_chain(chain, framed[:CHAIN_AT], framed[AFTER_CHAIN:])
 
 
 def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> Verdict:
@@ -83,7 +89,7 @@ def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> 
         )
     if control.position != head.position + 1:
         return Verdict.WRONG_POSITION
-    chain = next_chain(head.chain, framed)
+    chain = chain_after(head.chain, framed)
     if control.chain != chain:
         raise LogDamagedError(
             control.position, f"chain {control.chain.hex()} where {chain.hex()} continues"
@@ -102,7 +108,7 @@ def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
         return Verdict.OLD_FENCE
     head.epoch = control.epoch
     head.position += 1
-    head.chain = next_chain(head.chain, framed)
+    head.chain = chain_after(head.chain, framed)
     return Verdict.ACCEPTED
 
 

@@ -30,11 +30,12 @@ from ledger.core.txns import OpenTxn
 
 
 class Candidate(NamedTuple):
-    """A txn about to commit: `txn` None = one-shot; `writes` by table, tables ascending."""
+    """A txn about to commit: `txn` None = one-shot; `tables` are all it touched, ascending."""
 
     txn: OpenTxn | None
     snapshot: int
     writes: dict[int, TableWrite]
+    tables: Sequence[int]
     changes: Sequence[Pending]
 
     def read_at(self, table: int) -> int:
@@ -57,7 +58,7 @@ def commit(state: DomainState, command: CommitTxn) -> Answer:
     if evidence is not None:
         return lost(state, candidate, evidence)
     txn = candidate.txn
-    parts = [committed_part(state, candidate, table) for table in tables_of(candidate)]
+    parts = [committed_part(state, candidate, table) for table in candidate.tables]
     return TxnCommitted(txn.type if txn else "default", txn is None, parts)
 
 
@@ -71,9 +72,10 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
     if len(writes) > state.limits.tables_per_command_max:
         raise Refused(Reason.LIMIT_EXCEEDED, f"{len(writes)} tables in one commit")
     if not command.txn:
-        return Candidate(None, 0, writes, ())
+        return Candidate(None, 0, writes, list(writes), ())
     txn = own_txn(state, command.session, command.txn)
-    return Candidate(txn, txn.opened, writes, state.tables.pending.get(txn.txn, ()))
+    touched = sorted(writes.keys() | txn.write_ids.keys() | txn.metadata.keys())
+    return Candidate(txn, txn.opened, writes, touched, state.tables.pending.get(txn.txn, ()))
 
 
 def check_writes(state: DomainState, candidate: Candidate) -> None:
@@ -137,17 +139,9 @@ def visible_table(state: DomainState, candidate: Candidate, table: int) -> Table
     return state.tables.visible(table, candidate.txn.txn if candidate.txn else 0)
 
 
-def tables_of(candidate: Candidate) -> list[int]:
-    """Return the tables of the commit, ascending."""
-    touched = set(candidate.writes)
-    if candidate.txn is not None:
-        touched.update(candidate.txn.tables())
-    return sorted(touched)
-
-
 def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
     """Return the first thing an earlier commit took away, table by table, or None."""
-    for table_id in tables_of(candidate):
+    for table_id in candidate.tables:
         table = visible_table(state, candidate, table_id)
         evidence = (
             gone(candidate, table_id)
@@ -157,7 +151,7 @@ def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
         )
         if evidence is not None:
             return evidence
-    return name_conflict(state, candidate)
+    return name_conflict(state, candidate) if candidate.changes else None
 
 
 def gone(candidate: Candidate, table: int) -> Evidence:

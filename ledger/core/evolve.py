@@ -79,20 +79,34 @@ def fold(state: DomainState, events: Iterable[Event]) -> DomainState:
 def remember_answer(state: DomainState, control: Control, body: Any) -> None:
     """Keep what a command was answered, so that its repeat can be told the same."""
     session = state.sessions.by_number.get(control.session)
-    if session is None:
-        return
-    match body:
-        case CommandRepeated():
-            answer = Answered(body.answered, body.outcome, body.first, body.size)
-        case CommandRefused():
-            answer = Answered(control.position, body.reason, body.subject, 0)
-        case TxnOpened():
-            answer = Answered(control.position, "TxnOpened", control.txn, body.size)
-        case TableCreated():
-            answer = Answered(control.position, "TableCreated", body.table, 1)
-        case _:
-            answer = Answered(control.position, type(body).__name__, control.txn, 1)
-    state.sessions.remember(session, control.n, answer)
+    if session is not None:
+        describe = ANSWERS.get(type(body))
+        answer = (
+            Answered(control.position, type(body).__name__, control.txn, 1)
+            if describe is None
+            else describe(control, body)
+        )
+        state.sessions.remember(session, control.n, answer)
+
+
+def repeated_answer(_control: Control, body: CommandRepeated) -> Answered:
+    """Return the first answer a repeat was told."""
+    return Answered(body.answered, body.outcome, body.first, body.size)
+
+
+def refused_answer(control: Control, body: CommandRefused) -> Answered:
+    """Return a refusal under its reason."""
+    return Answered(control.position, body.reason, body.subject, 0)
+
+
+def opened_answer(control: Control, body: TxnOpened) -> Answered:
+    """Return the txns that were opened."""
+    return Answered(control.position, "TxnOpened", control.txn, body.size)
+
+
+def created_answer(control: Control, body: TableCreated) -> Answered:
+    """Return the table that was created."""
+    return Answered(control.position, "TableCreated", body.table, 1)
 
 
 def unchanged(_state: DomainState, _control: Control, _body: object) -> None:
@@ -259,7 +273,8 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
         )
     for part in body.parts:
         commit_part(state, control, body, part)
-    apply_pending(state, control)
+    if control.txn in state.tables.pending:
+        apply_pending(state, control)
     watermark.advance(state.txns)
     prune_winners(state)
 
@@ -284,7 +299,7 @@ def commit_part(
 
 def apply_pending(state: DomainState, control: Control) -> None:
     """Apply the metadata changes of a txn: names are freed before any is claimed."""
-    changes = state.tables.pending.pop(control.txn, ())
+    changes = state.tables.pending.pop(control.txn)
     final: dict[int, str] = {}
     for change in changes:
         table = state.tables.by_id[change.table]
@@ -379,4 +394,11 @@ CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     TxnAborted: txn_aborted,
     TxnsExpired: txns_expired,
     AbortedForgotten: aborted_forgotten,
+}
+
+ANSWERS: dict[type, Callable[[Control, Any], Answered]] = {
+    CommandRepeated: repeated_answer,
+    CommandRefused: refused_answer,
+    TxnOpened: opened_answer,
+    TableCreated: created_answer,
 }

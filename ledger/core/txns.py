@@ -35,10 +35,6 @@ class OpenTxn:
     write_ids: dict[int, int] = field(default_factory=dict)
     metadata: dict[int, int] = field(default_factory=dict)
 
-    def tables(self) -> list[int]:
-        """Return the tables it has touched so far, ascending."""
-        return sorted(self.write_ids.keys() | self.metadata.keys())
-
 
 @dataclass(slots=True)
 class AbortedTxn:

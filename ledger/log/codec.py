@@ -8,7 +8,7 @@ prefix schema reads those without looking at the rest. The only module that know
 
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from io import BytesIO
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
 
 from ledger.core import commands, events
-from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, next_chain
+from ledger.core.acceptance import NO_CHAIN, RecordKind, next_chain
 from ledger.core.commands import Command, Unreadable
 from ledger.core.events import Body, Control, Event
 from ledger.errors import IncompatibleError
@@ -34,13 +34,18 @@ class UnreadableError(Exception):
 
 
 class Shape(NamedTuple):
-    """How one type travels: its frame, its Avro schema, and what is nested in which field."""
+    """How one type travels: its frame, its Avro schemas, and what is nested in which field.
+
+    `schema` reads a whole body. `written` and `names` are what is written field by field: all of a
+    command, and of an event all behind the chain, which is known only when the rest is written.
+    """
 
     header: bytes
     schema: Any
+    written: Any
     make: Callable[..., Any]
     names: tuple[str, ...]
-    outward: tuple[tuple[int, Convert], ...]
+    outward: tuple[tuple[str, Convert], ...]
     inward: tuple[tuple[int, Convert], ...]
 
 
@@ -114,17 +119,20 @@ def plain_long(schema: Any) -> Any:
 def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) -> Shape:
     """Return how a type travels; `leading` names the control fields before its own."""
     text = files("ledger.log").joinpath(f"schemas/{name}.avsc").read_text(encoding="utf-8")
+    whole = plain_long(json.loads(text))
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
+    assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
     assert len(set(names)) == len(names), f"{name} repeats a control field"
     outward, inward = conversions(kind)
-    own = names.index
+    behind_chain = 1 if leading else 0
     return Shape(
         HEADER.pack(MAGIC, schema_id),
-        parse_schema(plain_long(json.loads(text))),
+        parse_schema(whole),
+        parse_schema({**whole, "fields": whole["fields"][behind_chain:]}),
         kind,
-        names,
-        tuple((own(field, len(leading)), convert) for field, convert in outward),
-        tuple((own(field, len(leading)), convert) for field, convert in inward),
+        names[behind_chain:],
+        tuple(outward),
+        tuple((names.index(field, len(leading)), convert) for field, convert in inward),
     )
 
 
@@ -173,15 +181,13 @@ KIND_BY_ID: Final = {
 }
 
 
-def write_framed(shape: Shape, values: Sequence[Any]) -> bytes:
-    """Return the framed bytes of a record given its field values in schema order."""
+def write_body(shape: Shape, values: Iterable[Any]) -> bytes:
+    """Return the Avro bytes of the written fields, given their values in schema order."""
     fields = dict(zip(shape.names, values, strict=True))
-    for at, convert in shape.outward:
-        name = shape.names[at]
+    for name, convert in shape.outward:
         fields[name] = convert(fields[name])
     out = BytesIO()
-    out.write(shape.header)
-    schemaless_writer(out, shape.schema, fields)
+    schemaless_writer(out, shape.written, fields)
     return out.getvalue()
 
 
@@ -210,7 +216,8 @@ def schema_id_of(framed: bytes) -> int:
 
 def encode_command(command: Command) -> bytes:
     """Return the framed bytes of a command."""
-    return write_framed(SHAPES[type(command)], command)
+    shape = SHAPES[type(command)]
+    return shape.header + write_body(shape, command)
 
 
 def decode_command(framed: bytes) -> Command:
@@ -241,15 +248,15 @@ def unreadable(framed: bytes, reason: str) -> Unreadable:
 def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, bytes]:
     """Return the event with its chain after `chain`, and its framed bytes."""
     shape = SHAPES[type(body)]
-    blank = write_framed(shape, (NO_CHAIN, *control[1:], *body))
-    own = next_chain(chain, blank)
-    framed = blank[:CHAIN_AT] + own + blank[AFTER_CHAIN:]
-    return Event(control._replace(chain=own), body), framed
+    rest = write_body(shape, control[1:] + body)
+    own = next_chain(chain, shape.header, rest)
+    return Event(Control(own, *control[1:]), body), shape.header + own + rest
 
 
 def frame_fence(control: Control, body: events.Fenced) -> bytes:
     """Return the framed bytes of a Fenced, whose position and chain only the fold can know."""
-    return write_framed(SHAPES[type(body)], (NO_CHAIN, *control[1:], *body))
+    shape = SHAPES[type(body)]
+    return shape.header + NO_CHAIN + write_body(shape, control[1:] + body)
 
 
 def read_control(framed: bytes) -> tuple[Control, RecordKind]:
