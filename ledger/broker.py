@@ -127,6 +127,7 @@ class Broker:
             raise BrokerError(_why_unusable(folder.path, problem)) from problem
         try:
             broker.wait_ready()
+            folder.check_topics()
         except BaseException:
             broker.kill()
             raise

@@ -124,6 +124,19 @@ class BrokerFolder:
                 " copy of the whole folder, or start with an empty one."
             )
 
+    def check_topics(self) -> None:
+        """Raise BrokerError if the broker that has just started left a topic out.
+
+        Kafka cuts damaged metadata off at the first bad record and starts without the topics that
+        were named behind it, setting their records aside.
+        """
+        if strays := sorted(child.name for child in self._log.glob("*-stray")):
+            raise BrokerError(
+                f"The metadata of {self.path} is damaged: Kafka no longer knows the topic of"
+                f" {strays[0]} ({len(strays)} set aside below log). Put back a copy of the whole"
+                " folder; if you had deleted those topics yourself, remove what was set aside."
+            )
+
     def choose_port(self, wanted: int | None) -> int:
         """Return the port for clients: the wanted one, else the one kept here, else a free one.
 

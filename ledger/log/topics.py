@@ -1,12 +1,100 @@
-"""Topics as Kafka keeps them: whether a broker can serve them yet."""
+"""The topics of a ledger in a cluster: made, compared, found; and whether a broker is ready.
+
+How they must be kept is in `topic_settings`. `client` is librdkafka settings of the deployment,
+such as the login; nothing here is called while a ledger runs.
+"""
 
 import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, Final
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+    TopicDescription,
+)
 
-_PAUSE_S = 0.02
-_SILENT = 0  # A broker that is still starting is no news for the terminal.
+from ledger.errors import LogError, SettingsError
+from ledger.log.connection import NO_TOPIC, Connection, Trouble, as_log_error
+from ledger.log.port import Topic
+from ledger.log.topic_settings import (
+    PARTITIONS,
+    FoundTopic,
+    breaches,
+    doubts,
+    is_ledger_name,
+    settings_for,
+    topic_name,
+)
+
+_ANSWER_S: Final = 10.0
+_PAUSE_S: Final = 0.02
+_SILENT: Final = 0  # A broker that is still starting is no news for the terminal.
+
+
+def create_topics(
+    bootstrap: str, ledger: str, *, replication: int = 1, client: Mapping[str, Any] = {}
+) -> list[str]:
+    """Create the topics of a ledger that do not exist; return the names of those created now.
+
+    Those that exist stay as they are, see `verify_topics`. Raises SettingsError if the cluster
+    cannot keep so many replicas, LogUnavailableError if it does not answer or refuses.
+    """
+    wanted = [
+        NewTopic(
+            topic_name(ledger, topic),
+            PARTITIONS,
+            replication,
+            config=settings_for(topic, replication),
+        )
+        for topic in Topic
+    ]
+    return _Admin(bootstrap, client).create(wanted)
+
+
+def verify_topics(bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}) -> list[str]:
+    """Return what should be better about the topics of a ledger.
+
+    Raises SettingsError that lists every topic and setting the ledger cannot run on, with what was
+    found, what is wanted and the command that mends it; LogUnavailableError if the cluster does
+    not answer.
+    """
+    found = _Admin(bootstrap, client).look(ledger)
+    wrong = [
+        line for topic, each in found.items() for line in breaches(bootstrap, ledger, topic, each)
+    ]
+    if wrong:
+        raise SettingsError("\n  ".join([f"ledger {ledger} cannot run on its topics:", *wrong]))
+    return [line for each in found.values() if each is not None for line in doubts(each)]
+
+
+def topic_ids(bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}) -> dict[Topic, str]:
+    """Return the broker's ids of those topics of a ledger that exist.
+
+    Raises LogUnavailableError if the cluster does not answer.
+    """
+    names = {topic_name(ledger, topic): topic for topic in Topic}
+    described = _Admin(bootstrap, client).describe(list(names))
+    return {names[name]: str(each.topic_id) for name, each in described.items()}
+
+
+def list_ledgers(bootstrap: str, *, client: Mapping[str, Any] = {}) -> list[str]:
+    """Return the names of the ledgers of a cluster: those that have all their topics.
+
+    Raises LogUnavailableError if the cluster does not answer.
+    """
+    names = _Admin(bootstrap, client).names()
+    ending = f".{Topic.EVENTS}"
+    ledgers = {name.removesuffix(ending) for name in names if name.endswith(ending)}
+    return sorted(
+        ledger
+        for ledger in ledgers
+        if is_ledger_name(ledger) and {topic_name(ledger, topic) for topic in Topic} <= names
+    )
 
 
 def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
@@ -24,3 +112,81 @@ def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
             pass  # Not reachable yet; the deadline decides.
         time.sleep(_PAUSE_S)
     return False
+
+
+class _Admin:
+    """Asks a cluster about its topics, and says in our words why it did not answer."""
+
+    def __init__(self, bootstrap: str, client: Mapping[str, Any]) -> None:
+        self._bootstrap = bootstrap
+        self._trouble = Trouble()
+        self._client = AdminClient(Connection(bootstrap, client).admin(self._trouble))
+
+    def names(self) -> set[str]:
+        """Return the names of all topics."""
+        try:
+            return set(self._client.list_topics(timeout=_ANSWER_S).topics)
+        except KafkaException as problem:
+            raise self._as_log_error(problem, self._bootstrap) from problem
+
+    def describe(self, names: list[str]) -> dict[str, TopicDescription]:
+        """Return the descriptions of those topics that exist."""
+        asked = self._client.describe_topics(TopicCollection(names), request_timeout=_ANSWER_S)
+        found = {name: self._answer(name, answer) for name, answer in asked.items()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def look(self, ledger: str) -> dict[Topic, FoundTopic | None]:
+        """Return how the topics of a ledger are kept, None for one that does not exist."""
+        names = {topic: topic_name(ledger, topic) for topic in Topic}
+        described = self.describe(list(names.values()))
+        return {
+            topic: self._found(described[name]) if name in described else None
+            for topic, name in names.items()
+        }
+
+    def create(self, topics: list[NewTopic]) -> list[str]:
+        """Create topics and wait until they can be used; return the names of those created."""
+        asked = self._client.create_topics(topics, request_timeout=_ANSWER_S)
+        made = [name for name, answer in asked.items() if self._is_made(name, answer)]
+        deadline = time.monotonic() + _ANSWER_S
+        while len(self.describe(list(asked))) < len(asked) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+        return made
+
+    def _found(self, description: TopicDescription) -> FoundTopic:
+        name = description.name
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        asked = self._client.describe_configs([resource], request_timeout=_ANSWER_S)
+        entries = self._answer(name, asked[resource]) or {}
+        replicas = [len(partition.replicas) for partition in description.partitions]
+        settings = {setting: entry.value for setting, entry in entries.items()}
+        return FoundTopic(name, len(replicas), min(replicas), settings)
+
+    def _is_made(self, name: str, answer: "Future[None]") -> bool:
+        """Tell whether a topic was created now, or was there before."""
+        try:
+            answer.result()
+        except KafkaException as problem:
+            error = problem.args[0]
+            if error.name() == "TOPIC_ALREADY_EXISTS":
+                return False
+            if error.name() == "INVALID_REPLICATION_FACTOR":
+                raise SettingsError(
+                    f"{name} cannot have so many replicas: {error.str()} Start more brokers, or "
+                    "ask for fewer"
+                ) from problem
+            raise self._as_log_error(problem, name) from problem
+        return True
+
+    def _answer(self, name: str, answer: "Future[Any]") -> Any:
+        """Return what was asked for, or None if there is no such topic."""
+        try:
+            return answer.result()
+        except KafkaException as problem:
+            if problem.args[0].name() in NO_TOPIC:
+                return None
+            raise self._as_log_error(problem, name) from problem
+
+    def _as_log_error(self, problem: KafkaException, subject: str) -> LogError:
+        self._client.poll(0)  # Only so does the client tell what it heard.
+        return as_log_error(problem.args[0], subject, because=self._trouble.last)
