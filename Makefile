@@ -1,0 +1,48 @@
+# Everything runs from a virtual environment in .venv; `make setup` makes it, every other target
+# calls setup first. Once set up, nothing here needs a network.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+CASES ?= ../shared/cases
+BIN := .venv/bin
+RUN := $(BIN)/python -m
+
+.PHONY: setup test demo bench lint types pytest conformance simulation
+
+setup: .venv/installed
+	@$(RUN) ledger.jars
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "LakeLedger needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[spark,java,demo,dev]'
+	@touch $@
+
+test: lint types pytest conformance simulation
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup
+	$(BIN)/mypy
+
+pytest: setup
+	$(RUN) pytest -m 'not slow'
+
+# The cases lie outside the repository and may be absent.
+conformance: setup
+	@if [ -d $(CASES) ]; then set -x -e; \
+	  $(RUN) tests.conformance hive $(CASES)/hive_cases.json --log memory; \
+	  $(RUN) tests.conformance hive $(CASES)/hive_random_cases.json --log memory; \
+	  $(RUN) tests.conformance hive-format $(CASES)/hive_snapshot_format.json; \
+	else echo "conformance: skipped, there is no $(CASES)"; fi
+
+simulation: setup
+	$(RUN) tests.simulation --seeds 500
+
+demo: setup
+	$(RUN) spark_sink.demo
+
+bench: setup
+	$(RUN) tests.benchmarks $(ARGS)
