@@ -1,0 +1,179 @@
+"""The feeder: a Structured Streaming query that folds the events topic into a row store.
+
+It is the follower with Spark in the place of the plain consumer: the same accept rule, the same
+fold, the same store, one write batch for each micro-batch with the position in it. The store is
+where a restart begins; Spark's own checkpoint only carries a query from batch to batch and is made
+anew each time, so losing it, or getting a batch twice, changes nothing.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Condition
+from threading import Event as Signal
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ledger.errors import LedgerError, LogDamagedError, LogUnavailableError
+from ledger.log.port import Record, Topic
+from projections.fold import Fed, Fold
+
+LOOK_S = 0.2
+REPORT_S = 10.0
+OFFSETS_PER_BATCH = 50_000
+PARTITION = 0
+
+log_lines = structlog.get_logger("lakeledger.feeder")
+
+
+class Feeder:
+    """Feeds one fold from one ledger's events topic until told to stop."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        fold: Fold,
+        *,
+        bootstrap: str,
+        ledger: str,
+        checkpoints: Path,
+        trigger_ms: int = 0,
+        client: dict[str, str] | None = None,
+        applied: Callable[[Fed], None] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._fold = fold
+        self._bootstrap = bootstrap
+        self._topic = f"{ledger}.{Topic.EVENTS}"
+        self._checkpoints = checkpoints
+        self._trigger_ms = trigger_ms
+        self._client = client or {}
+        self._applied = applied
+        self._turn = Condition()
+        self._is_feeding = False
+        self._is_stopping = False
+        self._failure: Exception | None = None
+        self._reported_s = 0.0
+
+    @property
+    def position(self) -> int:
+        """Return the position the store has reached."""
+        return self._fold.position
+
+    def run(self, stop: Signal) -> None:
+        """Run the query until `stop` is set.
+
+        Raises LogDamagedError or IncompatibleError as the fold does, with the position in the
+        message, and LogUnavailableError when Spark itself gave up.
+        """
+        query = self.start()
+        try:
+            while query.isActive and not stop.wait(LOOK_S):
+                self._report(query)
+        finally:
+            self._end(query)
+        if self._failure is not None:
+            raise self._failure
+        error = query.exception()
+        if error is not None:
+            raise LogUnavailableError(f"the streaming query ended: {error}") from error
+
+    def start(self) -> StreamingQuery:
+        """Start the query behind the last record the store holds."""
+        shutil.rmtree(self._checkpoints, ignore_errors=True)
+        stream = self._spark.readStream.format("kafka").options(**self._source())
+        events = stream.load().select("offset", "value")
+        log_lines.info("feeding", topic=self._topic, offset=self._fold.offset)
+        return (
+            events.writeStream.queryName("lakeledger-feeder")
+            .option("checkpointLocation", str(self._checkpoints))
+            .trigger(processingTime=f"{self._trigger_ms} milliseconds")
+            .foreachBatch(self.feed_batch)
+            .start()
+        )
+
+    def feed_batch(self, batch: DataFrame, _batch_id: int) -> None:
+        """Fold one micro-batch; records the store has already are passed over."""
+        with self._turn:
+            if self._is_stopping:
+                return
+            self._is_feeding = True
+        try:
+            self.feed(records_of(batch))
+        except LedgerError as error:
+            self._failure = error
+            raise
+        finally:
+            with self._turn:
+                self._is_feeding = False
+                self._turn.notify_all()
+
+    def feed(self, records: Sequence[Record]) -> None:
+        """Fold records in offset order, from the first one the store does not have."""
+        fresh = [record for record in records if record.offset >= self._fold.offset]
+        if not fresh:
+            return
+        if fresh[0].offset != self._fold.offset:
+            raise LogDamagedError(
+                self._fold.position + 1,
+                f"offset {self._fold.offset} comes next, Spark brought {fresh[0].offset}",
+            )
+        fed = self._fold.feed(fresh)
+        if self._applied is not None:
+            self._applied(fed)
+
+    def _source(self) -> dict[str, str]:
+        start = {self._topic: {str(PARTITION): self._fold.offset}}
+        return {
+            "kafka.bootstrap.servers": self._bootstrap,
+            "assign": json.dumps({self._topic: [PARTITION]}),
+            "startingOffsets": json.dumps(start),
+            "failOnDataLoss": "true",
+            "maxOffsetsPerTrigger": str(OFFSETS_PER_BATCH),
+            "kafkaConsumer.pollTimeoutMs": "10000",
+            "groupIdPrefix": "lakeledger-feeder",
+            **{f"kafka.{key}": value for key, value in self._client.items()},
+        }
+
+    def _report(self, query: StreamingQuery) -> None:
+        """Log position and lag now and then, and only when something moved."""
+        now_s = time.monotonic()
+        progress = query.lastProgress
+        if progress is None or now_s - self._reported_s < REPORT_S or not progress.numInputRows:
+            return
+        self._reported_s = now_s
+        log_lines.info(
+            "fed",
+            position=self._fold.position,
+            lag_records=lag_of(progress.sources[0].latestOffset, self._fold.offset),
+            records_per_s=round(progress.processedRowsPerSecond),
+            batch_ms=progress.durationMs.get("triggerExecution"),
+        )
+
+    def _end(self, query: StreamingQuery) -> None:
+        """Stop the query between two batches; inside one, Spark's interrupt would not reach it."""
+        with self._turn:
+            self._is_stopping = True
+            self._turn.wait_for(lambda: not self._is_feeding)
+        query.stop()
+
+
+def records_of(batch: DataFrame) -> list[Record]:
+    """Return the records of a micro-batch in offset order."""
+    table = batch.toArrow()
+    offsets, values = table["offset"].to_pylist(), table["value"].to_pylist()
+    records = [Record(offset, b"", value, 0) for offset, value in zip(offsets, values, strict=True)]
+    records.sort(key=lambda record: record.offset)
+    return records
+
+
+def lag_of(latest: str | None, offset: int) -> int | None:
+    """Return how many records the store is behind the end Spark last saw, None if it saw none."""
+    if not latest:
+        return None
+    (partitions,) = json.loads(latest).values()
+    return max(0, int(partitions[str(PARTITION)]) - offset)

@@ -1,0 +1,82 @@
+"""The Spark session of a ledger: local, quiet, with the pinned jars of the Kafka source.
+
+Nothing is resolved at start: the jars lie in the cache folder and are given by path, because a
+failed resolution shows in Python only as a JVM that did not start. They are kept apart from the
+broker's jars, which carry another version of the Kafka client.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from ledger.jars import SPARK, jar_paths
+from ledger.java import Java, find_java
+
+LOOPBACK: Final = "127.0.0.1"
+# Local checkpoints only: it renames without asking, which an object store would not survive.
+LOCAL_CHECKPOINTS: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+SETTINGS: Final[Mapping[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.streaming.checkpointFileManagerClass": LOCAL_CHECKPOINTS,
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
+def ledger_session(
+    application: str,
+    *,
+    master: str = "local[2]",
+    settings: Mapping[str, str] | None = None,
+    java: Java | None = None,
+) -> SparkSession:
+    """Return a Spark session on this machine that can read the topics of a ledger.
+
+    `settings` are Spark's own and win over `SETTINGS`. Raises SettingsError without a Java 17 or
+    newer, JarsError while the jars are not fetched.
+    """
+    runtime = java or find_java()
+    prepare_environment(runtime)
+    jars = ",".join(str(path) for path in jar_paths(SPARK))
+    with as_file(files("spark_sink") / "log4j2.properties") as logging:
+        options = {
+            **SETTINGS,
+            "spark.jars": jars,
+            "spark.driver.extraJavaOptions": java_options(runtime, logging),
+            **(settings or {}),
+        }
+        builder = SparkSession.builder.master(master).appName(application)
+        return builder.config(map=dict(options)).getOrCreate()
+
+
+def prepare_environment(java: Java) -> None:
+    """Point Spark's launcher at this Java, this Python and loopback."""
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        os.environ.setdefault(name, sys.executable)
+
+
+def java_options(java: Java, logging: Path) -> str:
+    """Return the flags of the driver's JVM.
+
+    The deep stack is for Spark's own error path, whose pattern matching overflows the default one
+    when a query is stopped inside a Python batch.
+    """
+    flags = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss4m")
+    return " ".join((f"-Dlog4j2.configurationFile={logging}", *flags, *java.flags))
