@@ -1,0 +1,210 @@
+"""How every Kafka client of the ledger is set up, and what its errors mean to us.
+
+Settings and words only; the clients themselves are in `kafka` and `topics`. Names of settings and
+of errors are librdkafka's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import structlog
+
+from ledger.errors import LogError, LogUnavailableError, OffsetGoneError, SettingsError
+
+# Defaults that suit a ledger; a deployment may set others.
+SUITED: Final = {
+    "broker.address.family": "v4",  # "localhost" may mean ::1 first, where no broker listens.
+    "reconnect.backoff.max.ms": 1_000,
+    "socket.connection.setup.timeout.ms": 3_000,
+    "topic.metadata.propagation.max.ms": 3_000,  # An absent topic is reported after 3 s, not 30.
+}
+SUITED_READER: Final = {
+    "group.id": "lakeledger",  # Never joined, but asked for; needs READ on the group.
+    "fetch.wait.max.ms": 500,  # The broker answers at once when there is something.
+    "fetch.min.bytes": 1,
+    "fetch.queue.backoff.ms": 10,  # By default a full queue is left alone for a whole second.
+    "queued.max.messages.kbytes": 16 * 1024,
+}
+SUITED_WRITER: Final = {
+    "message.max.bytes": 2 * 1024 * 1024,
+    "queue.buffering.max.messages": 100_000,
+    "queue.buffering.max.kbytes": 64 * 1024,
+    "compression.type": "none",
+}
+# What the ledger's safety rests on; nobody may set them.
+FIXED_READER: Final = {
+    "auto.offset.reset": "error",  # The default skips what was not read, silently.
+    "enable.auto.commit": False,  # Positions live with the data they belong to.
+    "isolation.level": "read_uncommitted",  # A stray transaction must not hold a reader up.
+    "check.crcs": True,
+}
+FIXED_WRITER: Final = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "max.in.flight.requests.per.connection": 5,
+    "delivery.report.only.error": True,
+}
+FIXED: Final = (FIXED_READER.keys() | FIXED_WRITER.keys()) | {"transactional.id"}
+
+OFFSET_GONE: Final = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE", "_LOG_TRUNCATION"})
+DAMAGED: Final = frozenset({"_BAD_MSG", "_BAD_COMPRESSION", "INVALID_MSG"})
+NO_TOPIC: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
+NO_LOGIN: Final = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
+NO_RIGHT: Final = frozenset(
+    {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
+)
+NO_ANSWER: Final = frozenset(
+    {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"}
+    | {"_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_WAIT_COORD"}
+)
+TOO_FEW: Final = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
+TOO_LARGE: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})
+# Waiting does not mend these: a reader that meets one raises instead of returning nothing.
+REFUSALS: Final = NO_TOPIC | NO_LOGIN | NO_RIGHT
+
+MEANINGS: Final[dict[str, str]] = {
+    **dict.fromkeys(DAMAGED, "the bytes fail their checksum; restore the topic from a copy"),
+    **dict.fromkeys(NO_TOPIC, "no such topic; check the ledger's name, or create the ledger"),
+    **dict.fromkeys(NO_LOGIN, "login refused; check user, password, mechanism, certificates"),
+    **dict.fromkeys(NO_RIGHT, "this user lacks a right on it; grant what the broker names"),
+    **dict.fromkeys(NO_ANSWER, "no answer in time; see whether the broker runs and is in reach"),
+    **dict.fromkeys(TOO_FEW, "too few replicas are in sync; bring brokers back, then try again"),
+    **dict.fromkeys(TOO_LARGE, "the record is larger than the topic takes; write a smaller one"),
+}
+NOT_KNOWN: Final = (-1, -1)
+FATAL: Final = "the client gave up for good; end this process and start it again"
+OTHER: Final = "the broker refused"
+
+log_lines = structlog.get_logger("lakeledger.kafka")
+
+
+class ClientError(Protocol):
+    """What is asked of a `KafkaError`."""
+
+    def name(self) -> str:
+        """Return librdkafka's name of it."""
+        ...
+
+    def str(self) -> str:
+        """Return the client's own words."""
+        ...
+
+    def fatal(self) -> bool:
+        """Tell whether the client that met it is of no more use."""
+        ...
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What a client was told by error_cb since its last success.
+
+    `last` is the newest of all, and says why something timed out; `refusal` the newest of those
+    that waiting does not mend.
+    """
+
+    last: ClientError | None = None
+    refusal: ClientError | None = None
+
+    def __call__(self, error: ClientError) -> None:
+        """Note an error; called by the client, from inside its own calls only."""
+        if error.name() in REFUSALS:
+            self.refusal = error
+        # That all brokers are down is said beside the reason why each of them is.
+        if error.name() != "_ALL_BROKERS_DOWN" or self.last is None:
+            self.last = error
+
+    def clear(self) -> None:
+        """Forget everything: something succeeded."""
+        self.last = self.refusal = None
+
+
+class ClientLines:
+    """Takes what librdkafka would print; debug lines, and only where structlog was set up.
+
+    Its own default would print every line of a library nobody asked about.
+    """
+
+    def log(self, level: int, pattern: str, *parts: object) -> None:
+        """Take one line."""
+        if structlog.is_configured():
+            log_lines.debug("client", level=level, text=pattern % parts)
+
+
+CLIENT_LINES: Final = ClientLines()
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where the brokers are and how to log in; `client` holds librdkafka settings of a deployment.
+
+    Raises SettingsError if `client` sets what the ledger's safety rests on.
+    """
+
+    bootstrap: str
+    client: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that are not open to choice."""
+        if fixed := sorted(FIXED & self.client.keys()):
+            raise SettingsError(
+                f"the ledger's safety rests on the Kafka settings {', '.join(fixed)}; they cannot "
+                "be chosen. Leave them out"
+            )
+
+    def admin(self, trouble: Trouble) -> dict[str, Any]:
+        """Return the settings of an admin client."""
+        return self._settings(trouble, {}, {})
+
+    def reader(self, trouble: Trouble) -> dict[str, Any]:
+        """Return the settings of a consumer."""
+        return self._settings(trouble, SUITED_READER, FIXED_READER)
+
+    def writer(
+        self, trouble: Trouble, *, linger_ms: float, delivery_timeout_s: float
+    ) -> dict[str, Any]:
+        """Return the settings of a producer."""
+        chosen = {"linger.ms": linger_ms, "message.timeout.ms": int(delivery_timeout_s * 1000)}
+        return self._settings(trouble, SUITED_WRITER, {**chosen, **FIXED_WRITER})
+
+    def _settings(
+        self, trouble: Trouble, suited: Mapping[str, Any], fixed: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        own = {"bootstrap.servers": self.bootstrap, "error_cb": trouble, "logger": CLIENT_LINES}
+        return {**SUITED, **suited, **self.client, **fixed, **own}
+
+
+def as_log_error(
+    error: ClientError,
+    topic: str,
+    *,
+    because: ClientError | None = None,
+    wanted: int = -1,
+    held: tuple[int, int] = NOT_KNOWN,
+) -> LogError:
+    """Return our error for one of the client's.
+
+    `because` is what the client heard before a time-out; `wanted` is an offset that is not there,
+    `held` the first and the end offset of what is.
+    """
+    reason = error
+    if because is not None and error.name() in NO_ANSWER:
+        reason = because
+    said = f"{error.name()}: {error.str()}" + (f", {because.str()}" if reason is because else "")
+    if error.name() in OFFSET_GONE:
+        return OffsetGoneError(
+            f"{topic}: offset {wanted} is not there, the topic holds {held[0]} to {held[1]}. It was "
+            "removed, or the topic was cut or created anew; start from a checkpoint or from the "
+            f"beginning ({said})",
+            wanted=wanted,
+            earliest=held[0],
+        )
+    kind = LogError if error.name() in DAMAGED else LogUnavailableError
+    return kind(f"{topic}: {meaning(reason)} ({said})")
+
+
+def meaning(error: ClientError) -> str:
+    """Return what a client's error means, and what to do about it."""
+    if error.fatal():
+        return FATAL
+    return MEANINGS.get(error.name(), OTHER)

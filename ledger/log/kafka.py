@@ -1,0 +1,316 @@
+"""The log in Kafka: the adapter that keeps real data.
+
+Readers are assigned their partition by hand and never join a group; writers are idempotent and wait
+for all replicas; neither knows transactions. A client of Kafka lives in the process that made it
+and is lost in its forked children, so each checks that before it is used.
+
+What no reader can see: a topic that was deleted and created anew while the reader was paused or cut
+off, and that meanwhile holds more records than were read, goes on at the same offset. Whoever comes
+back after a pause compares `topic_id`, or reads its last record again.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+
+from ledger.errors import LogError, SettingsError
+from ledger.log.connection import NOT_KNOWN, OFFSET_GONE, Connection, Trouble, as_log_error
+from ledger.log.port import Record, Topic
+from ledger.log.topic_settings import topic_name
+from ledger.log.topics import topic_ids
+
+Client = TypeVar("Client")
+
+# A refusal is told beside the records and does not end a wait, so long waits are cut.
+_SLICE_S: Final = 0.5
+_QUEUE_FULL_S: Final = 0.05
+_HELD_S: Final = 2.0
+
+
+class KafkaLog:
+    """The topics of one ledger in one cluster; `domain` is the partition. Threads may share it.
+
+    `client` holds librdkafka settings of the deployment, such as the login. `linger_ms` above 0
+    trades latency for fewer requests; a record not acknowledged within `delivery_timeout_s` counts
+    as not delivered. Nothing is asked of the broker until something is used.
+
+    Raises SettingsError for a name or a setting that cannot be used.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        ledger: str,
+        *,
+        client: Mapping[str, Any] = {},
+        domain: int = 0,
+        linger_ms: float = 0.0,
+        delivery_timeout_s: float = 30.0,
+    ) -> None:
+        self.ledger = ledger
+        self.domain = domain
+        self._connection = Connection(bootstrap, client)
+        self._linger_ms = linger_ms
+        self._delivery_timeout_s = delivery_timeout_s
+        self._names = {topic: topic_name(ledger, topic) for topic in Topic}
+        self._process = os.getpid()
+        self._trouble = Trouble()
+        self._asking = Lock()
+        self._asker = self._consumer(self._trouble)
+
+    def reader(self, topic: Topic, offset: int) -> "KafkaReader":
+        """Return a reader that starts at `offset`, which it does not look at before it reads."""
+        check_process(self._process)
+        trouble = Trouble()
+        return KafkaReader(self._consumer(trouble), trouble, self._partition(topic, offset))
+
+    def writer(self, topic: Topic) -> "KafkaWriter":
+        """Return a writer of its own, which nobody shares."""
+        check_process(self._process)
+        trouble = Trouble()
+        settings = self._connection.writer(
+            trouble, linger_ms=self._linger_ms, delivery_timeout_s=self._delivery_timeout_s
+        )
+        return KafkaWriter(settings, trouble, self._partition(topic))
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the first offset and the end offset, asked of the broker now."""
+        check_process(self._process)
+        with self._asking:
+            try:
+                found = self._asker.get_watermark_offsets(
+                    self._partition(topic), timeout_s, cached=False
+                )
+            except KafkaException as problem:
+                self._asker.poll(0)  # Only so does the client tell what it heard.
+                raise as_log_error(
+                    problem.args[0], self._names[topic], because=self._trouble.last
+                ) from problem
+            self._asker.poll(0)
+            self._trouble.clear()
+        return found
+
+    def topic_id(self, topic: Topic) -> str:
+        """Return the broker's id of the topic, another one after it was re-created.
+
+        Raises LogUnavailableError when there is no such topic, or no answer.
+        """
+        check_process(self._process)
+        ids = topic_ids(self._connection.bootstrap, self.ledger, client=self._connection.client)
+        if topic not in ids:
+            raise as_log_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), self._names[topic])
+        return ids[topic]
+
+    def close(self) -> None:
+        """Close what readers and writers share; closing twice is allowed."""
+        if os.getpid() == self._process:
+            self._asker.close()
+
+    def _partition(self, topic: Topic, offset: int = 0) -> TopicPartition:
+        return TopicPartition(self._names[topic], self.domain, offset)
+
+    def _consumer(self, trouble: Trouble) -> Consumer:
+        return made(Consumer, self._connection.reader(trouble))
+
+
+class KafkaReader:
+    """Reads one partition forward; for one thread.
+
+    A broker that does not answer looks like one that has nothing: `read` returns nothing, and
+    `KafkaLog.ends` tells the two apart.
+    """
+
+    def __init__(self, consumer: Consumer, trouble: Trouble, start: TopicPartition) -> None:
+        self._consumer = consumer
+        self._trouble = trouble
+        self._at = start
+        self._process = os.getpid()
+        self._rewind()
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, waiting up to `timeout_s` for the first and not for more."""
+        check_process(self._process)
+        try:
+            messages = self._messages(limit, timeout_s)
+            records = self._records(messages)
+        except BaseException:
+            # What the client handed out and this call did not return is read again.
+            self._rewind()
+            raise
+        if records:
+            self._at.offset = records[-1].offset + 1
+            self._trouble.clear()
+        if len(records) < len(messages):
+            self._rewind()
+        return records
+
+    def next_offset(self) -> int:
+        """Return the offset of the first record not yet returned."""
+        return self._at.offset
+
+    def close(self) -> None:
+        """Let go of the broker; closing twice is allowed."""
+        if os.getpid() == self._process:
+            self._consumer.close()
+
+    def _messages(self, limit: int, timeout_s: float) -> list[Message]:
+        """Wait for one message, then take what is there: waiting for many would wait for all."""
+        first = self._first(timeout_s)
+        if first is None:
+            return []
+        return [first, *self._consumer.consume(limit - 1, 0)] if limit > 1 else [first]
+
+    def _first(self, timeout_s: float) -> Message | None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            left_s = deadline - time.monotonic()
+            message = self._consumer.poll(max(0.0, min(left_s, _SLICE_S)))
+            if message is not None:
+                return message
+            if (refusal := self._trouble.refusal) is not None:
+                self._trouble.clear()
+                raise as_log_error(refusal, self._at.topic) from KafkaException(refusal)
+            if left_s <= _SLICE_S:
+                return None
+
+    def _records(self, messages: list[Any]) -> list[Record]:
+        """Return the records up to the first error; raise that if nothing stands before it."""
+        records: list[Record] = []
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                if not records:
+                    raise self._log_error(error) from KafkaException(error)
+                break
+            records.append(
+                Record(
+                    message.offset(),
+                    message.key() or b"",
+                    message.value() or b"",
+                    message.timestamp()[1],
+                )
+            )
+        return records
+
+    def _log_error(self, error: KafkaError) -> LogError:
+        held = self._held() if error.name() in OFFSET_GONE else NOT_KNOWN
+        return as_log_error(
+            error,
+            self._at.topic,
+            because=self._trouble.last,
+            wanted=self._at.offset,
+            held=held,
+        )
+
+    def _held(self) -> tuple[int, int]:
+        """Return the first offset and the end offset, if the broker still tells them."""
+        try:
+            return self._consumer.get_watermark_offsets(self._at, _HELD_S, cached=False)
+        except KafkaException:
+            return NOT_KNOWN
+
+    def _rewind(self) -> None:
+        """Go on at the next offset, with nothing fetched and no error met."""
+        self._consumer.assign([self._at])
+
+
+class KafkaWriter:
+    """Appends to one partition in order; for one thread. An empty value is a tombstone."""
+
+    def __init__(self, settings: dict[str, Any], trouble: Trouble, target: TopicPartition) -> None:
+        self._trouble = trouble
+        self._topic = target.topic
+        self._partition = target.partition
+        self._failure: LogError | None = None
+        self._process = os.getpid()
+        self._is_closed = False
+        self._producer = made(Producer, {**settings, "on_delivery": self._note_failure})
+
+    def append(self, key: bytes, value: bytes) -> None:
+        """Queue a record; its delivery is not waited for. Raises as `check` does."""
+        self.check()
+        while not self._is_queued(key, value):
+            self._producer.poll(_QUEUE_FULL_S)
+            self._raise_failure()
+
+    def check(self) -> None:
+        """Serve delivery reports; raise LogUnavailableError if any record was not delivered."""
+        check_process(self._process)
+        self._producer.poll(0)
+        self._raise_failure()
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait until all queued records are acknowledged; raise LogUnavailableError if not.
+
+        After a time-out without a failed record the writer can still be used: the records are on
+        their way.
+        """
+        check_process(self._process)
+        left = self._producer.flush(timeout_s)
+        self._raise_failure()
+        if left:
+            late = KafkaError(
+                KafkaError._TIMED_OUT,  # noqa: SLF001 - a public name that begins so
+                f"{left} record(s) not acknowledged within {timeout_s} s, they may come later",
+            )
+            raise as_log_error(late, self._topic, because=self._trouble.last)
+        self._trouble.clear()
+
+    def close(self) -> None:
+        """Let go of the broker without waiting; closing twice is allowed."""
+        if os.getpid() == self._process and not self._is_closed:
+            self._is_closed = True
+            self._producer.purge(blocking=False)
+            self._producer.close()
+
+    def _is_queued(self, key: bytes, value: bytes) -> bool:
+        """Try to queue a record; tell whether there was room."""
+        try:
+            self._producer.produce(self._topic, value or None, key, self._partition)
+        except BufferError:
+            return False
+        except KafkaException as problem:
+            self._note_failure(problem.args[0], None)
+            self._raise_failure()
+        return True
+
+    def _note_failure(self, error: KafkaError | None, _: Message | None) -> None:
+        """Keep the first failure: the records after it are not to be relied on."""
+        if error is not None and self._failure is None:
+            self._failure = as_log_error(error, self._topic, because=self._trouble.last)
+            self._failure.__cause__ = KafkaException(error)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def made(kind: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:
+    """Return a new client; raises SettingsError for a setting that it does not take."""
+    try:
+        return kind(settings)
+    except KafkaException as problem:
+        raise SettingsError(
+            f"Kafka's client does not take its settings: {problem.args[0].str()}. Correct or "
+            "remove the one it names"
+        ) from problem
+
+
+def check_process(maker: int) -> None:
+    """Raise LogError in any process but `maker`: the threads of a client do not survive a fork."""
+    if os.getpid() != maker:
+        raise LogError(
+            f"this part of the log was made in process {maker} and is used in {os.getpid()}, where "
+            "its threads do not run. Make the log after the fork, or start processes by spawn"
+        )

@@ -1,0 +1,133 @@
+"""How the topics of a ledger must be kept, and what is wrong with one that is not. No I/O.
+
+`SETTINGS` is the one place that says it. A ledger that runs on a topic kept otherwise loses its
+history sooner or later, so what a cluster has is compared at every start.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from ledger.errors import SettingsError
+from ledger.log.port import Topic
+
+PARTITIONS: Final = 1
+REPLICAS_SAFE: Final = 3
+IN_SYNC_SAFE: Final = 2
+MINUTE_MS: Final = 60_000
+MIB: Final = 1024 * 1024
+FOR_EVER: Final = "-1"
+
+_EVERY: Final = {
+    "message.timestamp.type": "LogAppendTime",
+    "unclean.leader.election.enable": "false",
+    "compression.type": "producer",
+    "max.message.bytes": str(MIB),
+}
+_NEWEST_OF_KEY: Final = {
+    "cleanup.policy": "compact",
+    "segment.ms": str(10 * MINUTE_MS),
+    "min.cleanable.dirty.ratio": "0.1",
+}
+SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
+    Topic.COMMANDS: {
+        **_EVERY,
+        "cleanup.policy": "delete",
+        "retention.ms": str(7 * 24 * 60 * MINUTE_MS),
+    },
+    Topic.EVENTS: {
+        **_EVERY,
+        "cleanup.policy": "delete",
+        "retention.ms": FOR_EVER,
+        "retention.bytes": FOR_EVER,
+        "max.message.bytes": str(2 * MIB),
+        "segment.bytes": str(256 * MIB),
+    },
+    Topic.HEARTBEATS: {
+        **_EVERY,
+        **_NEWEST_OF_KEY,
+        "cleanup.policy": "compact,delete",
+        "retention.ms": str(60 * MINUTE_MS),
+    },
+    Topic.BEATS: {**_EVERY, **_NEWEST_OF_KEY},
+    Topic.CHECKPOINTS: {**_EVERY, **_NEWEST_OF_KEY, "max.message.bytes": str(2 * MIB)},
+    Topic.CATALOGS: {**_EVERY, **_NEWEST_OF_KEY},
+}
+# Of the other settings any value is safe, and a deployment may have its reasons.
+_EXACT: Final = ("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
+_AT_LEAST: Final = ("retention.ms", "retention.bytes", "max.message.bytes")
+_LEDGER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+
+
+class FoundTopic(NamedTuple):
+    """A topic as the broker describes it."""
+
+    name: str
+    partitions: int
+    replicas: int
+    settings: Mapping[str, str]
+
+
+def topic_name(ledger: str, topic: Topic) -> str:
+    """Return Kafka's name of a topic; raises SettingsError for a name no ledger can have."""
+    if not is_ledger_name(ledger):
+        raise SettingsError(
+            f"{ledger!r} cannot be the name of a ledger, because it begins the names of topics. "
+            "Use up to 200 letters, digits, - and _, the first a letter or digit"
+        )
+    return f"{ledger}.{topic}"
+
+
+def is_ledger_name(text: str) -> bool:
+    """Tell whether a ledger can have this name."""
+    return _LEDGER_NAME.fullmatch(text) is not None
+
+
+def settings_for(topic: Topic, replicas: int) -> dict[str, str]:
+    """Return the settings to create a topic with."""
+    in_sync = {"min.insync.replicas": str(IN_SYNC_SAFE)} if replicas >= REPLICAS_SAFE else {}
+    return {**SETTINGS[topic], **in_sync}
+
+
+def breaches(bootstrap: str, ledger: str, topic: Topic, found: FoundTopic | None) -> Iterator[str]:
+    """Yield what the ledger cannot run on: topic, setting, found, wanted, and how to mend it."""
+    name = topic_name(ledger, topic)
+    if found is None:
+        yield f"{name} does not exist. Create it with: lakeledger init {ledger}"
+        return
+    if found.partitions != PARTITIONS:
+        yield (
+            f"{name} has {found.partitions} partitions, wanted {PARTITIONS}. That cannot be mended:"
+            " create a ledger under another name"
+        )
+    for setting in (*_EXACT, *_AT_LEAST):
+        wanted = SETTINGS[topic].get(setting)
+        kept = found.settings.get(setting, "")
+        if wanted is not None and not fits(setting, kept, wanted):
+            yield (
+                f"{name} has {setting}={kept}, wanted {wanted}. Mend it with: kafka-configs.sh "
+                f"--bootstrap-server {bootstrap} --alter --entity-type topics --entity-name {name}"
+                f" --add-config '{setting}=[{wanted}]'"
+            )
+
+
+def fits(setting: str, kept: str, wanted: str) -> bool:
+    """Tell whether a ledger can run with the value that is kept."""
+    if setting in _AT_LEAST:
+        return kept == FOR_EVER or (wanted != FOR_EVER and int(kept or 0) >= int(wanted))
+    return set(kept.split(",")) == set(wanted.split(","))
+
+
+def doubts(found: FoundTopic) -> Iterator[str]:
+    """Yield what the ledger can run on, and should not where data matters."""
+    in_sync = int(found.settings.get("min.insync.replicas", 1))
+    if found.replicas < REPLICAS_SAFE:
+        yield (
+            f"{found.name} has {found.replicas} replica(s): what a lost disk held is gone. Keep "
+            f"{REPLICAS_SAFE} where data matters"
+        )
+    elif in_sync < IN_SYNC_SAFE:
+        yield (
+            f"{found.name} has min.insync.replicas={in_sync}: one broker alone may acknowledge a "
+            f"record. Set it to {IN_SYNC_SAFE}"
+        )
