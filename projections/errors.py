@@ -1,0 +1,92 @@
+"""What can go wrong with a row store.
+
+StoreError
+├── StoreMissingError      nothing was ever stored there, or it was removed
+├── StoreLockedError       another process writes it
+├── StoreVersionError      its rows are laid out by another version (also an IncompatibleError)
+├── StoreDamagedError      its files do not hold what was written
+├── StoreUnavailableError  the operating system refuses: disk full, no permission, files in motion
+└── StoreClosedError       used after close
+
+A store holds nothing that the log does not hold: the way out of every damage is to rebuild it.
+"""
+
+from pathlib import Path
+
+from ledger.errors import IncompatibleError, LedgerError
+
+_END = " ."  # How sentences of RocksDB and of the operating system may end.
+
+
+class StoreError(LedgerError):
+    """A row store could not be opened, read or written."""
+
+
+class StoreMissingError(StoreError):
+    """There is no store to read; only the process that writes it creates it."""
+
+    retry_unchanged = True
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(
+            f"no store at {root}: nothing was published there yet, or it was removed. Start the "
+            "process that writes it, or correct the path, then open it again"
+        )
+        self.root = root
+
+
+class StoreLockedError(StoreError):
+    """Another process writes this store; `holder` is what that process says of itself."""
+
+    retry_unchanged = True
+
+    def __init__(self, root: Path, holder: str) -> None:
+        super().__init__(
+            f"the store at {root} is being written by {holder}, and a store has one writer. Stop "
+            "that process, choose another directory, or open the store for reading only"
+        )
+        self.root = root
+        self.holder = holder
+
+
+class StoreVersionError(StoreError, IncompatibleError):
+    """The rows are laid out by version `found`, this program reads and writes `wanted`."""
+
+    def __init__(self, found: int, wanted: int) -> None:
+        super().__init__(
+            f"the store holds rows of format {found}, this program wants {wanted}. Rebuild the "
+            "store from the log, or run the program that wrote it"
+        )
+        self.found = found
+        self.wanted = wanted
+
+
+class StoreDamagedError(StoreError):
+    """The files of the store do not hold what was written to them."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(
+            f"the store at {path} is damaged: {what.rstrip(_END)}. The log still holds everything: "
+            "rebuild the store from it, and look after the disk"
+        )
+        self.path = path
+
+
+class StoreUnavailableError(StoreError):
+    """The operating system refused; nothing of the change at hand was stored."""
+
+    retry_unchanged = True
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(
+            f"the store at {path} cannot be used: {what.rstrip(_END)}. See to free space, "
+            "permissions and the limit of open files, then open it again"
+        )
+        self.path = path
+
+
+class StoreClosedError(StoreError):
+    """The store was closed, or the scan outlived it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is closed; open it again")

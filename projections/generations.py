@@ -1,0 +1,153 @@
+"""Where a store on disk lives: generations under one root, one of them published.
+
+    <root>/WRITER              locked by the one process that writes, and says who it is
+    <root>/PUBLISHED           names the generation that readers open
+    <root>/000001-5f3a9c1e/    one generation: the directory of one RocksDB database
+
+A store is rebuilt into a new generation while readers keep the old one, then published by the
+atomic replacement of one small file. Readers compare that name at every refresh. Names never come
+back, even if the root is deleted and made anew: a RocksDB secondary whose directory is replaced
+under it does not notice, and mixes the rows of both.
+
+This module knows files and directories only, not what is in the rows; it never opens a database.
+"""
+
+import fcntl
+import os
+import shutil
+import socket
+from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple, TextIO
+
+from projections.errors import (
+    StoreDamagedError,
+    StoreLockedError,
+    StoreMissingError,
+    StoreUnavailableError,
+)
+
+WRITER = "WRITER"
+PUBLISHED = "PUBLISHED"
+
+LOOKS_MAX = 100
+"""How often the files are looked at again because they moved meanwhile; once is the rule."""
+
+
+class DiskState(NamedTuple):
+    """What is on disk, as far as it can change what a reader sees.
+
+    Every batch makes a write-ahead log longer, every flush and compaction the manifest.
+    """
+
+    generation: Path
+    manifest: str
+    manifest_bytes: int
+    logs: tuple[tuple[str, int], ...]
+
+    @property
+    def tables(self) -> tuple[Path, str, int]:
+        """What stays equal as long as no table file comes or goes."""
+        return self[:3]
+
+
+class Generations:
+    """The generations of the store at `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def lock(self) -> TextIO:
+        """Become the writer until the returned file is closed or the process ends.
+
+        Raises:
+            StoreLockedError: another one is, and the error says who.
+            StoreUnavailableError: the directory cannot be made or written.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            holder = (self.root / WRITER).open("a+", encoding="utf-8")
+        except OSError as refusal:
+            raise StoreUnavailableError(self.root, str(refusal)) from refusal
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with holder:
+                holder.seek(0)
+                raise StoreLockedError(self.root, holder.read() or "another process") from None
+        holder.truncate(0)
+        holder.write(f"process {os.getpid()} on {socket.gethostname()}")
+        holder.flush()
+        return holder
+
+    def published(self) -> Path | None:
+        """Return the generation readers open, None before the first is published."""
+        try:
+            return self.root / (self.root / PUBLISHED).read_text(encoding="utf-8").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def next(self) -> Path:
+        """Return a directory that does not exist and never did, for a new generation."""
+        last = max((int(path.name.partition("-")[0]) for path in self._all()), default=0)
+        return self.root / f"{last + 1:06d}-{token_hex(4)}"
+
+    def publish(self, generation: Path) -> None:
+        """Make `generation` the one that readers open from now on, also after a power cut."""
+        draft = self.root / f"{PUBLISHED}.draft"
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(generation.name)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.root / PUBLISHED)
+        _sync_directory(self.root)
+
+    def sweep(self) -> None:
+        """Remove every generation but the published one; only the writer may call this.
+
+        Readers that still hold the old one keep its open files until their next refresh.
+        """
+        keep = self.published()
+        for path in self._all():
+            if path != keep:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def disk_state(self) -> DiskState:
+        """Look at the published generation.
+
+        Raises:
+            StoreMissingError: none is published.
+            StoreDamagedError: it lacks the files every database has.
+        """
+        for _ in range(LOOKS_MAX):
+            generation = self.published()
+            if generation is None:
+                raise StoreMissingError(self.root)
+            try:
+                return _disk_state(generation)
+            except FileNotFoundError as gone:  # A publication, or a change of manifest, or a loss.
+                missing = gone.filename
+        raise StoreDamagedError(self.root, f"{missing} is missing")
+
+    def _all(self) -> list[Path]:
+        return [path for path in self.root.glob("[0-9]*-*") if path.is_dir()]
+
+
+def _disk_state(generation: Path) -> DiskState:
+    """Look at one generation. RocksDB names its manifest in the file CURRENT."""
+    manifest = (generation / "CURRENT").read_text(encoding="ascii").strip()
+    manifest_bytes = (generation / manifest).stat().st_size
+    with os.scandir(generation) as files:
+        logs = sorted(
+            (file.name, file.stat().st_size) for file in files if file.name[-4:] == ".log"
+        )
+    return DiskState(generation, manifest, manifest_bytes, tuple(logs))
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make names created in `directory` survive a power cut."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

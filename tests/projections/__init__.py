@@ -1,0 +1,1 @@
+"""Tests of the projections and of the stores that keep their rows."""

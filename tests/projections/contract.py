@@ -1,0 +1,211 @@
+"""What every row store must do; each adapter runs this class with its own two fixtures.
+
+`store` is an empty store of the default format. `reader` reads the same rows as another process
+would: `refresh` brings it up to date.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from projections.errors import StoreClosedError
+from projections.paging import PAGE_ROWS
+from projections.store import (
+    FORMAT_KEY,
+    KEYS_END,
+    RowChange,
+    RowReader,
+    RowStore,
+    digest,
+    prefix_end,
+)
+
+FEW_KEYS = [b"a", b"a\x00", b"a\xff", b"b", b"ba", b"c"]
+MANY_KEYS = [b"m%05d" % number for number in range(3 * PAGE_ROWS)]
+
+
+def put(keys: Iterable[bytes]) -> list[RowChange]:
+    """Return a batch that gives each key itself as its value."""
+    return [(key, key) for key in keys]
+
+
+class StoreContract:
+    """Tests of the port."""
+
+    def test_absent_row(self, store: RowStore) -> None:
+        """A key that was never written has no value."""
+        assert store.get(b"a") is None
+
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ([(b"a", b"1")], b"1"),
+            ([(b"a", b"1"), (b"a", b"2")], b"2"),
+            ([(b"a", b"1"), (b"a", None)], None),
+            ([(b"a", None), (b"a", b"1")], b"1"),
+            ([(b"b", None)], b"0"),
+            ([(b"a", b"")], b""),
+            ([(b"a", b"\x00\xff\n")], b"\x00\xff\n"),
+            ([], b"0"),
+        ],
+    )
+    def test_batch(self, store: RowStore, changes: list[RowChange], expected: bytes | None) -> None:
+        """A batch puts and deletes rows, and of several changes of one key the last one wins."""
+        store.write([(b"a", b"0")])
+        store.write(changes)
+        assert store.get(b"a") == expected
+
+    @pytest.mark.parametrize("key", [b"", b"\xff", b"\xff\x00"])
+    def test_key_outside_the_key_space(self, store: RowStore, key: bytes) -> None:
+        """An impossible key is refused, and the rest of its batch with it."""
+        with pytest.raises(ValueError, match="nothing was written"):
+            store.write([(b"a", b"1"), (key, b"2")])
+        assert store.get(b"a") is None
+
+    @pytest.mark.parametrize(
+        ("start", "end", "options", "expected"),
+        [
+            (b"a", b"c", {}, [b"a", b"a\x00", b"a\xff", b"b", b"ba"]),
+            (b"a", b"c", {"reverse": True}, [b"ba", b"b", b"a\xff", b"a\x00", b"a"]),
+            (b"a\x00", b"b", {}, [b"a\x00", b"a\xff"]),
+            (b"a\x01", b"bz", {"reverse": True}, [b"ba", b"b", b"a\xff"]),
+            (b"a", b"c", {"limit": 2}, [b"a", b"a\x00"]),
+            (b"a", b"c", {"limit": 2, "reverse": True}, [b"ba", b"b"]),
+            (b"a", b"c", {"limit": 0}, []),
+            (b"a", b"c", {"limit": 9}, [b"a", b"a\x00", b"a\xff", b"b", b"ba"]),
+            (b"b", b"b", {}, []),
+            (b"c", b"a", {}, []),
+            (b"c", b"a", {"reverse": True}, []),
+            (b"d", b"e", {}, []),
+            (b"d", b"e", {"reverse": True}, []),
+            (b"c", KEYS_END, {}, [b"c"]),
+            (b"", b"a\x00", {"reverse": True}, [b"a", FORMAT_KEY]),
+        ],
+    )
+    def test_scan(
+        self,
+        store: RowStore,
+        start: bytes,
+        end: bytes,
+        options: dict[str, Any],
+        expected: list[bytes],
+    ) -> None:
+        """A scan gives the rows from start up to before end, in order, or backwards."""
+        store.write(put(FEW_KEYS))
+        assert [key for key, _ in store.scan(start, end, **options)] == expected
+
+    @pytest.mark.parametrize("limit", [PAGE_ROWS - 1, PAGE_ROWS, PAGE_ROWS + 1, None])
+    @pytest.mark.parametrize("reverse", [False, True])
+    def test_long_scan(
+        self,
+        store: RowStore,
+        limit: int | None,
+        reverse: bool,  # noqa: FBT001 - a column of the table
+    ) -> None:
+        """A scan of many rows gives each of them once, in either direction and with any limit."""
+        store.write(put(MANY_KEYS))
+        rows = list(store.scan(b"m", b"n", limit=limit, reverse=reverse))
+        assert rows == [(key, key) for key in sorted(MANY_KEYS, reverse=reverse)[:limit]]
+
+    def test_scan_shows_one_state(self, store: RowStore) -> None:
+        """Writes after the call of a scan do not reach it, however long it takes."""
+        store.write(put(MANY_KEYS))
+        scan = store.scan(b"m", b"n")
+        store.write([(key, None) for key in MANY_KEYS[::2]])
+        store.write([(b"m%05d+" % number, b"") for number in range(len(MANY_KEYS))])
+
+        assert [key for key, _ in scan] == MANY_KEYS
+
+    @pytest.mark.parametrize(
+        ("prefix", "expected"),
+        [(b"a", FEW_KEYS[:3]), (b"a\xff", [b"a\xff"]), (b"b", [b"b", b"ba"]), (b"z", [])],
+    )
+    def test_prefix(self, store: RowStore, prefix: bytes, expected: list[bytes]) -> None:
+        """A scan up to the end of a prefix gives the rows of the prefix and no others."""
+        store.write(put(FEW_KEYS))
+        assert [key for key, _ in store.scan(prefix, prefix_end(prefix))] == expected
+
+    def test_whole_store(self, store: RowStore) -> None:
+        """The end of the empty prefix is the end of all keys, the format row is the first."""
+        store.write(put(FEW_KEYS))
+        assert [key for key, _ in store.scan(b"", prefix_end(b""))] == [FORMAT_KEY, *FEW_KEYS]
+
+    def test_digest_is_of_the_rows_alone(self, store: RowStore) -> None:
+        """Rows that come back to what they were have the digest that they had."""
+        store.write(put(FEW_KEYS))
+        before = digest(store)
+        store.write([(b"a", None), (b"b", b"other"), (b"z", b"")])
+        between = digest(store)
+        store.write([(b"z", None), (b"b", b"b"), (b"a", b"a")])
+
+        assert digest(store) == before != between
+
+    def test_reader_refreshes(self, store: RowStore, reader: RowReader) -> None:
+        """A reader shows what was written before its refresh."""
+        store.write([(b"a", b"1"), (b"b", b"2")])
+        reader.refresh()
+        seen = digest(reader)
+        store.write([(b"a", None), (b"c", b"3")])
+
+        assert digest(reader) == seen
+        reader.refresh()
+        assert digest(reader) == digest(store) != seen
+
+    def test_reader_refreshes_for_nothing(self, store: RowStore, reader: RowReader) -> None:
+        """Refreshing without news changes nothing."""
+        reader.refresh()
+        reader.refresh()
+        assert digest(reader) == digest(store)
+
+    def test_scan_outlives_a_refresh(self, store: RowStore, reader: RowReader) -> None:
+        """A scan that began before a refresh goes on in the older state."""
+        store.write(put(MANY_KEYS))
+        reader.refresh()
+        scan = reader.scan(b"m", b"n")
+        store.write([(key, None) for key in MANY_KEYS])
+        reader.refresh()
+
+        assert list(reader.scan(b"m", b"n")) == []
+        assert [key for key, _ in scan] == MANY_KEYS
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda rows: rows.get(b"a"),
+            lambda rows: rows.scan(b"a", b"b"),
+            lambda rows: rows.refresh(),
+            lambda rows: rows.__enter__().get(b"a"),
+        ],
+    )
+    def test_closed(
+        self, store: RowStore, reader: RowReader, use: Callable[[RowReader], object]
+    ) -> None:
+        """After close everything is refused, and closing again is not."""
+        reader.close()
+        reader.close()
+        store.close()
+        store.close()
+        with pytest.raises(StoreClosedError):
+            use(reader)
+        with pytest.raises(StoreClosedError):
+            use(store)
+
+    def test_closed_store_writes_nothing(self, store: RowStore) -> None:
+        """A write after close is refused, not lost."""
+        store.close()
+        with pytest.raises(StoreClosedError):
+            store.write([(b"a", b"1")])
+
+    def test_scan_never_ends_early(self, store: RowStore) -> None:
+        """A scan of a store that was closed meanwhile is complete or raises."""
+        store.write(put(MANY_KEYS))
+        scan = store.scan(b"m", b"n")
+        seen = [key for key, _ in islice(scan, 3)]
+        store.close()
+        try:
+            seen += [key for key, _ in scan]
+        except StoreClosedError:
+            return
+        assert seen == MANY_KEYS

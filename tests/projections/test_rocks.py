@@ -1,0 +1,283 @@
+"""The row store on disk keeps the contract, and its files outlive what can happen to them."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from projections.errors import (
+    StoreClosedError,
+    StoreDamagedError,
+    StoreLockedError,
+    StoreMissingError,
+    StoreUnavailableError,
+    StoreVersionError,
+)
+from projections.generations import Generations
+from projections.rocks_reader import RocksReader
+from projections.rocks_store import RocksStore
+from projections.store import KEYS_END, RowChange, RowReader, digest
+from tests.projections.contract import MANY_KEYS, StoreContract, put
+from tests.projections.writing import History, number_of, writing_process
+
+A_BATCH: list[RowChange] = [(b"a", b"1"), (b"b", b"2")]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return where the store is, or will be."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(root: Path) -> Iterator[RocksStore]:
+    """Return an empty store."""
+    with RocksStore.open(root) as store:
+        yield store
+
+
+@pytest.fixture
+def reader(store: RocksStore, root: Path) -> Iterator[RocksReader]:
+    """Return a reader that lags behind the store until it is refreshed."""
+    assert store.get(b"a") is None
+    with RocksReader.open(root) as reader:
+        yield reader
+
+
+class TestRocksStore(StoreContract):
+    """The contract, on disk."""
+
+
+def all_rows(rows: RowReader) -> list[tuple[bytes, bytes]]:
+    """Return every row."""
+    return list(rows.scan(b"", KEYS_END))
+
+
+def tables(root: Path) -> list[Path]:
+    """Return the table files of the published generation."""
+    return list(Generations(root).disk_state().generation.glob("*.sst"))
+
+
+def test_reopen(root: Path) -> None:
+    """Rows are there after closing and opening again."""
+    with RocksStore.open(root) as store:
+        store.write(A_BATCH)
+        written = digest(store)
+    with RocksStore.open(root) as store:
+        assert digest(store) == written
+
+
+def test_one_writer(store: RocksStore, root: Path) -> None:
+    """A second writer is refused, and told which process is the first."""
+    assert store.get(b"a") is None
+    with pytest.raises(StoreLockedError, match=f"written by process {os.getpid()} on "):
+        RocksStore.open(root)
+    with pytest.raises(StoreLockedError, match="one writer"):
+        RocksStore.rebuild(root)
+
+
+def test_open_scan_does_not_keep_the_lock(root: Path) -> None:
+    """A store can be opened again although a scan of its last opening is still held."""
+    with RocksStore.open(root) as store:
+        store.write(put(MANY_KEYS))
+        scan = store.scan(b"m", b"n")
+        assert len(list(islice(scan, 3))) == 3
+    with RocksStore.open(root) as store:
+        assert store.get(MANY_KEYS[0]) == MANY_KEYS[0]
+    with pytest.raises(StoreClosedError, match="under this scan"):
+        list(scan)
+
+
+@pytest.mark.parametrize("opened", [RocksStore.open, RocksReader.open])
+def test_other_format(root: Path, opened: Callable[..., RowReader]) -> None:
+    """Rows of another format are not read, and the error names both versions."""
+    RocksStore.open(root, version=6).close()
+    with pytest.raises(StoreVersionError) as caught:
+        opened(root, version=7)
+    assert (caught.value.found, caught.value.wanted) == (6, 7)
+
+
+def test_failed_open_gives_up_the_lock(root: Path) -> None:
+    """A store that could not be opened can be rebuilt by the same process."""
+    RocksStore.open(root, version=6).close()
+    with pytest.raises(StoreVersionError):
+        RocksStore.open(root, version=7)
+    with RocksStore.rebuild(root, version=7) as store:
+        store.publish()
+    RocksStore.open(root, version=7).close()
+
+
+def test_rebuild_is_seen_when_published(root: Path) -> None:
+    """Readers keep the old rows until the new store is published, and then see only the new."""
+    with RocksStore.open(root) as store:
+        store.write(A_BATCH)
+    with RocksReader.open(root) as reader, RocksStore.rebuild(root) as store:
+        store.write([(b"c", b"3")])
+        reader.refresh()
+        assert reader.get(b"a") == b"1"
+
+        store.publish()
+        reader.refresh()
+        assert all_rows(reader) == all_rows(store)
+        assert len(list(root.glob("*-*"))) == 1
+
+
+def test_abandoned_rebuild(root: Path) -> None:
+    """A rebuild that is not published leaves the old store in place and nothing of its own."""
+    with RocksStore.open(root) as store:
+        store.write(A_BATCH)
+    with RocksStore.rebuild(root) as store:
+        store.write([(b"c", b"3")])
+    with RocksStore.open(root) as store:
+        assert (store.get(b"a"), store.get(b"c")) == (b"1", None)
+        assert len(list(root.glob("*-*"))) == 1
+
+
+def test_reader_of_an_old_program(root: Path) -> None:
+    """A reader whose store was rebuilt in another format says so and ends."""
+    RocksStore.open(root, version=6).close()
+    with RocksReader.open(root, version=6) as reader, RocksStore.rebuild(root, version=7) as store:
+        store.publish()
+        with pytest.raises(StoreVersionError):
+            reader.refresh()
+        with pytest.raises(StoreClosedError):
+            reader.get(b"a")
+
+
+def test_checkpoint(store: RocksStore, tmp_path: Path) -> None:
+    """A checkpoint is a store of its own, with the rows of its moment."""
+    store.write(A_BATCH)
+    taken = digest(store)
+    store.checkpoint(tmp_path / "copy")
+    store.write([(b"a", None)])
+    with RocksStore.open(tmp_path / "copy") as copy:
+        assert digest(copy) == taken != digest(store)
+
+
+def test_checkpoint_again(store: RocksStore, tmp_path: Path) -> None:
+    """A later checkpoint at the same place replaces the earlier one."""
+    store.checkpoint(tmp_path / "copy")
+    store.write(A_BATCH)
+    store.checkpoint(tmp_path / "copy")
+    with RocksReader.open(tmp_path / "copy") as copy:
+        assert digest(copy) == digest(store)
+
+
+def damage_block(root: Path) -> None:
+    """Change one byte in the middle of a table."""
+    path = tables(root)[0]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("opened", [RocksStore.open, RocksReader.open])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda rows: list(rows.scan(b"m", b"n")),
+        lambda rows: list(rows.scan(b"m", b"n", reverse=True)),
+        lambda rows: [rows.get(key) for key in MANY_KEYS],
+    ],
+)
+def test_damaged_block(
+    root: Path, opened: Callable[[Path], RowReader], read: Callable[[RowReader], object]
+) -> None:
+    """A damaged block is an error where it is read; above all, a scan does not end at it."""
+    with RocksStore.open(root) as store:
+        store.write([(key, os.urandom(100)) for key in MANY_KEYS])
+    damage_block(root)
+    with opened(root) as rows, pytest.raises(StoreDamagedError, match="checksum"):
+        read(rows)
+
+
+@pytest.mark.parametrize("opened", [RocksStore.open, RocksReader.open])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda root: tables(root)[0].unlink(),
+        lambda root: (tables(root)[0].parent / "CURRENT").unlink(),
+        lambda root: shutil.rmtree(tables(root)[0].parent),
+    ],
+)
+def test_lost_files(
+    root: Path, opened: Callable[[Path], RowReader], damage: Callable[[Path], None]
+) -> None:
+    """A published store whose files are lost is damaged, not empty; a rebuild repairs it."""
+    with RocksStore.open(root) as store:
+        store.write(A_BATCH)
+    damage(root)
+    with pytest.raises(StoreDamagedError, match="rebuild"):
+        opened(root)
+    with RocksStore.rebuild(root) as store:
+        store.publish()
+    with opened(root) as rows:
+        assert rows.get(b"a") is None
+
+
+@pytest.mark.parametrize("part", ["", "PUBLISHED"])
+def test_nothing_to_read(root: Path, part: str) -> None:
+    """A reader of nothing says what creates a store, and creates none itself."""
+    with pytest.raises(StoreMissingError, match="Start the process that writes it"):
+        RocksReader.open(root / part)
+    assert not root.exists()
+
+
+def test_root_is_no_directory(root: Path) -> None:
+    """A path that cannot be a directory is refused in the words of the operating system."""
+    root.write_text("a file")
+    with pytest.raises(StoreUnavailableError, match="Not a directory"):
+        RocksStore.open(root / "store")
+
+
+def test_store_removed_under_a_reader(root: Path) -> None:
+    """A reader whose store was removed says so; it does not show old rows for ever."""
+    RocksStore.open(root).close()
+    with RocksReader.open(root) as reader:
+        shutil.rmtree(root)
+        with pytest.raises(StoreMissingError):
+            reader.refresh()
+
+
+def test_store_replaced_under_a_reader(root: Path) -> None:
+    """A reader notices that the directory was removed and made anew, and mixes no rows."""
+    with RocksStore.open(root) as store:
+        store.write(A_BATCH)
+    with RocksReader.open(root) as reader:
+        shutil.rmtree(root)
+        with RocksStore.open(root) as store:
+            store.write([(b"c", b"3")])
+            reader.refresh()
+            assert all_rows(reader) == all_rows(store)
+
+
+def test_reader_leaves_nothing_behind(store: RocksStore, root: Path, tmp_path: Path) -> None:
+    """The scratch folder of a reader is gone when it is closed."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with RocksReader.open(root, scratch=scratch) as reader:
+        assert len(list(scratch.iterdir())) == 1
+        store.write(A_BATCH)
+        reader.refresh()
+    assert list(scratch.iterdir()) == []
+
+
+def test_killed_writer(root: Path) -> None:
+    """After a kill at any moment the store holds whole batches, and all that were reported."""
+    history = History()
+    assert [killed_after(root, count, history) for count in (3, 60, 120)] == ["whole"] * 3
+
+
+def killed_after(root: Path, count: int, history: History) -> str:
+    """Kill a writing process once it reported `count` batches, and judge what it left."""
+    with writing_process(root, last=10**6) as process:
+        assert process.stdout
+        *_, reported = map(int, islice(process.stdout, count))
+        process.kill()
+    with RocksStore.open(root) as store:
+        number = number_of(store)
+        is_whole = all_rows(store) == history.rows_after(number)
+    return "whole" if is_whole and number >= reported else f"torn at {number}, reported {reported}"
