@@ -130,11 +130,12 @@ class BrokerFolder:
         Kafka cuts damaged metadata off at the first bad record and starts without the topics that
         were named behind it, setting their records aside.
         """
-        if strays := sorted(child.name for child in self._log.glob("*-stray")):
+        if strays := sorted(self._log.glob("*-stray")):
+            partitions = ", ".join(stray.name.rpartition(".")[0] for stray in strays)
             raise BrokerError(
-                f"The metadata of {self.path} is damaged: Kafka no longer knows the topic of"
-                f" {strays[0]} ({len(strays)} set aside below log). Put back a copy of the whole"
-                " folder; if you had deleted those topics yourself, remove what was set aside."
+                f"The metadata of {self.path} is damaged: Kafka no longer knows the partitions"
+                f" {partitions}. Put back a copy of the whole folder; if you had deleted these"
+                " topics yourself, remove the folders log/*-stray."
             )
 
     def choose_port(self, wanted: int | None) -> int:

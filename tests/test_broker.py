@@ -183,8 +183,8 @@ def test_damaged_folder(copy: Path, damage: Callable[[Path], None], lost: str) -
 def test_damaged_metadata(copy: Path) -> None:
     """A broker that came up without a topic of its folder is ended, and the topic is named."""
     metadata = copy / "log/__cluster_metadata-0/00000000000000000000.log"
-    metadata.write_bytes(metadata.read_bytes()[: metadata.stat().st_size // 2])
-    with pytest.raises(BrokerError, match=r"no longer knows the topic of kept-0\.\w+-stray"):
+    metadata.write_bytes(bytes(300) + metadata.read_bytes()[300:])
+    with pytest.raises(BrokerError, match=r"no longer knows the partitions .*\bkept-0\b"):
         Broker.start(copy)
 
 
