@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 from ledger.core.acceptance import LogHead
 from ledger.core.state import DomainState
-from ledger.core.state_form import state_form, state_from
+from ledger.core.state_form import head_form, head_from, state_form, state_from
 from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic
+from ledger.version import READER_VERSION
 
 FORMAT = 1
+# A manifest stands behind its chunks, before the tombstones of the checkpoint it replaced.
+LAST_RECORDS = 16
 CHUNK_BYTES = 512 * 1024
 # The checkpoint before the newest stays readable for whoever is reading it at this moment.
 KEPT = 2
@@ -74,6 +77,9 @@ class CheckpointWriter:
         manifest = {
             "domain": self._domain,
             "position": position,
+            "head": head_form(checkpoint.head),
+            "offset": checkpoint.offset,
+            "reader": READER_VERSION,
             "chunks": len(chunks),
             "sha256": sha256(data).hexdigest(),
         }
@@ -103,7 +109,7 @@ def manifest_key(domain: int, position: int) -> bytes:
 
 def read_newest(log: Log, domain: int) -> Checkpoint | None:
     """Return the newest whole checkpoint of a domain, or None if there is none."""
-    values = read_all(log)
+    values = read_values(log, *log.ends(Topic.CHECKPOINTS))
     for manifest in sorted(manifests(values, domain), key=lambda each: -int(each["position"])):
         position = int(manifest["position"])
         chunks = [
@@ -119,6 +125,33 @@ def read_newest(log: Log, domain: int) -> Checkpoint | None:
     return None
 
 
+def read_newest_head(log: Log, domain: int) -> tuple[LogHead, int] | None:
+    """Return the log head of the newest checkpoint and the offset in events behind it, or None.
+
+    Reads the topic from its end and no more of it than it must: not the state.
+    Raises IncompatibleError if what follows needs a later reader than this one.
+    """
+    start, end = log.ends(Topic.CHECKPOINTS)
+    begin, last_records = end, LAST_RECORDS
+    while begin > start:
+        begin = max(start, end - last_records)
+        found = list(manifests(read_values(log, begin, end), domain))
+        if found:
+            return head_of(max(found, key=lambda each: int(each["position"])))
+        last_records *= 4
+    return None
+
+
+def head_of(manifest: dict[str, Any]) -> tuple[LogHead, int]:
+    """Return the log head and the offset that a manifest names."""
+    if manifest["reader"] > READER_VERSION:
+        raise IncompatibleError(
+            f"the log needs a reader of version {manifest['reader']} from position "
+            f"{manifest['position']} on, this one is {READER_VERSION}; update it"
+        )
+    return head_from(manifest["head"]), int(manifest["offset"])
+
+
 def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any]]:
     """Yield the manifests of a domain."""
     for key, value in values.items():
@@ -126,11 +159,10 @@ def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any
             yield json.loads(value)
 
 
-def read_all(log: Log) -> dict[bytes, bytes]:
-    """Return the newest value of every key of the checkpoints topic."""
-    start, end = log.ends(Topic.CHECKPOINTS)
+def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:
+    """Return the last value of every key between two offsets of the checkpoints topic."""
     values: dict[bytes, bytes] = {}
-    reader = log.reader(Topic.CHECKPOINTS, start)
+    reader = log.reader(Topic.CHECKPOINTS, begin)
     try:
         while reader.next_offset() < end and (records := reader.read(100, 5.0)):
             values.update((record.key, record.value) for record in records)

@@ -23,11 +23,11 @@ from ledger.core.decide import decide
 from ledger.core.events import Control, Event, Fenced, Resigned
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
-from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.errors import LogUnavailableError
 from ledger.leader import Decide, Leader
-from ledger.log.acceptor import Acceptor, Rule
+from ledger.log.acceptor import Acceptor, Rule, open_events
 from ledger.log.codec import frame_fence
-from ledger.log.port import Log, LogReader, LogWriter, Topic
+from ledger.log.port import Log, LogWriter, Topic
 from ledger.settings import Genesis, SequencerSettings
 from ledger.version import CODE_VERSION, READER_VERSION
 
@@ -239,26 +239,6 @@ class Sequencer:
         size = self._checkpoints.write(checkpoint)
         self._checkpointed = position
         log_lines.info("checkpoint written", position=position, bytes=size)
-
-
-def open_events(log: Log, acceptor: Acceptor, offset: int) -> LogReader:
-    """Return a reader of events at `offset`, after the record before it was confirmed.
-
-    Raises LogDamagedError if the log is no longer the one that was read.
-    """
-    if offset == 0:
-        return log.reader(Topic.EVENTS, 0)
-    reader = log.reader(Topic.EVENTS, offset - 1)
-    start, end = log.ends(Topic.EVENTS)
-    last = reader.read(1, DELIVERY_S) if start < offset <= end else ()
-    if not last or not acceptor.confirms(last[0].value):
-        reader.close()
-        raise LogDamagedError(
-            acceptor.head.position,
-            "the record applied last is no longer where it was: the log lost its end or was "
-            "re-created",
-        )
-    return reader
 
 
 def beat_epoch(value: bytes) -> int:

@@ -24,7 +24,7 @@ Plain = Any
 def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
     """Return the canonical form of a state and the log head it belongs to."""
     return {
-        "head": [head.epoch, head.position, head.chain.hex(), head.last_cmd],
+        "head": head_form(head),
         "position": state.position,
         "at": state.at,
         "genesis": None if state.genesis is None else list(state.genesis),
@@ -42,6 +42,17 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "winners": [[*unit, *winner] for unit, winner in state.winners.latest.items()],
         "winners_floor": state.winners.floor,
     }
+
+
+def head_form(head: LogHead) -> list[Plain]:
+    """Return the form of a log head."""
+    return [head.epoch, head.position, head.chain.hex(), head.last_cmd]
+
+
+def head_from(form: Plain) -> LogHead:
+    """Return the log head of a form."""
+    epoch, position, chain, last_cmd = form
+    return LogHead(epoch, position, bytes.fromhex(chain), last_cmd)
 
 
 def pairs(mapping: Mapping[int, int]) -> list[list[int]]:
@@ -98,7 +109,6 @@ def table_form(table: Table) -> list[Plain]:
 
 def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     """Return the state and the head of a form that `state_form` made."""
-    epoch, position, chain, last_cmd = form["head"]
     state = DomainState(position=form["position"], at=form["at"])
     if form["genesis"] is not None:
         created = LedgerCreated(*form["genesis"])
@@ -113,7 +123,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
         ((table, unit), Winner(*winner)) for table, unit, *winner in form["winners"]
     )
     state.winners.floor = form["winners_floor"]
-    return state, LogHead(epoch, position, bytes.fromhex(chain), last_cmd)
+    return state, head_from(form["head"])
 
 
 def restore_sessions(state: DomainState, form: Mapping[str, Plain]) -> None:
