@@ -1,0 +1,114 @@
+"""Addresses: where a ledger of this machine is reached, as `lakeledger up` leaves it for clients.
+
+Every ledger has a folder under one home, and while it is up an `address.json` there. A client that
+is told nothing finds it; what the environment or the caller says goes first.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Self
+
+from ledger.errors import SettingsError
+
+BOOTSTRAP: Final = "LAKELEDGER_BOOTSTRAP"
+LEDGER: Final = "LAKELEDGER_LEDGER"
+STORE: Final = "LAKELEDGER_STORE"
+HOME: Final = "LAKELEDGER_HOME"
+LEDGER_DEFAULT: Final = "lake"
+FILE_NAME: Final = "address.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Kafka's `host:port`, the ledger's name, and the folder of rows to read, if there is one."""
+
+    bootstrap: str
+    ledger: str
+    store: Path | None = None
+
+    def write(self, folder: Path) -> None:
+        """Leave the address in the folder of the ledger; a reader finds all of it or nothing."""
+        store = None if self.store is None else str(self.store)
+        fields = {"bootstrap": self.bootstrap, "ledger": self.ledger, "store": store}
+        fresh = folder / f".{FILE_NAME}.{os.getpid()}"
+        fresh.write_text(json.dumps(fields) + "\n", encoding="utf-8")
+        fresh.replace(folder / FILE_NAME)
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Take the address away: the ledger is no longer up."""
+        (folder / FILE_NAME).unlink(missing_ok=True)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """Return the address left in a folder, or None.
+
+        Raises SettingsError if the file says something else.
+        """
+        path = folder / FILE_NAME
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            store = fields.get("store")
+            return cls(fields["bootstrap"], fields["ledger"], Path(store) if store else None)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, AttributeError) as problem:
+            raise SettingsError(
+                f"{path} does not say where a ledger is ({problem!r}); remove it and start "
+                "`lakeledger up` again"
+            ) from problem
+
+
+def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder that the ledgers of this machine keep their data in."""
+    if chosen := environ.get(HOME):
+        return Path(chosen).expanduser().absolute()
+    data = environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(data).expanduser().absolute() / "lakeledger"
+
+
+def find_address(
+    bootstrap: str | None = None,
+    ledger: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Address:
+    """Return where to connect: as given, else as the environment says, else what is up here.
+
+    Raises SettingsError if that is nothing, or more than one ledger.
+    """
+    bootstrap = bootstrap or environ.get(BOOTSTRAP)
+    ledger = ledger or environ.get(LEDGER)
+    found = list(running_here(ledger, environ))
+    if bootstrap:
+        found = [each for each in found if each.bootstrap == bootstrap] or [
+            Address(bootstrap, ledger or LEDGER_DEFAULT)
+        ]
+    if len(found) != 1:
+        raise not_one(found, ledger, home_folder(environ))
+    store = environ.get(STORE)
+    return replace(found[0], store=Path(store).expanduser()) if store else found[0]
+
+
+def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) -> Iterator[Address]:
+    """Return the addresses of this machine's ledgers that are up, or of the one named."""
+    for path in sorted(home_folder(environ).glob(f"*/{FILE_NAME}")):
+        address = Address.read(path.parent)
+        if address is not None and ledger in {None, address.ledger}:
+            yield address
+
+
+def not_one(found: list[Address], ledger: str | None, home: Path) -> SettingsError:
+    """Return the error for a search that found no ledger, or several."""
+    if found:
+        names = ", ".join(each.ledger for each in found)
+        return SettingsError(
+            f"several ledgers are up in {home}: {names}. Say which with ledger=..., or set {LEDGER}"
+        )
+    wanted = f"ledger {ledger}" if ledger else "ledger"
+    return SettingsError(
+        f"no {wanted} is up on this machine (no {FILE_NAME} in {home}). Start one with "
+        f"`lakeledger up`, or say where it is: bootstrap=..., or set {BOOTSTRAP}"
+    )
