@@ -3,6 +3,7 @@
 StoreError
 ├── StoreMissingError      nothing was ever stored there, or it was removed
 ├── StoreLockedError       another process writes it
+├── StoreForeignError      its rows were made from another log
 ├── StoreVersionError      its rows are laid out by another version (also an IncompatibleError)
 ├── StoreDamagedError      its files do not hold what was written
 ├── StoreUnavailableError  the operating system refuses: disk full, no permission, files in motion
@@ -59,6 +60,19 @@ class StoreVersionError(StoreError, IncompatibleError):
         )
         self.found = found
         self.wanted = wanted
+
+
+class StoreForeignError(StoreError):
+    """The rows were made from another log than the one at hand."""
+
+    def __init__(self, rows_topic: str, log_topic: str) -> None:
+        super().__init__(
+            f"the store was made from topic {rows_topic}, the log at hand is topic {log_topic}; "
+            "nothing was changed. Follow the log the rows come from, or make them anew from this "
+            "one with --rebuild"
+        )
+        self.rows_topic = rows_topic
+        self.log_topic = log_topic
 
 
 class StoreDamagedError(StoreError):

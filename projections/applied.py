@@ -1,0 +1,127 @@
+"""Applied: one event together with all that projections need to know of its effect.
+
+Some of it is gone once the event is applied: a txn it ended, a table it dropped, the name a table
+had. `apply` takes hold of that first and then lets the core's `evolve` do the work. It captures
+only what the event touches, so an event costs what it changes and not what the domain holds.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ledger.core.events import (
+    AbortedForgotten,
+    Control,
+    Event,
+    SessionClosed,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnAborted,
+    TxnCommitted,
+    TxnsExpired,
+    WriteIdsAllocated,
+)
+from ledger.core.evolve import evolve
+from ledger.core.state import DomainState
+from ledger.core.tables import Table
+from ledger.core.txns import OpenTxn
+from ledger.core.watermark import Watermark, bounds
+
+
+class TouchedTable(NamedTuple):
+    """A table as the event left it, dropped or not, and what it was before.
+
+    `name_before` is the name it held for all, "" if none.
+    """
+
+    table: Table
+    name_before: str
+    last_write_id_before: int
+
+
+class Hold(NamedTuple):
+    """The watermark and what holds it.
+
+    `oldest_open` is the oldest open txn or 0, `left` in how many tables the least aborted txn that
+    pins may have data.
+    """
+
+    bounds: Watermark
+    oldest_open: int
+    left: int
+
+
+class Applied(NamedTuple):
+    """An event, the state after it, and what it ended, touched and cleaned.
+
+    `state` is the live one: it holds until the next event is applied. `ended` are the txns that
+    were open before, `cleaned` the mappings (table, write id, txn) that left TXN_TO_WRITE_ID.
+    """
+
+    event: Event
+    state: DomainState
+    ended: Mapping[int, OpenTxn]
+    tables: Mapping[int, TouchedTable]
+    cleaned: Sequence[tuple[int, int, int]]
+    hold_before: Hold
+
+
+def apply(state: DomainState, event: Event) -> Applied:
+    """Apply an event to the state and return what it did."""
+    control, body = event
+    tables = touched_tables(body)
+    touched = {table: touch(state, table) for table in tables if table in state.tables.by_id}
+    ended = {txn: state.txns.open[txn] for txn in ended_txns(control, body)}
+    hold_before = hold(state)
+    cleaned = evolve(state, event)
+    for table in tables:
+        if table not in touched and table in state.tables.by_id:
+            touched[table] = TouchedTable(state.tables.by_id[table], "", 0)
+    return Applied(event, state, ended, touched, cleaned, hold_before)
+
+
+def touch(state: DomainState, table_id: int) -> TouchedTable:
+    """Take hold of a table before the event changes it."""
+    table = state.tables.by_id[table_id]
+    holder = state.tables.named(table.catalog, table.name)
+    return TouchedTable(table, table.name if holder is table else "", table.last_write_id)
+
+
+def touched_tables(body: Any) -> Collection[int]:
+    """Return the tables an event names, each once."""
+    match body:
+        case WriteIdsAllocated():
+            return dict.fromkeys(each.table for each in body.ids)
+        case TxnCommitted() | TxnAborted():
+            return [part.table for part in body.parts]
+        case TableCreated() | TableRenamed() | TableDropped():
+            return (body.table,)
+        case SessionClosed() | TxnsExpired():
+            return dict.fromkeys(part.table for end in body.ends for part in end.parts)
+        case AbortedForgotten():
+            return dict.fromkeys(part.table for part in body.parts)
+        case _:
+            return ()
+
+
+def ended_txns(control: Control, body: Any) -> Sequence[int]:
+    """Return the open txns that an event ends; a one-shot commit ends none."""
+    match body:
+        case TxnCommitted(one_shot=False) | TxnAborted(one_shot=False):
+            return (control.txn,)
+        case SessionClosed() | TxnsExpired():
+            return [end.txn for end in body.ends]
+        case _:
+            return ()
+
+
+def hold(state: DomainState) -> Hold:
+    """Return the watermark of the state and what holds it, in O(1)."""
+    marks = bounds(state.txns)
+    oldest = state.txns.oldest_open()
+    pinning = state.txns.aborted.get(marks.aborted_bound)
+    return Hold(
+        marks,
+        oldest.txn if oldest is not None else 0,
+        len(pinning.wrote) if pinning is not None else 0,
+    )

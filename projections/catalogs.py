@@ -1,0 +1,22 @@
+"""Catalogs: who the ledger is, and which catalogs belong to it."""
+
+from collections.abc import Iterator
+
+from ledger.core.events import CatalogCreated, LedgerCreated
+from projections.applied import Applied
+from projections.keys import pack
+from projections.rows import CATALOG, GENESIS, fields_value, value
+from projections.store import RowChange
+
+
+def rows(applied: Applied) -> Iterator[RowChange]:
+    """Return the row of the ledger or catalog that was created."""
+    control, body = applied.event
+    match body:
+        case LedgerCreated():
+            identity = {"ledger": body.ledger, "name": body.name, "domain": body.domain}
+            yield GENESIS, fields_value(identity)
+        case CatalogCreated():
+            yield pack(CATALOG, body.catalog), value(control.position)
+        case _:
+            pass

@@ -1,0 +1,179 @@
+"""The fold: events in, rows out, one atomic write per batch of records.
+
+With the rows of a batch goes one row that names the last event they come from, and with every
+10,000th position the state as a checkpoint. So whatever crashes, a store is always what one prefix
+of the log makes of it, byte for byte what any other store made of that prefix holds (law 10).
+
+The state lives in memory only. To resume, the newest checkpoint is loaded and the log read again
+from there; up to where the rows end, events change the state and no row. The chain at that place
+must be the one the rows were made with, or the log was rewritten behind our back.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, Self
+
+from ledger import checkpoint
+from ledger.core.acceptance import LogHead
+from ledger.core.events import Event
+from ledger.core.evolve import evolve
+from ledger.core.state import DomainState
+from ledger.errors import LogDamagedError, OffsetGoneError
+from ledger.log.acceptor import Acceptor
+from ledger.log.port import Record
+from projections import catalogs, history, sessions, tables, txns, watermarks, write_ids
+from projections.applied import apply
+from projections.errors import StoreForeignError
+from projections.projection import Projection
+from projections.rows import CHECKPOINT, LOG, read_value, value
+from projections.store import RowChange, RowStore
+
+CHECKPOINT_EVERY: Final = 10_000
+PROJECTIONS: Final[Sequence[Projection]] = (
+    txns,
+    write_ids,
+    tables,
+    watermarks,
+    sessions,
+    catalogs,
+    history,
+)
+
+
+class Fed(NamedTuple):
+    """What became of a batch: the position reached, and how many records counted and did not."""
+
+    position: int
+    applied: int
+    dropped: int
+
+
+class Mark(NamedTuple):
+    """The record the rows end with: its event's position and chain, the offset behind it, where."""
+
+    position: int
+    chain: str
+    offset: int
+    topic: str
+
+
+class Fold:
+    """A domain's state and the store its rows go to.
+
+    `offset` is the next one to feed from, `mark` where the rows end, `state` the live state; while
+    the log is read again, `state` is behind `mark`.
+    """
+
+    def __init__(
+        self, store: RowStore, resumed: checkpoint.Checkpoint, mark: Mark, *, checkpoint_every: int
+    ) -> None:
+        self.state, head, offset = resumed
+        self.mark = mark
+        # A checkpoint ends with a record that counts; it is read once more, to be compared.
+        self.offset = max(0, offset - 1)
+        self._is_confirmed = offset == 0
+        self._stored = mark
+        self._acceptor = Acceptor(head)
+        self._store = store
+        self._checkpoint_every = checkpoint_every
+
+    @classmethod
+    def load(cls, store: RowStore, topic: str, *, checkpoint_every: int = CHECKPOINT_EVERY) -> Self:
+        """Resume where the rows of a store end; `topic` is the broker's id of the events topic.
+
+        Raises StoreForeignError for rows of another topic, IncompatibleError for a checkpoint of a
+        later version.
+        """
+        stored, data = store.get(LOG), store.get(CHECKPOINT)
+        mark = Mark(*read_value(stored)) if stored is not None else Mark(0, "", 0, topic)
+        if mark.topic != topic:
+            raise StoreForeignError(mark.topic, topic)
+        start = checkpoint.Checkpoint(DomainState(), LogHead(), 0)
+        resumed = checkpoint.load(data) if data is not None else start
+        return cls(store, resumed, mark, checkpoint_every=checkpoint_every)
+
+    @property
+    def position(self) -> int:
+        """The position of the state."""
+        return self.state.position
+
+    def check_log(self, first: int, end: int) -> None:
+        """Make sure that the log, from offset `first` to before `end`, still holds what is needed.
+
+        Raises OffsetGoneError if records to read are missing, LogDamagedError if it ends before the
+        rows do. What it holds is compared on the way, in `feed`.
+        """
+        if first > self.offset:
+            raise OffsetGoneError(
+                f"the events topic begins at offset {first}, records from {self.offset} on are "
+                "needed. Restore it from a copy, or follow another log with --rebuild",
+                wanted=self.offset,
+                earliest=first,
+            )
+        if end < self._stored.offset:
+            raise LogDamagedError(
+                self._stored.position,
+                f"the log ends at offset {end}, rows were made up to {self._stored.offset}",
+            )
+
+    def feed(self, records: Sequence[Record]) -> Fed:
+        """Apply records and store the rows of all their events in one write.
+
+        Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
+        before it are stored then; the fold is of no more use.
+        """
+        changes: dict[bytes, bytes | None] = {}
+        position, dropped = self.position, self._acceptor.dropped.total()
+        try:
+            for record in records if self._is_confirmed else self._confirm(records):
+                self._take(record, changes)
+        finally:
+            if changes:
+                changes[LOG] = value(self.mark)
+                self._store.write(list(changes.items()))
+        return Fed(
+            self.position,
+            self.position - position,
+            self._acceptor.dropped.total() - dropped,
+        )
+
+    def _confirm(self, records: Sequence[Record]) -> Sequence[Record]:
+        if not records:
+            return records
+        if not self._acceptor.confirms(records[0].value):
+            raise self._rewritten()
+        self._is_confirmed = True
+        self.offset = records[0].offset + 1
+        return records[1:]
+
+    def _take(self, record: Record, changes: dict[bytes, bytes | None]) -> None:
+        event = self._acceptor.take(record.value)
+        self.offset = record.offset + 1
+        if self.offset <= self._stored.offset:
+            self._repeat(event)
+        elif event is not None:
+            rows = list(self._rows(event))
+            head = self._acceptor.head
+            if head.position % self._checkpoint_every == 0:
+                rows.append((CHECKPOINT, checkpoint.dump(self.state, head, self.offset)))
+            changes.update(rows)
+            self.mark = Mark(head.position, head.chain.hex(), self.offset, self._stored.topic)
+
+    def _rows(self, event: Event) -> Iterator[RowChange]:
+        applied = apply(self.state, event)
+        for projection in PROJECTIONS:
+            yield from projection.rows(applied)
+
+    def _repeat(self, event: Event | None) -> None:
+        """Apply an event whose rows are stored already; the last one must be what it was then."""
+        if event is not None:
+            evolve(self.state, event)
+        head = self._acceptor.head
+        reached = head.position, head.chain.hex()
+        if self.offset == self._stored.offset and reached != self._stored[:2]:
+            raise self._rewritten()
+
+    def _rewritten(self) -> LogDamagedError:
+        return LogDamagedError(
+            self._stored.position,
+            "the log does not hold what the rows were made from: its end was lost and written anew",
+        )

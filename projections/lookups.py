@@ -1,0 +1,234 @@
+"""Lookups: rows put together to what `ledger.reads` promises, each from the one state it is given.
+
+The counterpart of the projections: what they spread over rows because it becomes known at different
+times, is one answer here. Valid lists have a module of their own, `snapshots`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ledger.core.events import Evidence, Side
+from ledger.core.state_form import definition_from
+from ledger.core.tables import name_key
+from ledger.errors import ReaderBehindError
+from ledger.reads import (
+    HistoryRow,
+    Identity,
+    OutcomeRow,
+    SessionRow,
+    TableRow,
+    TxnPart,
+    TxnRow,
+    WatermarkRow,
+)
+from projections.rows import (
+    ANSWER,
+    FORGOTTEN,
+    GENESIS,
+    HISTORY,
+    LOG,
+    NONCE,
+    SESSION,
+    SESSION_END,
+    TABLE,
+    TABLE_CREATED,
+    TXN,
+    WATERMARK,
+    WRITE_IDS,
+    last_number,
+    name_row_key,
+    number_key,
+    pair_key,
+    read_value,
+)
+from projections.store import RowReader, prefix_end
+
+NUMBERS: Final = range(1, 2**63)
+
+Fields = dict[str, Any]
+
+
+def read(rows: RowReader, key: bytes) -> Any:
+    """Return the value of a JSON row, None if there is no such row."""
+    data = rows.get(key)
+    return None if data is None else read_value(data)
+
+
+def read_numbered(rows: RowReader, kind: bytes, number: int) -> Any:
+    """Return the value of a row named by a number, None also for what is no number of a row."""
+    return read(rows, number_key(kind, number)) if number in NUMBERS else None
+
+
+def position(rows: RowReader) -> int:
+    """Return the position the rows end with."""
+    mark = read(rows, LOG)
+    return 0 if mark is None else int(mark[0])
+
+
+def identity(rows: RowReader) -> Identity:
+    """Return who the ledger is; raises ReaderBehindError before its creation."""
+    created = read(rows, GENESIS)
+    if created is None:
+        raise ReaderBehindError(position(rows), position(rows) + 1, 0)
+    return Identity(created["ledger"], created["name"], created.get("domain", 0))
+
+
+def session(rows: RowReader, number: int) -> SessionRow | None:
+    """Return a session."""
+    opened: Fields | None = read_numbered(rows, SESSION, number)
+    if opened is None:
+        return None
+    return SessionRow(
+        number,
+        user=opened.get("user", ""),
+        host=opened.get("host", ""),
+        application=opened.get("application", ""),
+        lease_ms=opened["lease_ms"],
+        ended=read_numbered(rows, SESSION_END, number) or 0,
+    )
+
+
+def session_of(rows: RowReader, nonce: bytes) -> int | None:
+    """Return the session that was opened last with a nonce."""
+    found: int | None = read(rows, NONCE + nonce)
+    return found
+
+
+def outcome(rows: RowReader, number: int, n: int) -> OutcomeRow | None:
+    """Return the first answer to a command."""
+    if number not in NUMBERS or n not in NUMBERS:
+        return None
+    answer = read(rows, pair_key(ANSWER, number, n))
+    return None if answer is None else OutcomeRow(number, n, *answer)
+
+
+def txn(rows: RowReader, number: int) -> TxnRow | None:
+    """Return a txn."""
+    found: Fields | None = read_numbered(rows, TXN, number)
+    if found is None:
+        return None
+    asker = session(rows, found["session"])
+    assert asker is not None, (
+        f"txn {number} belongs to session {found['session']}, which has no row"
+    )
+    opened, ended = found["opened"], found.get("ended", 0)
+    return TxnRow(
+        number,
+        found["type"],
+        found["session"],
+        asker.user,
+        asker.host,
+        asker.application,
+        status=found["status"],
+        opened=opened,
+        opened_at=at(rows, opened),
+        deadline=found.get("deadline", 0),
+        min_open=found.get("min_open", 0),
+        ended=ended,
+        ended_at=at(rows, ended),
+        forgotten=read_numbered(rows, FORGOTTEN, number) or 0,
+        reason=found.get("reason", ""),
+        parts=[TxnPart(*part) for part in found.get("parts", ())],
+        evidence=evidence(found.get("evidence")),
+    )
+
+
+def txns(rows: RowReader, numbers: Iterable[int]) -> list[TxnRow]:
+    """Return several txns in the order of their ids given; unknown ones are left out."""
+    found = (txn(rows, number) for number in numbers)
+    return [row for row in found if row is not None]
+
+
+def at(rows: RowReader, where: int) -> int:
+    """Return the time of a position, 0 for position 0."""
+    event = read_numbered(rows, HISTORY, where)
+    return 0 if event is None else int(event["at"])
+
+
+def evidence(fields: Fields | None) -> Evidence | None:
+    """Return the evidence of a lost conflict."""
+    if fields is None:
+        return None
+    return Evidence(**{**fields, "winner": Side(**fields["winner"])})
+
+
+def table(rows: RowReader, number: int) -> TableRow | None:
+    """Return an incarnation of a table."""
+    created = read_numbered(rows, TABLE_CREATED, number)
+    if created is None:
+        return None
+    kinds = (TABLE, WRITE_IDS)
+    return table_row(number, created, *(read_numbered(rows, kind, number) for kind in kinds))
+
+
+def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
+    """Return the table that holds a name now."""
+    number = read(rows, name_row_key(name_key(catalog, name)))
+    return None if number is None else table(rows, number)
+
+
+def tables(rows: RowReader) -> Iterator[TableRow]:
+    """Return every incarnation there ever was; each has one row of each kind."""
+    kinds = (TABLE_CREATED, TABLE, WRITE_IDS)
+    for parts in zip(*(rows.scan(kind, prefix_end(kind)) for kind in kinds), strict=False):
+        yield table_row(last_number(parts[0][0]), *(read_value(data) for _, data in parts))
+
+
+def table_row(number: int, created: Fields, standing: Fields, sequence: Fields) -> TableRow:
+    """Return a table of its three rows."""
+    return TableRow(
+        number,
+        created["catalog"],
+        standing["name"],
+        definition_from(created["definition"]),
+        version=sequence.get("version", 0),
+        last_write_id=sequence.get("last_write_id", 0),
+        mapped_from=sequence["mapped_from"],
+        created=created["created"],
+        changed=standing["changed"],
+        operation=standing["operation"],
+        dropped=standing.get("dropped", 0),
+        creator=standing.get("creator", 0),
+    )
+
+
+def watermark(rows: RowReader) -> WatermarkRow:
+    """Return the cleanup watermark and what holds it."""
+    now: Fields = read(rows, WATERMARK) or dict.fromkeys(
+        ("watermark", "open_bound", "aborted_bound", "next_txn"), 1
+    )
+    return WatermarkRow(
+        now["watermark"],
+        now["open_bound"],
+        now["aborted_bound"],
+        now["next_txn"],
+        open=txn(rows, now.get("open", 0)),
+        aborted=txn(rows, now.get("aborted", 0)),
+        tables=now.get("tables", ()),
+    )
+
+
+def history(rows: RowReader, after: int, limit: int) -> Iterator[HistoryRow]:
+    """Return the events that follow a position."""
+    first = number_key(HISTORY, max(0, after) + 1)
+    for key, data in rows.scan(first, prefix_end(HISTORY), limit=limit):
+        yield history_row(last_number(key), read_value(data))
+
+
+def history_row(where: int, fields: Fields) -> HistoryRow:
+    """Return an event in brief."""
+    return HistoryRow(
+        where,
+        fields["at"],
+        fields["type"],
+        txn=fields.get("txn", 0),
+        session=fields.get("session", 0),
+        n=fields.get("n", 0),
+        tables=fields.get("tables", ()),
+        outcome=fields.get("outcome", ""),
+        message=fields.get("message", ""),
+        ended=fields.get("ended", ()),
+        forgotten=fields.get("forgotten", ()),
+        watermark=fields["watermark"],
+        next_txn=fields["next_txn"],
+    )

@@ -1,0 +1,20 @@
+"""What a projection is: a pure function from what an event did to changes of rows.
+
+A projection holds nothing and reads nothing but the `Applied` it is given, so the rows of a store
+are a function of the log alone, whatever crashed between. No rule of the ledger is written again
+here: states come from the core's own `evolve`.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from projections.applied import Applied
+from projections.store import RowChange
+
+
+class Projection(Protocol):
+    """One part of the read model; a module with this function is one."""
+
+    def rows(self, applied: Applied) -> Iterable[RowChange]:
+        """Return the rows to put or delete; of two changes of one key the later one holds."""
+        ...

@@ -1,0 +1,150 @@
+"""Queries: the `Reads` of a row store, in the process that writes it or in any other of the host.
+
+Every public call first catches up with the writer, so it answers from the newest whole batch.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final
+
+from ledger.core.outcomes import Reason
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.reads import (
+    HistoryRow,
+    Identity,
+    MappingRow,
+    OutcomeRow,
+    Reads,
+    SessionRow,
+    TableRow,
+    TxnRow,
+    WatermarkRow,
+)
+from projections import lookups, snapshots
+from projections.rocks_reader import RocksReader
+from projections.store import RowReader
+
+PAUSE_MIN_S: Final = 0.002
+PAUSE_MAX_S: Final = 0.020
+
+
+def open_reads(path: Path) -> "StoreReads":
+    """Return the reads of the store that a follower writes at `path`; raises StoreMissingError."""
+    return StoreReads(RocksReader.open(path))
+
+
+class StoreReads(Reads):
+    """Answers from the rows of one store; closes its reader."""
+
+    def __init__(self, rows: RowReader) -> None:
+        self._rows = rows
+
+    def identity(self) -> Identity:
+        """Return who the ledger is."""
+        return lookups.identity(self._fresh())
+
+    def position(self) -> int:
+        """Return the position up to which rows are stored now."""
+        return lookups.position(self._fresh())
+
+    def wait(self, position: int, timeout_ms: int) -> int:
+        """Return the applied position as soon as it is at least `position`.
+
+        The store tells nobody that it has grown: it is looked at again after 2 ms, then ever more
+        rarely, down to every 20 ms.
+        """
+        until_s = monotonic() + timeout_ms / 1000
+        pause_s = PAUSE_MIN_S
+        while (applied := self.position()) < position:
+            left_s = until_s - monotonic()
+            if left_s <= 0:
+                raise ReaderBehindError(applied, position, timeout_ms)
+            sleep(min(pause_s, left_s))
+            pause_s = min(pause_s * 1.5, PAUSE_MAX_S)
+        return applied
+
+    def valid_txns(self, position: int | None = None) -> ValidTxnList:
+        """Return the valid txn list as of a position, or as of now."""
+        rows = self._fresh()
+        applied = lookups.position(rows)
+        if position is not None and position > applied:
+            raise ReaderBehindError(applied, position, 0)
+        return snapshots.valid_txns(rows, applied if position is None else position)
+
+    def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
+        """Return the write ids of a table that a reader of `txns` may see."""
+        return snapshots.valid_write_ids(self._fresh(), self._table(table), txns)
+
+    def mappings(self, table: int) -> Sequence[MappingRow]:
+        """Return TXN_TO_WRITE_ID of a table from the watermark on."""
+        return list(snapshots.mappings(self._fresh(), self._table(table)))
+
+    def table(self, table: int) -> TableRow | None:
+        """Return an incarnation of a table."""
+        return lookups.table(self._fresh(), table)
+
+    def table_named(self, catalog: str, name: str) -> TableRow | None:
+        """Return the table that holds a name now."""
+        return lookups.table_named(self._fresh(), catalog, name)
+
+    def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
+        """Return the tables that exist for all, or every incarnation there ever was."""
+        every = lookups.tables(self._fresh())
+        return [row for row in every if include_dropped or not (row.creator or row.dropped)]
+
+    def txn(self, txn: int) -> TxnRow | None:
+        """Return a txn."""
+        return lookups.txn(self._fresh(), txn)
+
+    def open_txns(self, limit: int) -> Sequence[TxnRow]:
+        """Return the open txns, oldest first."""
+        rows = self._fresh()
+        sets = snapshots.txns_at(rows, lookups.position(rows))
+        return lookups.txns(rows, sorted(sets.open | sets.read_only)[:limit])
+
+    def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
+        """Return the aborted txns that are not forgotten."""
+        rows = self._fresh()
+        sets = snapshots.txns_at(rows, lookups.position(rows))
+        return lookups.txns(rows, sorted(sets.aborted)[:limit])
+
+    def outcome(self, session: int, n: int) -> OutcomeRow | None:
+        """Return the first answer to a command."""
+        return lookups.outcome(self._fresh(), session, n)
+
+    def session(self, session: int) -> SessionRow | None:
+        """Return a session."""
+        return lookups.session(self._fresh(), session)
+
+    def session_of(self, nonce: bytes) -> int | None:
+        """Return the session that was opened last with this nonce."""
+        return lookups.session_of(self._fresh(), nonce)
+
+    def watermark(self) -> WatermarkRow:
+        """Return the cleanup watermark and what holds it."""
+        return lookups.watermark(self._fresh())
+
+    def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
+        """Return the events that follow position `after`."""
+        return list(lookups.history(self._fresh(), after, limit))
+
+    def close(self) -> None:
+        """Close the reader."""
+        self._rows.close()
+
+    def _fresh(self) -> RowReader:
+        self._rows.refresh()
+        return self._rows
+
+    def _table(self, table: int) -> TableRow:
+        found = lookups.table(self._rows, table)
+        if found is None:
+            raise UnknownTableError(
+                f"there is no table {table} up to position {lookups.position(self._rows)}; wait "
+                "for the position of its creation, or resolve its name again",
+                reason=Reason.UNKNOWN_TABLE.value,
+                subject=table,
+            )
+        return found

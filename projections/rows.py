@@ -1,0 +1,106 @@
+"""The rows of the ledger's read model: every kind of key in one table, and the form of the values.
+
+| Key                 | Row                                                       | Written by |
+|---------------------|-----------------------------------------------------------|------------|
+| `g`                 | who the ledger is                                         | catalogs   |
+| `a` catalog         | position of its creation                                  | catalogs   |
+| `s` session         | who opened it                                             | sessions   |
+| `q` session         | position of its end                                       | sessions   |
+| `i` nonce           | the session this nonce opened                             | sessions   |
+| `r` session, n      | first answer to a command: position, outcome, first, size | sessions   |
+| `t` txn             | a txn from open to end                                    | txns       |
+| `f` txn             | position at which an aborted txn was forgotten            | txns       |
+| `b` table           | how an incarnation came to be                             | tables     |
+| `c` table           | its name, last change, drop                               | tables     |
+| `n` catalog, name   | the table that holds the name, lower case                 | tables     |
+| `w` table           | last write id, least mapped one, version                  | write_ids  |
+| `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
+| `k`                 | the cleanup watermark and what holds it                   | watermarks |
+| `h` position        | one event in brief                                        | history    |
+| `e` position        | all open and aborted txns as of here, now and then        | history    |
+| `!log`              | the record the rows end with                              | fold       |
+| `!checkpoint`       | the newest state checkpoint                               | fold       |
+
+What happens later to something that has a row already is a row of its own (`q`, `f`, `c`), because
+projections never read: they write a row when they know all of it. Rows are kept for ever but for
+`m`, `n` and the two that exist once. A store holds one domain.
+
+Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
+"""
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+from projections.keys import pack
+
+GENESIS: Final = b"g"
+CATALOG: Final = b"a"
+SESSION: Final = b"s"
+SESSION_END: Final = b"q"
+NONCE: Final = b"i"
+ANSWER: Final = b"r"
+TXN: Final = b"t"
+FORGOTTEN: Final = b"f"
+TABLE_CREATED: Final = b"b"
+TABLE: Final = b"c"
+NAME: Final = b"n"
+WRITE_IDS: Final = b"w"
+MAPPING: Final = b"m"
+WATERMARK: Final = b"k"
+HISTORY: Final = b"h"
+EXCEPTIONS: Final = b"e"
+LOG: Final = b"!log"
+CHECKPOINT: Final = b"!checkpoint"
+
+ID_BYTES: Final = 8
+
+_ONE = struct.Struct(">cQ")
+_TWO = struct.Struct(">cQQ")
+_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
+
+
+def number_key(kind: bytes, number: int) -> bytes:
+    """Return the key of a row named by one number."""
+    return _ONE.pack(kind, number)
+
+
+def pair_key(kind: bytes, first: int, second: int) -> bytes:
+    """Return the key of a row named by two numbers."""
+    return _TWO.pack(kind, first, second)
+
+
+def name_row_key(name: tuple[str, str]) -> bytes:
+    """Return the key of a name row, given what `ledger.core.tables.name_key` makes of the name."""
+    return pack(NAME, *name)
+
+
+def last_number(key: bytes) -> int:
+    """Return the last number of a key."""
+    return int.from_bytes(key[-ID_BYTES:], "big")
+
+
+def id_value(number: int) -> bytes:
+    """Return a number as the value of a mapping row."""
+    return number.to_bytes(ID_BYTES, "big")
+
+
+def value(content: Any) -> bytes:
+    """Return the bytes of a value that is a number or a list."""
+    return _encode(content).encode()
+
+
+def fields_value(fields: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a value with named fields, those that say nothing left out."""
+    return _encode({name: each for name, each in fields.items() if each}).encode()
+
+
+def read_value(data: bytes) -> Any:
+    """Return what a JSON value holds."""
+    return json.loads(data)
+
+
+def read_id(data: bytes) -> int:
+    """Return the number in the value of a mapping row."""
+    return int.from_bytes(data, "big")

@@ -1,0 +1,103 @@
+"""Tables: every incarnation there ever was, and who holds which name.
+
+A table has one row that says how it was created and never changes, and one for its name, its last
+change and its drop, written by whatever changes those: a change at once, or the end of the txn that
+it waited for. A name row exists while a table that exists for all holds the name.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from ledger.core.events import (
+    AbortedPart,
+    CommittedPart,
+    SessionClosed,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnAborted,
+    TxnCommitted,
+    TxnsExpired,
+)
+from ledger.core.tables import Table, name_key
+from projections.applied import Applied, TouchedTable
+from projections.rows import (
+    TABLE,
+    TABLE_CREATED,
+    fields_value,
+    name_row_key,
+    number_key,
+    value,
+)
+from projections.store import RowChange
+
+
+def rows(applied: Applied) -> Iterator[RowChange]:
+    """Return the rows of the tables whose metadata the event changed, and of their names."""
+    body = applied.event.body
+    if isinstance(body, TableCreated):
+        yield number_key(TABLE_CREATED, body.table), creation(applied, body)
+    changed = [
+        applied.tables[table] for table in changed_tables(applied) if table in applied.tables
+    ]
+    for touched in changed:
+        yield number_key(TABLE, touched.table.table), standing(applied, touched.table)
+    yield from names(applied, changed)
+
+
+def changed_tables(applied: Applied) -> Collection[int]:
+    """Return the tables the event changes for all, or creates for its txn."""
+    control, body = applied.event
+    match body:
+        case TableCreated():
+            return (body.table,)
+        case TableRenamed() | TableDropped() if not control.txn:
+            return (body.table,)
+        case TxnCommitted() | TxnAborted():
+            return with_metadata(body.parts)
+        case SessionClosed() | TxnsExpired():
+            return with_metadata(part for end in body.ends for part in end.parts)
+        case _:
+            return ()
+
+
+def with_metadata(parts: Iterable[CommittedPart | AbortedPart]) -> Collection[int]:
+    """Return the tables whose metadata a txn changed, each once."""
+    return dict.fromkeys(part.table for part in parts if part.metadata_events)
+
+
+def creation(applied: Applied, body: TableCreated) -> bytes:
+    """Return what is true of an incarnation for ever."""
+    control = applied.event.control
+    return fields_value(
+        {
+            "catalog": body.catalog,
+            "created": control.position,
+            "txn": control.txn,
+            "session": control.session,
+            "definition": body.definition,
+        }
+    )
+
+
+def standing(applied: Applied, table: Table) -> bytes:
+    """Return how a table stands after the event."""
+    is_dropped = table.table not in applied.state.tables.by_id
+    return fields_value(
+        {
+            "name": table.name,
+            "changed": table.change.position,
+            "operation": table.change.operation,
+            "creator": table.creator,
+            "dropped": applied.event.control.position if is_dropped else 0,
+        }
+    )
+
+
+def names(applied: Applied, changed: Sequence[TouchedTable]) -> Iterator[RowChange]:
+    """Return the name rows: all are freed before one is claimed, since two tables may swap."""
+    for table, name_before, _ in changed:
+        if name_before:
+            yield name_row_key(name_key(table.catalog, name_before)), None
+    for table, _, _ in changed:
+        if applied.state.tables.named(table.catalog, table.name) is table:
+            yield name_row_key(name_key(table.catalog, table.name)), value(table.table)
