@@ -1,0 +1,1 @@
+"""Tests of what Spark does with a ledger."""

@@ -1,0 +1,173 @@
+"""The feeder against a real broker and a real Spark: the same rows as a plain fold, always."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ledger.broker import Broker
+from ledger.core.events import Resigned
+from ledger.errors import LogDamagedError
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.log.topics import create_topics
+from projections.fold import Fold
+from projections.memory import MemoryStore
+from projections.rocks_store import RocksStore
+from projections.store import digest
+from spark_sink.feeder import Feeder, lag_of
+from tests.driver import Driver, write
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+PATIENCE_S = 60.0
+
+
+class Fed:
+    """A topic with a ledger's events, and a feeder that can be run up to its end."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, name: str, folder: Path) -> None:
+        create_topics(broker.bootstrap, name)
+        self.spark, self.broker, self.name, self.folder = spark, broker, name, folder
+        self.log = KafkaLog(broker.bootstrap, name)
+        self.driver = Driver()
+        self.written = 0
+        self.store = RocksStore.open(folder / "store")
+
+    def publish(self) -> None:
+        """Append to the topic what the driver has decided since the last time."""
+        writer = self.log.writer(Topic.EVENTS)
+        for record in self.driver.records[self.written :]:
+            writer.append(record.key, record.value)
+        writer.flush(PATIENCE_S)
+        writer.close()
+        self.written = len(self.driver.records)
+
+    def publish_bytes(self, value: bytes) -> None:
+        """Append bytes no sequencer wrote."""
+        writer = self.log.writer(Topic.EVENTS)
+        writer.append(b"", value)
+        writer.flush(PATIENCE_S)
+        writer.close()
+
+    def feeder(self, reached: Callable[[int], None] = lambda _position: None) -> Feeder:
+        """Return a feeder that resumes from the store."""
+        return Feeder(
+            self.spark,
+            Fold.load(self.store, self.log.topic_id(Topic.EVENTS)),
+            bootstrap=self.broker.bootstrap,
+            ledger=self.name,
+            checkpoints=self.folder / "checkpoints",
+            applied=lambda fed: reached(fed.position),
+        )
+
+    def run_to_end(self) -> None:
+        """Run a feeder until the store holds everything the driver decided."""
+        stop = Signal()
+        end = self.driver.head.position
+        feeder = self.feeder(lambda position: stop.set() if position >= end else None)
+        thread = Thread(target=feeder.run, args=(stop,))
+        thread.start()
+        thread.join(PATIENCE_S)
+
+        assert not thread.is_alive(), f"the feeder stands at {feeder.position} of {end}"
+
+    def plain_digest(self) -> bytes:
+        """Return the digest of the rows a plain fold makes of the same log."""
+        store = MemoryStore()
+        fold = Fold.load(store, self.log.topic_id(Topic.EVENTS))
+        fold.feed(self.driver.records)
+        return digest(store)
+
+
+@pytest.fixture
+def fed(spark: SparkSession, broker: Broker, ledger_name: str, tmp_path: Path) -> Iterator[Fed]:
+    """Yield a ledger with some history, a dropped record among it."""
+    fed = Fed(spark, broker, ledger_name, tmp_path)
+    work(fed.driver, 20)
+    fed.driver.fence()
+    fed.driver.zombie(Resigned("paused"))
+    work(fed.driver, 5)
+    yield fed
+    fed.store.close()
+    fed.log.close()
+
+
+def work(driver: Driver, txns: int) -> None:
+    """Let a session write, commit and abort in a table of its own."""
+    session = driver.open_session()
+    table = driver.create_table(session, f"t{session}", layout="directories")
+    for number in range(txns):
+        txn = driver.open_txn(session)
+        driver.allocate(session, [txn], [table])
+        if number % 5:
+            driver.commit(session, txn, write(table))
+        else:
+            driver.abort(session, txn)
+
+
+def test_rows_equal_those_of_a_plain_fold(fed: Fed) -> None:
+    """Spark Structured Streaming from the real topic makes the very same rows."""
+    fed.publish()
+
+    fed.run_to_end()
+
+    assert fed.plain_digest() == digest(fed.store)
+
+
+def test_restart_begins_at_the_store(fed: Fed) -> None:
+    """A feeder whose Spark checkpoint is lost goes on where its store ends."""
+    fed.publish()
+    fed.run_to_end()
+    shutil.rmtree(fed.folder / "checkpoints")
+    work(fed.driver, 10)
+    fed.publish()
+
+    fed.run_to_end()
+
+    assert fed.plain_digest() == digest(fed.store)
+
+
+def test_batch_brought_twice_changes_nothing(fed: Fed) -> None:
+    """Records the store has already are passed over, in whole batches and in parts of them."""
+    feeder = fed.feeder()
+    feeder.feed(fed.driver.records)
+    before = digest(fed.store)
+
+    feeder.feed(fed.driver.records)
+    feeder.feed(fed.driver.records[-3:])
+
+    assert before == digest(fed.store)
+
+
+def test_missing_records_stop_the_feeder(fed: Fed) -> None:
+    """A batch that begins behind the next record is refused, not folded over the hole."""
+    feeder = fed.feeder()
+
+    with pytest.raises(LogDamagedError, match="position 1"):
+        feeder.feed(fed.driver.records[1:])
+
+
+def test_unreadable_bytes_stop_the_query(fed: Fed) -> None:
+    """Bytes no sequencer wrote end the query with the position in the message."""
+    fed.publish()
+    fed.publish_bytes(b"not an event")
+    damaged = fed.driver.head.position + 1
+
+    with pytest.raises(LogDamagedError, match=f"position {damaged}:") as caught:
+        fed.feeder().run(Signal())
+
+    assert damaged == caught.value.position
+
+
+def test_lag_is_counted_from_the_end_spark_saw() -> None:
+    """The lag is in records, and unknown while Spark has not looked."""
+    assert [
+        lag_of('{"t": {"0": 10}}', 7),
+        lag_of('{"t": {"0": 1}}', 7),
+        lag_of("", 0),
+    ] == [3, 0, None]
