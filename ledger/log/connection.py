@@ -193,7 +193,7 @@ def as_log_error(
     said = f"{error.name()}: {error.str()}" + (f", {because.str()}" if reason is because else "")
     if error.name() in OFFSET_GONE:
         return OffsetGoneError(
-            f"{topic}: offset {wanted} is not there, the topic holds {held[0]} to {held[1]}. It was "
+            f"{topic}: offset {wanted} is not there, it holds {held[0]} to {held[1]}. That was "
             "removed, or the topic was cut or created anew; start from a checkpoint or from the "
             f"beginning ({said})",
             wanted=wanted,

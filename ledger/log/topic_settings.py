@@ -104,10 +104,11 @@ def breaches(bootstrap: str, ledger: str, topic: Topic, found: FoundTopic | None
         wanted = SETTINGS[topic].get(setting)
         kept = found.settings.get(setting, "")
         if wanted is not None and not fits(setting, kept, wanted):
+            value = f"'[{wanted}]'" if "," in wanted else wanted
             yield (
                 f"{name} has {setting}={kept}, wanted {wanted}. Mend it with: kafka-configs.sh "
                 f"--bootstrap-server {bootstrap} --alter --entity-type topics --entity-name {name}"
-                f" --add-config '{setting}=[{wanted}]'"
+                f" --add-config {setting}={value}"
             )
 
 

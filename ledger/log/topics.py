@@ -1,7 +1,8 @@
 """The topics of a ledger in a cluster: made, compared, found; and whether a broker is ready.
 
 How they must be kept is in `topic_settings`. `client` is librdkafka settings of the deployment,
-such as the login; nothing here is called while a ledger runs.
+such as the login, and `timeout_s` bounds each question asked. Nothing here is called while a ledger
+runs.
 """
 
 import time
@@ -31,13 +32,18 @@ from ledger.log.topic_settings import (
     topic_name,
 )
 
-_ANSWER_S: Final = 10.0
+ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
 _SILENT: Final = 0  # A broker that is still starting is no news for the terminal.
 
 
 def create_topics(
-    bootstrap: str, ledger: str, *, replication: int = 1, client: Mapping[str, Any] = {}
+    bootstrap: str,
+    ledger: str,
+    *,
+    replication: int = 1,
+    client: Mapping[str, Any] = {},
+    timeout_s: float = ANSWER_S,
 ) -> list[str]:
     """Create the topics of a ledger that do not exist; return the names of those created now.
 
@@ -53,17 +59,19 @@ def create_topics(
         )
         for topic in Topic
     ]
-    return _Admin(bootstrap, client).create(wanted)
+    return _Admin(bootstrap, client, timeout_s).create(wanted)
 
 
-def verify_topics(bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}) -> list[str]:
+def verify_topics(
+    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> list[str]:
     """Return what should be better about the topics of a ledger.
 
     Raises SettingsError that lists every topic and setting the ledger cannot run on, with what was
     found, what is wanted and the command that mends it; LogUnavailableError if the cluster does
     not answer.
     """
-    found = _Admin(bootstrap, client).look(ledger)
+    found = _Admin(bootstrap, client, timeout_s).look(ledger)
     wrong = [
         line for topic, each in found.items() for line in breaches(bootstrap, ledger, topic, each)
     ]
@@ -72,22 +80,26 @@ def verify_topics(bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}
     return [line for each in found.values() if each is not None for line in doubts(each)]
 
 
-def topic_ids(bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}) -> dict[Topic, str]:
+def topic_ids(
+    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> dict[Topic, str]:
     """Return the broker's ids of those topics of a ledger that exist.
 
     Raises LogUnavailableError if the cluster does not answer.
     """
     names = {topic_name(ledger, topic): topic for topic in Topic}
-    described = _Admin(bootstrap, client).describe(list(names))
+    described = _Admin(bootstrap, client, timeout_s).describe(list(names))
     return {names[name]: str(each.topic_id) for name, each in described.items()}
 
 
-def list_ledgers(bootstrap: str, *, client: Mapping[str, Any] = {}) -> list[str]:
+def list_ledgers(
+    bootstrap: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> list[str]:
     """Return the names of the ledgers of a cluster: those that have all their topics.
 
     Raises LogUnavailableError if the cluster does not answer.
     """
-    names = _Admin(bootstrap, client).names()
+    names = _Admin(bootstrap, client, timeout_s).names()
     ending = f".{Topic.EVENTS}"
     ledgers = {name.removesuffix(ending) for name in names if name.endswith(ending)}
     return sorted(
@@ -117,21 +129,24 @@ def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
 class _Admin:
     """Asks a cluster about its topics, and says in our words why it did not answer."""
 
-    def __init__(self, bootstrap: str, client: Mapping[str, Any]) -> None:
+    def __init__(self, bootstrap: str, client: Mapping[str, Any], timeout_s: float) -> None:
         self._bootstrap = bootstrap
+        self._timeout_s = timeout_s
         self._trouble = Trouble()
         self._client = AdminClient(Connection(bootstrap, client).admin(self._trouble))
 
     def names(self) -> set[str]:
         """Return the names of all topics."""
         try:
-            return set(self._client.list_topics(timeout=_ANSWER_S).topics)
+            return set(self._client.list_topics(timeout=self._timeout_s).topics)
         except KafkaException as problem:
             raise self._as_log_error(problem, self._bootstrap) from problem
 
     def describe(self, names: list[str]) -> dict[str, TopicDescription]:
         """Return the descriptions of those topics that exist."""
-        asked = self._client.describe_topics(TopicCollection(names), request_timeout=_ANSWER_S)
+        asked = self._client.describe_topics(
+            TopicCollection(names), request_timeout=self._timeout_s
+        )
         found = {name: self._answer(name, answer) for name, answer in asked.items()}
         return {name: each for name, each in found.items() if each is not None}
 
@@ -146,9 +161,9 @@ class _Admin:
 
     def create(self, topics: list[NewTopic]) -> list[str]:
         """Create topics and wait until they can be used; return the names of those created."""
-        asked = self._client.create_topics(topics, request_timeout=_ANSWER_S)
+        asked = self._client.create_topics(topics, request_timeout=self._timeout_s)
         made = [name for name, answer in asked.items() if self._is_made(name, answer)]
-        deadline = time.monotonic() + _ANSWER_S
+        deadline = time.monotonic() + self._timeout_s
         while len(self.describe(list(asked))) < len(asked) and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
         return made
@@ -156,7 +171,7 @@ class _Admin:
     def _found(self, description: TopicDescription) -> FoundTopic:
         name = description.name
         resource = ConfigResource(ResourceType.TOPIC, name)
-        asked = self._client.describe_configs([resource], request_timeout=_ANSWER_S)
+        asked = self._client.describe_configs([resource], request_timeout=self._timeout_s)
         entries = self._answer(name, asked[resource]) or {}
         replicas = [len(partition.replicas) for partition in description.partitions]
         settings = {setting: entry.value for setting, entry in entries.items()}

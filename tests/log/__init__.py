@@ -1,0 +1,1 @@
+"""Tests of the log: its port, its two adapters, and its bytes."""

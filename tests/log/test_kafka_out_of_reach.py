@@ -1,0 +1,130 @@
+"""What the log says where no broker is: each call ends in time, with the true reason."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ledger.errors import LogUnavailableError, SettingsError
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.log.topics import (
+    create_topics,
+    list_ledgers,
+    topic_ids,
+    verify_topics,
+    wait_until_ready,
+)
+
+LEDGER = "flights"
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """Return an address that nothing listens at, and nothing else will take."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture
+def log(nowhere: str) -> Iterator[KafkaLog]:
+    """Return a log whose broker is away."""
+    log = KafkaLog(nowhere, LEDGER, delivery_timeout_s=1.0)
+    yield log
+    log.close()
+
+
+def test_ends(log: KafkaLog) -> None:
+    """Asking for the ends names the reason."""
+    with pytest.raises(LogUnavailableError, match=r"flights\.events: no answer.*Connection refuse"):
+        log.ends(Topic.EVENTS, 0.5)
+
+
+def test_reading(log: KafkaLog) -> None:
+    """A reader finds nothing: it cannot tell an absent broker from an idle one."""
+    reader = log.reader(Topic.EVENTS, 7)
+    assert list(reader.read(10, 0.5)) == []
+    assert reader.next_offset() == 7
+    reader.close()
+
+
+def test_writing(log: KafkaLog) -> None:
+    """A record that cannot be delivered is noticed, with the reason, by every call from then on."""
+    writer = log.writer(Topic.EVENTS)
+    writer.append(b"key", b"value")
+    reason = r"flights\.events: no answer.*timed out, .*Connection refused"
+    uses: list[Callable[[], None]] = [
+        lambda: writer.flush(10),
+        writer.check,
+        lambda: writer.append(b"key", b"value"),
+    ]
+    for use in uses:
+        with pytest.raises(LogUnavailableError, match=reason):
+            use()
+    writer.close()
+
+
+def test_too_large(log: KafkaLog) -> None:
+    """A record that no topic takes is refused at once, and ends its writer."""
+    writer = log.writer(Topic.EVENTS)
+    for value in (bytes(3 * 1024 * 1024), b"small"):
+        with pytest.raises(LogUnavailableError, match="the record is larger than the topic takes"):
+            writer.append(b"key", value)
+    writer.close()
+
+
+def test_closing_does_not_wait(nowhere: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Closing with undelivered records is quick, and nothing is printed by anyone."""
+    log = KafkaLog(nowhere, LEDGER)
+    reader, writer = log.reader(Topic.EVENTS, 0), log.writer(Topic.EVENTS)
+    writer.append(b"key", b"value")
+    reader.read(1, 0.3)
+    started = time.monotonic()
+    for part in (reader, writer, log, reader, writer, log):
+        part.close()
+    assert time.monotonic() - started < 5
+    assert capfd.readouterr() == ("", "")
+
+
+ASKED: list[Callable[[str], object]] = [
+    lambda nowhere: create_topics(nowhere, LEDGER, timeout_s=0.5),
+    lambda nowhere: verify_topics(nowhere, LEDGER, timeout_s=0.5),
+    lambda nowhere: topic_ids(nowhere, LEDGER, timeout_s=0.5),
+    lambda nowhere: list_ledgers(nowhere, timeout_s=0.5),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED, ids=["create", "verify", "ids", "list"])
+def test_topics(nowhere: str, ask: Callable[[str], object]) -> None:
+    """Whatever is asked about topics, the answer that does not come names the reason."""
+    with pytest.raises(LogUnavailableError, match=rf"no answer.*{nowhere}.*Connection refused"):
+        ask(nowhere)
+
+
+def test_wait_until_ready(nowhere: str) -> None:
+    """A broker that does not come is waited for as long as was asked."""
+    assert not wait_until_ready(nowhere, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("client", "message"),
+    [
+        ({"enable.idempotence": "false"}, "safety rests on the Kafka settings enable.idempotence"),
+        ({"acks": "1", "transactional.id": "x"}, "settings acks, transactional.id; they cannot"),
+        ({"no.such.setting": "1"}, 'No such configuration property: "no.such.setting"'),
+        ({"fetch.wait.max.ms": "never"}, "fetch.wait.max.ms"),
+    ],
+)
+def test_unfit_settings(client: dict[str, str], message: str) -> None:
+    """Settings that Kafka's client does not know, or that are not open to choice, are named."""
+    with pytest.raises(SettingsError, match=message):
+        KafkaLog("127.0.0.1:1", LEDGER, client=client)
+
+
+@pytest.mark.parametrize("name", ["", "-flights", "air lines", "a.b", "x" * 201, "Flüge"])
+def test_unfit_name(name: str) -> None:
+    """A name that cannot begin the names of topics is refused before anything is asked."""
+    with pytest.raises(SettingsError, match="cannot be the name of a ledger"):
+        KafkaLog("127.0.0.1:1", name)

@@ -1,0 +1,199 @@
+"""Topics of a ledger: created once, compared at every start, found by their names."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
+
+from ledger.broker import Broker
+from ledger.errors import SettingsError
+from ledger.log.port import Topic
+from ledger.log.topic_settings import SETTINGS, FoundTopic, doubts, fits, settings_for, topic_name
+from ledger.log.topics import create_topics, list_ledgers, topic_ids, verify_topics
+from tests.log.contract import WAIT_S
+from tests.log.kafka_bench import admin, delete_topic, eventually
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@pytest.fixture
+def created(broker: Broker, ledger_name: str) -> str:
+    """Return the name of a ledger whose topics were just created."""
+    create_topics(broker.bootstrap, ledger_name)
+    return ledger_name
+
+
+@pytest.fixture(scope="module")
+def spoiled(broker: Broker) -> Iterator[str]:
+    """Return the name of a ledger whose topics are spoiled, one setting at a time."""
+    create_topics(broker.bootstrap, "spoiled")
+    yield "spoiled"
+    for topic in Topic:
+        delete_topic(broker.bootstrap, topic_name("spoiled", topic))
+
+
+def alter(bootstrap: str, name: str, setting: str, value: str) -> None:
+    """Give a topic another setting."""
+    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+    client = admin(bootstrap)
+    client.incremental_alter_configs([resource])[resource].result(WAIT_S)
+    eventually(lambda: kept_settings(bootstrap, name)[setting] == value)
+
+
+def kept_settings(bootstrap: str, name: str) -> dict[str, str]:
+    """Return the settings that the broker has for a topic."""
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    client = admin(bootstrap)
+    found = client.describe_configs([resource])[resource].result(WAIT_S)
+    return {setting: entry.value for setting, entry in found.items()}
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("topic", Topic)
+def test_created_as_they_must_be(broker: Broker, created: str, topic: Topic) -> None:
+    """Each topic has the settings of the table, and nothing is wrong with it."""
+    kept = kept_settings(broker.bootstrap, topic_name(created, topic))
+    assert SETTINGS[topic].items() <= kept.items()
+
+
+@pytest.mark.kafka
+def test_creating_again(broker: Broker, ledger_name: str) -> None:
+    """What is missing is created and named; what exists keeps its id."""
+    names = [topic_name(ledger_name, topic) for topic in Topic]
+    assert create_topics(broker.bootstrap, ledger_name) == names
+    before = topic_ids(broker.bootstrap, ledger_name)
+    assert create_topics(broker.bootstrap, ledger_name) == []
+    assert topic_ids(broker.bootstrap, ledger_name) == before
+    assert len(set(before.values())) == len(Topic)
+
+
+@pytest.mark.kafka
+def test_one_replica_is_a_doubt(broker: Broker, created: str) -> None:
+    """A ledger may run with one replica of each topic, but is told what that means."""
+    found = verify_topics(broker.bootstrap, created)
+    assert len(found) == len(Topic)
+    assert f"{created}.events has 1 replica(s): what a lost disk held is gone" in found[1]
+
+
+class Broken(NamedTuple):
+    """A setting as it must not be, and as it is wanted."""
+
+    topic: Topic
+    setting: str
+    kept: str
+    wanted: str
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Broken(Topic.EVENTS, "retention.ms", str(7 * DAY_MS), "-1"),
+        Broken(Topic.EVENTS, "retention.bytes", "1000000", "-1"),
+        Broken(Topic.EVENTS, "cleanup.policy", "compact", "delete"),
+        Broken(Topic.EVENTS, "cleanup.policy", "compact,delete", "delete"),
+        Broken(Topic.EVENTS, "message.timestamp.type", "CreateTime", "LogAppendTime"),
+        Broken(Topic.EVENTS, "unclean.leader.election.enable", "true", "false"),
+        Broken(Topic.EVENTS, "max.message.bytes", "1048588", "2097152"),
+        Broken(Topic.COMMANDS, "cleanup.policy", "compact", "delete"),
+        Broken(Topic.COMMANDS, "retention.ms", str(DAY_MS), str(7 * DAY_MS)),
+        Broken(Topic.COMMANDS, "max.message.bytes", "1000", "1048576"),
+        Broken(Topic.HEARTBEATS, "cleanup.policy", "compact", "compact,delete"),
+        Broken(Topic.CHECKPOINTS, "cleanup.policy", "delete", "compact"),
+        Broken(Topic.CATALOGS, "cleanup.policy", "delete", "compact"),
+    ],
+    ids=lambda broken: f"{broken.topic}-{broken.setting}",
+)
+def test_broken_setting(broker: Broker, spoiled: str, broken: Broken) -> None:
+    """A setting that loses history is named, with what was found and wanted and how to mend it."""
+    topic, setting, kept, wanted = broken
+    name = topic_name(spoiled, topic)
+    alter(broker.bootstrap, name, setting, kept)
+    with pytest.raises(SettingsError) as caught:
+        verify_topics(broker.bootstrap, spoiled)
+    alter(broker.bootstrap, name, setting, wanted)
+    heading, line = str(caught.value).splitlines()
+    assert heading == f"ledger {spoiled} cannot run on its topics:"
+    assert line.startswith(f"  {name} has {setting}={kept}, wanted {wanted}. Mend it with: kafka-")
+    assert f"--bootstrap-server {broker.bootstrap} --alter " in line
+    assert re.search(rf"--entity-name {name} --add-config {setting}='?\[?{wanted}\]?'?$", line)
+
+
+@pytest.mark.kafka
+def test_everything_wrong_at_once(broker: Broker, created: str) -> None:
+    """All that is wrong is said at once: a missing topic, too many partitions, a setting."""
+    delete_topic(broker.bootstrap, f"{created}.beats")
+    grown = f"{created}.commands"
+    client = admin(broker.bootstrap)
+    client.create_partitions([NewPartitions(grown, 3)])[grown].result(WAIT_S)
+    eventually(lambda: len(client.list_topics(timeout=WAIT_S).topics[grown].partitions) == 3)
+    alter(broker.bootstrap, f"{created}.events", "cleanup.policy", "compact")
+    with pytest.raises(SettingsError) as caught:
+        verify_topics(broker.bootstrap, created)
+    lines = str(caught.value).splitlines()[1:]
+    assert lines[0].startswith(f"  {grown} has 3 partitions, wanted 1. That cannot be mended")
+    assert lines[1].startswith(f"  {created}.events has cleanup.policy=compact, wanted delete.")
+    assert lines[2:] == [
+        f"  {created}.beats does not exist. Create it with: lakeledger init {created}"
+    ]
+
+
+@pytest.mark.kafka
+def test_too_many_replicas(broker: Broker, ledger_name: str) -> None:
+    """More replicas than brokers is a setting to correct."""
+    with pytest.raises(SettingsError, match=r"cannot have so many replicas.*or ask for fewer"):
+        create_topics(broker.bootstrap, ledger_name, replication=3)
+
+
+@pytest.mark.kafka
+def test_list_ledgers(broker: Broker, created: str) -> None:
+    """A ledger is listed as long as it has all its topics."""
+    assert created in list_ledgers(broker.bootstrap)
+    delete_topic(broker.bootstrap, f"{created}.catalogs")
+    assert created not in list_ledgers(broker.bootstrap)
+    assert Topic.CATALOGS not in topic_ids(broker.bootstrap, created)
+
+
+@pytest.mark.parametrize(
+    ("setting", "kept", "wanted", "expected"),
+    [
+        ("retention.ms", "-1", "3600000", True),
+        ("retention.ms", "3600001", "3600000", True),
+        ("retention.ms", "", "3600000", False),
+        ("retention.bytes", "0", "-1", False),
+        ("max.message.bytes", "3000000", "2097152", True),
+        ("cleanup.policy", "delete,compact", "compact,delete", True),
+    ],
+)
+def test_fits(setting: str, kept: str, wanted: str, expected: bool) -> None:  # noqa: FBT001
+    """Longer and larger than wanted is fine, and the order of words is free."""
+    assert fits(setting, kept, wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("replicas", "in_sync", "expected"),
+    [
+        (3, "2", []),
+        (3, "1", ["f has min.insync.replicas=1: one broker alone may acknowledge a record"]),
+        (2, "1", ["f has 2 replica(s): what a lost disk held is gone"]),
+    ],
+)
+def test_doubts(replicas: int, in_sync: str, expected: list[str]) -> None:
+    """Three replicas of which two must answer leave no doubt."""
+    found = FoundTopic("f", 1, replicas, {"min.insync.replicas": in_sync})
+    assert [line.partition(". ")[0] for line in doubts(found)] == expected
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [(1, None), (2, None), (3, "2")])
+def test_replicas_in_sync(replicas: int, expected: str | None) -> None:
+    """Where there are enough replicas, topics are created so that two must answer."""
+    assert settings_for(Topic.EVENTS, replicas).get("min.insync.replicas") == expected
