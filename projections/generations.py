@@ -130,7 +130,7 @@ class Generations:
         raise StoreDamagedError(self.root, f"{missing} is missing")
 
     def _all(self) -> list[Path]:
-        return [path for path in self.root.glob("[0-9]*-*") if path.is_dir()]
+        return [path for path in self.root.glob("[0-9]" * 6 + "-*") if path.is_dir()]
 
 
 def _disk_state(generation: Path) -> DiskState:

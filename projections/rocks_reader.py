@@ -25,7 +25,8 @@ class RocksReader(RowReader):
     """The rows that another process writes, as of the last refresh. Threads may share it.
 
     It needs the right to write into the store's directory, where rocksdict leaves a note of its
-    mode, and a scratch folder of its own, where RocksDB keeps a log file.
+    mode, and a scratch folder of its own, where RocksDB keeps a log file. RocksDB does not survive
+    a fork: a worker process opens its own reader.
     """
 
     def __init__(self, root: Path, version: int, limits: RocksLimits, scratch: Path | None) -> None:

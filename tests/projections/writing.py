@@ -13,7 +13,7 @@ from random import Random
 from projections.keys import pack
 from projections.rocks import RocksLimits
 from projections.rocks_store import RocksStore
-from projections.store import FORMAT_VERSION, Row, RowChange, RowStore, format_stamp
+from projections.store import FORMAT_VERSION, Row, RowChange, RowReader, format_stamp
 
 NUMBER_KEY = b"number"
 """Holds the number of the latest batch, as projections keep their position."""
@@ -29,7 +29,7 @@ def batch(number: int) -> list[RowChange]:
     """Return the changes of one batch: rows put, rows deleted, and its number."""
     chance = Random(number)  # noqa: S311 - the same in every process, not secret
     changes: list[RowChange] = [
-        (pack(b"r", chance.randrange(1000)), chance.choice([None, chance.randbytes(200)]))
+        (pack(b"r", chance.randrange(2000)), chance.choice([None, chance.randbytes(200)]))
         for _ in range(chance.randrange(60))
     ]
     return [*changes, (NUMBER_KEY, b"%d" % number)]
@@ -61,9 +61,9 @@ def writing_process(root: Path, last: int) -> subprocess.Popen[str]:
     )
 
 
-def number_of(store: RowStore) -> int:
-    """Return the number of the latest batch in `store`, 0 if there is none."""
-    return int(store.get(NUMBER_KEY) or b"0")
+def number_of(rows: RowReader) -> int:
+    """Return the number of the latest batch, 0 if there is none."""
+    return int(rows.get(NUMBER_KEY) or b"0")
 
 
 def main(root: Path, last: int) -> None:
