@@ -1,0 +1,1 @@
+"""Benchmarks: ratios of the product to a floor measured in the same run, on the embedded broker."""
