@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.conformance import hive_format
+from tests.conformance import hive, hive_format
 from tests.conformance.suite import Case, Mismatch, Skipped, Suite
 
 SUITES: Mapping[str, Suite] = {
+    "hive": hive.SUITE,
     "hive-format": hive_format.SUITE,
 }
 

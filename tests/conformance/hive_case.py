@@ -1,0 +1,155 @@
+"""A case of suite `hive` under way: what its names stand for, and what it has noted."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ledger.core.commands import (
+    CoarseWrite,
+    CreateTable,
+    ForgetAborted,
+    OpenTxn,
+    TableDefinition,
+    TableWrite,
+)
+from ledger.core.events import (
+    AbortedForgotten,
+    CommandRefused,
+    Event,
+    TableCreated,
+    TxnOpened,
+)
+from ledger.core.ids import TxnType
+from ledger.core.tables import Table
+from ledger.core.txns import TxnStatus
+from ledger.core.valid_lists import ValidTxnList
+from tests.conformance.case_ledger import CATALOG, NEVER_MS, CaseLedger
+
+Step = Mapping[str, Any]
+Body = TypeVar("Body")
+
+DIRECTORIES = TableDefinition("managed", "directories", "file:///lake/table", (), (), ())
+NEVER_OPENED = 2**40
+
+
+class UnexpectedAnswerError(Exception):
+    """The ledger answered what no word of the cases says."""
+
+
+class HiveCase:
+    """The ledger of one case, and what the case calls its txns, tables and snapshots."""
+
+    def __init__(self, ledger: CaseLedger, steps: Sequence[Step]) -> None:
+        self.ledger = ledger
+        self.txns: dict[str, int] = {}
+        self.snapshots: dict[str, ValidTxnList] = {}
+        self.compacted: list[str] = []
+        self._sessions: dict[str, int] = {}
+        self._companions = companions(steps)
+        self._operator = ledger.open_session()
+
+    def open_txn(self, name: str, kind: TxnType) -> None:
+        """Open a txn without deadline, in a session of its own."""
+        owner = self._companions.get(name, name)
+        if owner not in self._sessions:
+            self._sessions[owner] = self.ledger.open_session()
+        session = self._sessions[name] = self._sessions[owner]
+        deadline_ms = NEVER_MS - self.ledger.state.at
+        opened = self.ledger.ask(session, OpenTxn, kind, 1, deadline_ms)
+        body_of(opened, TxnOpened)
+        self.txns[name] = opened.control.txn
+
+    def own_session(self, name: str) -> int:
+        """Return the session that opened a txn, whether or not it has ended."""
+        return self._sessions[name]
+
+    def session(self, name: str) -> int:
+        """Return the session that asks about a txn: its own, or another if that is gone."""
+        own = self._sessions.get(name, 0)
+        session = self.ledger.state.sessions.by_number.get(own)
+        return own if session is not None and session.is_open else self._operator
+
+    def txn(self, name: str) -> int:
+        """Return the id of a txn; one that the case never opened has an id never given."""
+        return self.txns.get(name, NEVER_OPENED)
+
+    def name(self, txn: int) -> str:
+        """Return what the case calls an id."""
+        names = {given: name for name, given in self.txns.items()}
+        names[0] = "none"
+        names[self.ledger.state.txns.next_txn] = "next"
+        return names.get(txn, f"txn {txn}")
+
+    def names(self, txns: Iterable[int]) -> list[str]:
+        """Return what the case calls these ids."""
+        return [self.name(txn) for txn in txns]
+
+    def status(self, name: str) -> TxnStatus:
+        """Return what the ledger knows of a txn."""
+        return self.ledger.state.txns.status(self.txn(name))[0]
+
+    def table(self, name: str) -> Table:
+        """Return the table that holds a name now, created if there is none."""
+        tables = self.ledger.state.tables
+        if tables.named(CATALOG, name) is None:
+            made = self.ask_operator(CreateTable, 0, 0, CATALOG, name, DIRECTORIES)
+            body_of(made, TableCreated)
+        table = tables.named(CATALOG, name)
+        assert table is not None, f"table {name} was created"
+        return table
+
+    def writes(self, step: Step) -> list[TableWrite]:
+        """Return what a step says was written, by table."""
+        found: dict[int, list[CoarseWrite]] = defaultdict(list)
+        for write in step.get("writes", ()):
+            found[self.table(write["table"]).table].append(coarse_write(**write))
+        return [TableWrite(table, 0, writes) for table, writes in found.items()]
+
+    def ask_operator(self, command: Any, *fields: Any) -> Event:
+        """Send a command that belongs to no txn of the case."""
+        return self.ledger.ask(self._operator, command, *fields)
+
+    def clean(self) -> None:
+        """Say which aborted data is gone, then do the housekeeping that is due."""
+        for name in self.compacted:
+            forgotten = self.ask_operator(ForgetAborted, [self.txn(name)], 0, ())
+            # Of an aborted txn this is refused only if nothing of it is left to forget.
+            if self.status(name) not in ("aborted", "forgotten"):
+                body_of(forgotten, AbortedForgotten)
+        self.compacted.clear()
+        self.ledger.keep_house()
+
+
+def coarse_write(*, table: str, op: Any, partition: str | None = None) -> CoarseWrite:
+    """Return one write of a step; without a partition it is one of the unpartitioned unit."""
+    del table
+    if op not in ("insert", "update", "delete"):
+        raise ValueError(f"{op!r} is no write")
+    if partition is None:
+        return CoarseWrite("unpartitioned", "", op)
+    return CoarseWrite("partition", partition, op)
+
+
+def companions(steps: Iterable[Step]) -> dict[str, str]:
+    """Return by name whose session a txn shares: that of those it takes write ids together with.
+
+    A session gives write ids to its own txns only, so a batch in one call is one of one session.
+    """
+    first: dict[str, str] = {}
+    for step in steps:
+        batch = step.get("txns", step.get("txn"))
+        if isinstance(batch, list):
+            joined: set[str] = {str(first.get(name, name)) for name in batch}
+            members = {*batch, *(name for name in first if first[name] in joined)}
+            first.update(dict.fromkeys(members, min(joined)))
+    return first
+
+
+def body_of(event: Event, kind: type[Body]) -> Body:
+    """Return the body of an answer that must be of one kind; raises UnexpectedAnswerError."""
+    body: Any = event.body
+    if isinstance(body, kind):
+        return body
+    if isinstance(body, CommandRefused):
+        raise UnexpectedAnswerError(f"refused {body.reason}: {body.message}")
+    raise UnexpectedAnswerError(f"{body}")
