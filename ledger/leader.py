@@ -32,6 +32,11 @@ EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024
 COMMANDS_PER_STEP = 500
 EVENTS_PER_STEP = 2_000
 INTERNAL_PER_STEP = 20
+# Records handed over in one go share a request; one by one, each would cost the broker a request of
+# its own, and the broker is what a busy ledger waits for.
+SENT_TOGETHER = 128
+# While own events are on their way back, a command is waited for only so long.
+FLIGHT_WAIT_S = 0.005
 
 Decide = Callable[[DomainState, Command, int], Body]
 
@@ -76,6 +81,7 @@ class Leader:
         self._settings = settings
         self._decide = rule
         self._key = created.catalog.encode()
+        self._unsent: list[bytes] = []
         self._leases = Leases(clock, settings.lease_s)
         self._leases.start(state)
         self._create(created)
@@ -103,15 +109,17 @@ class Leader:
             decided = 0
             self.read_back(wait_s)
         else:
-            decided = self._decide_commands(0.0 if self.flying else wait_s)
+            decided = self._decide_commands(min(wait_s, FLIGHT_WAIT_S) if self.flying else wait_s)
         self._writer.check()
         self.read_back(0.0)
         self._housekeep()
         return decided
 
     def append(self, body: Body) -> Event:
-        """Stamp, frame, apply and queue an event nobody asked for."""
-        return self._append_framed(internal_control(self._head, body, self._now()), body)
+        """Stamp, frame, apply and send an event nobody asked for."""
+        event = self._append_framed(internal_control(self._head, body, self._now()), body)
+        self._send()
+        return event
 
     def read_back(self, wait_s: float) -> None:
         """Check what came back against what was appended, in order.
@@ -179,6 +187,7 @@ class Leader:
         body = CommandsMoved(topic, reason)
         control = internal_control(self._head, body, self._now(), last_cmd=following - 1)
         self._append_framed(control, body)
+        self._send()
 
     def _decide_commands(self, wait_s: float) -> int:
         try:
@@ -196,6 +205,9 @@ class Leader:
                     f"the topic has no commands {following} to {record.offset - 1}",
                 )
             self._answer(decode_command(record.value))
+            if len(self._unsent) >= SENT_TOGETHER:
+                self._send()
+        self._send()
         return len(records)
 
     def _answer(self, command: Command) -> None:
@@ -228,10 +240,15 @@ class Leader:
             event, framed = frame_event(control._replace(txn=0), body, self._head.chain)
         evolve(self.state, event)
         advance(self._head, event.control)
-        self._writer.append(self._key, framed)
+        self._unsent.append(framed)
         self.flying.append(Flying(event.control, kind_of(body), framed))
         self.flying_bytes += len(framed)
         return event
+
+    def _send(self) -> None:
+        for framed in self._unsent:
+            self._writer.append(self._key, framed)
+        self._unsent.clear()
 
     def _housekeep(self) -> None:
         self._listen()

@@ -35,6 +35,8 @@ Client = TypeVar("Client")
 # A refusal is told beside the records and does not end a wait, so long waits are cut.
 _SLICE_S: Final = 0.5
 _QUEUE_FULL_S: Final = 0.05
+# Delivery reports are served once for so many records; serving them costs as much as a record.
+_SERVED_TOGETHER = 100
 _HELD_S: Final = 2.0
 
 
@@ -107,7 +109,8 @@ class KafkaLog:
         Raises LogUnavailableError when there is no such topic, or no answer.
         """
         check_process(self._process)
-        ids = topic_ids(self._connection.bootstrap, self.ledger, client=self._connection.client)
+        bootstrap, client = self._connection.bootstrap, self._connection.client
+        ids = topic_ids(bootstrap, self.ledger, [topic], client=client)
         if topic not in ids:
             raise as_log_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), self._names[topic])
         return ids[topic]
@@ -235,11 +238,16 @@ class KafkaWriter:
         self._failure: LogError | None = None
         self._process = os.getpid()
         self._is_closed = False
+        # The first record is checked, so that a writer used after a fork says so at once.
+        self._unserved = _SERVED_TOGETHER
         self._producer = made(Producer, {**settings, "on_delivery": self._note_failure})
 
     def append(self, key: bytes, value: bytes) -> None:
         """Queue a record; its delivery is not waited for. Raises as `check` does."""
-        self.check()
+        self._unserved += 1
+        if self._unserved >= _SERVED_TOGETHER:
+            self.check()
+        self._raise_failure()
         while not self._is_queued(key, value):
             self._producer.poll(_QUEUE_FULL_S)
             self._raise_failure()
@@ -247,6 +255,7 @@ class KafkaWriter:
     def check(self) -> None:
         """Serve delivery reports; raise LogUnavailableError if any record was not delivered."""
         check_process(self._process)
+        self._unserved = 0
         self._producer.poll(0)
         self._raise_failure()
 

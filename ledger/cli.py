@@ -1,0 +1,236 @@
+"""The root of the command line: up, init, serve and log; every package adds commands of its own.
+
+Answers go to stdout, everything said about the work to stderr. An error is one readable paragraph
+and an exit code of `ledger.process.ExitCode`; `--debug` shows where it came from.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from enum import StrEnum
+from importlib.metadata import entry_points
+from pathlib import Path
+from threading import Event as Signal
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ledger.errors import LedgerError, LogDamagedError
+from ledger.process import ExitCode, exit_code, freeze_recovered, role_process, set_up_logging
+
+COMMANDS = "lakeledger.commands"
+
+app = typer.Typer(
+    name="lakeledger",
+    help="LakeLedger: the transaction manager of a data lake.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+serve = typer.Typer(help="Run one role in this process, for a supervisor of your own.")
+log = typer.Typer(help="Look at the log itself.")
+app.add_typer(serve, name="serve")
+app.add_typer(log, name="log")
+out = Console()
+err = Console(stderr=True)
+
+BootstrapOption = Annotated[
+    str, typer.Option("--bootstrap", envvar="LAKELEDGER_BOOTSTRAP", help="Kafka's host:port.")
+]
+LedgerOption = Annotated[
+    str, typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger's name.")
+]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(envvar="LAKELEDGER_HOME", help="Where ledgers of this machine keep their data."),
+]
+WithParentOption = Annotated[
+    bool, typer.Option("--with-parent", help="End when standard input ends.", hidden=True)
+]
+
+
+class Output(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
+
+
+@app.callback()
+def root(
+    *, debug: Annotated[bool, typer.Option("--debug", help="Log more, show tracebacks.")] = False
+) -> None:
+    """Set up what every command shares."""
+    set_up_logging(debug=debug)
+    if debug:
+        os.environ["LAKELEDGER_DEBUG"] = "1"
+
+
+@app.command()
+def up(
+    *,
+    ledger: LedgerOption = "lake",
+    home: HomeOption = None,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(help="Use this Kafka; without it an embedded one is started."),
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the embedded Kafka.")] = None,
+    sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
+    spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
+    lease_s: Annotated[float, typer.Option(min=0.5, help="How long a session may be silent.")] = 10,
+) -> None:
+    """Run every process of a ledger on this machine until Ctrl-C."""
+    from ledger.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
+
+    stop = Signal()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    settings = UpSettings(
+        ledger=ledger,
+        home=home,
+        bootstrap=bootstrap,
+        port=port,
+        sequencers=sequencers,
+        with_spark=spark,
+        lease_s=lease_s,
+    )
+    raise typer.Exit(stay_up(settings, stop, say))
+
+
+@app.command()
+def init(
+    bootstrap: BootstrapOption,
+    ledger: LedgerOption = "lake",
+    replication: Annotated[int, typer.Option(min=1, help="Copies of each topic.")] = 3,
+) -> None:
+    """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
+    from ledger.log.topics import create_topics, verify_topics  # noqa: PLC0415
+
+    create_topics(bootstrap, ledger, replication=replication)
+    for warning in verify_topics(bootstrap, ledger):
+        say(f"warning: {warning}")
+    say(f"the topics of ledger {ledger} are as they must be; next: lakeledger serve sequencer")
+
+
+@serve.command("sequencer")
+def serve_sequencer(
+    bootstrap: BootstrapOption,
+    ledger: LedgerOption = "lake",
+    name: Annotated[str, typer.Option(help="Shown in the log.")] = f"{socket.gethostname()}",
+    catalog: Annotated[str, typer.Option(help="The first catalog of a new ledger.")] = "main",
+    lease_s: Annotated[float, typer.Option(min=0.5, help="How long a session may be silent.")] = 10,
+    *,
+    with_parent: WithParentOption = False,
+) -> None:
+    """Lead the ledger, or stand by until the leader is gone."""
+    from ledger.core.state import DEFAULT_LIMITS  # noqa: PLC0415
+    from ledger.log.kafka import KafkaLog  # noqa: PLC0415
+    from ledger.log.topics import verify_topics  # noqa: PLC0415
+    from ledger.sequencer import Sequencer  # noqa: PLC0415
+    from ledger.settings import Genesis, SequencerSettings  # noqa: PLC0415
+
+    def run(stop: Signal) -> None:
+        verify_topics(bootstrap, ledger)
+        limits = DEFAULT_LIMITS._replace(lease_ms=round(lease_s * 1000))
+        sequencer = Sequencer(
+            KafkaLog(bootstrap, ledger),
+            Genesis(ledger, catalog, limits=limits),
+            name=f"{name}/{os.getpid()}",
+            settings=SequencerSettings(lease_s=lease_s),
+        )
+        freeze_recovered()
+        sequencer.run(stop)
+
+    raise typer.Exit(role_process("sequencer", run, with_parent=with_parent))
+
+
+@log.command("verify")
+def log_verify(
+    bootstrap: BootstrapOption, ledger: LedgerOption = "lake", output: OutputOption = Output.TABLE
+) -> None:
+    """Read the whole log as every reader does; name the position of the first damage."""
+    from ledger.log.kafka import KafkaLog  # noqa: PLC0415
+    from ledger.verify import verify  # noqa: PLC0415
+
+    kafka = KafkaLog(bootstrap, ledger)
+    with Progress(console=err, disable=not err.is_terminal, transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+        found = verify(kafka, lambda done, end: progress.update(task, completed=done, total=end))
+    kafka.close()
+    answer(
+        {
+            "ledger": ledger,
+            "position": found.head.position,
+            "epoch": found.head.epoch,
+            "last_cmd": found.head.last_cmd,
+            "chain": found.head.chain.hex(),
+            "records": found.records,
+            "dropped": {verdict.name.lower(): count for verdict, count in found.dropped.items()},
+            "events": dict(found.events.most_common()),
+            "digest": found.digest,
+        },
+        output,
+    )
+
+
+def answer(fields: dict[str, Any], output: Output) -> None:
+    """Write one record: as JSON, or as a table of names and values."""
+    if output is Output.JSON:
+        print(json.dumps(fields, sort_keys=True))
+        return
+    table = Table(show_header=False, box=None)
+    for name, value in fields.items():
+        table.add_row(name, shown(value))
+    out.print(table)
+
+
+def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
+    """Write many records of one form: as a JSON list, or as a table with a header."""
+    if output is Output.JSON:
+        print(json.dumps(rows, sort_keys=True))
+        return
+    table = Table(box=None, header_style="bold")
+    for name in rows[0] if rows else ():
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(shown(value) for value in row.values()))
+    out.print(table if rows else "none")
+
+
+def shown(value: Any) -> str:
+    """Return a value as a cell of a table."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items()) or "-"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(each) for each in value) or "-"
+    return "-" if value is None or value == "" else str(value)
+
+
+def say(line: str) -> None:
+    """Write a line about the work to stderr."""
+    err.print(line, highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Run the command line; never ends with a traceback unless `--debug` asks for it."""
+    for point in entry_points(group=COMMANDS):
+        point.load()(app)
+    try:
+        app()
+    except LedgerError as error:
+        if "LAKELEDGER_DEBUG" in os.environ:
+            raise
+        say(f"[bold red]{type(error).__name__}[/]: {error}")
+        sys.exit(ExitCode.UNHEALTHY if isinstance(error, LogDamagedError) else exit_code(error))
+
+
+if __name__ == "__main__":
+    main()

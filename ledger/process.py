@@ -1,0 +1,120 @@
+"""A role's process: how it logs, is told to stop, notices that its parent is gone, and exits.
+
+Every long-running role, sequencer, follower or feeder, runs inside `role_process`. Its exit code
+says what happened in the words of the CLI: a supervisor restarts a role that failed, and leaves
+alone one that would fail again in the same way.
+"""
+
+import gc
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from enum import IntEnum
+from threading import Event as Signal
+
+import structlog
+
+from ledger.errors import (
+    ConflictError,
+    IncompatibleError,
+    LedgerError,
+    LogDamagedError,
+    OutcomeUnknownError,
+    ReaderBehindError,
+    SettingsError,
+    UnknownTableError,
+)
+
+# Long-lived state is frozen after recovery; what a decision allocates dies young.
+GC_THRESHOLDS = (50_000, 100, 1_000)
+
+log_lines = structlog.get_logger("lakeledger.process")
+
+
+class ExitCode(IntEnum):
+    """What the exit code of a command or a role means."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    CONFLICT = 3
+    NOT_FOUND = 4
+    OUTCOME_UNKNOWN = 5
+    DEADLINE = 6
+    INCOMPATIBLE = 8
+    UNHEALTHY = 10
+    INTERRUPTED = 130
+
+
+# A role that ends so would end so again: a person has to look first.
+FINAL = frozenset({ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY})
+
+_CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
+    (ConflictError, ExitCode.CONFLICT),
+    (UnknownTableError, ExitCode.NOT_FOUND),
+    (OutcomeUnknownError, ExitCode.OUTCOME_UNKNOWN),
+    (ReaderBehindError, ExitCode.DEADLINE),
+    (IncompatibleError, ExitCode.INCOMPATIBLE),
+    (LogDamagedError, ExitCode.UNHEALTHY),
+    (SettingsError, ExitCode.USAGE),
+)
+
+
+def exit_code(error: LedgerError) -> ExitCode:
+    """Return the exit code of an error."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def set_up_logging(*, debug: bool = False) -> None:
+    """Write one line an event to stderr: for people on a terminal, JSON elsewhere."""
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer()
+        if sys.stderr.isatty()
+        else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.DEBUG if debug else logging.INFO
+        ),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool) -> int:
+    """Run a role until SIGTERM, Ctrl-C or the end of its parent, and return its exit code.
+
+    With `with_parent` standard input is a pipe that nobody writes to: its end means that the parent
+    is gone, however it went.
+    """
+    stop = Signal()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if with_parent:
+        threading.Thread(target=_stop_at_end_of_input, args=(stop,), daemon=True).start()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        run(stop)
+    except LedgerError as error:
+        # The error says what happened and what to do; where in the code is of no use to operators.
+        log_lines.error("ended", role=role, error=type(error).__name__, why=str(error))  # noqa: TRY400
+        return exit_code(error)
+    log_lines.info("stopped", role=role)
+    return ExitCode.DONE
+
+
+def freeze_recovered() -> None:
+    """Keep what recovery built out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
+def _stop_at_end_of_input(stop: Signal) -> None:
+    sys.stdin.buffer.read()
+    stop.set()

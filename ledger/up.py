@@ -1,0 +1,148 @@
+"""Up: every process of a ledger on one machine, from an empty folder to the first commit.
+
+The embedded broker (or a Kafka given by its address), two sequencers of which one stands by, the
+follower and, where Spark is installed and wanted, the feeder. All of them are children of this
+process, restarted when they fail and stopped with it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Signal
+
+from ledger.address import Address, home_folder
+from ledger.broker import Broker
+from ledger.errors import LogUnavailableError
+from ledger.jars import fetch
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.log.topics import create_topics, verify_topics
+from ledger.process import ExitCode
+from ledger.sequencer import beat_epoch
+from ledger.supervisor import Role, Supervisor
+
+LOOK_S = 0.1
+READY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class UpSettings:
+    """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder."""
+
+    ledger: str = "lake"
+    home: Path | None = None
+    bootstrap: str | None = None
+    port: int | None = None
+    sequencers: int = 2
+    with_spark: bool = False
+    lease_s: float = 10.0
+    replication: int = 1
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of this ledger."""
+        return (self.home or home_folder()) / self.ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A ledger that is up: where clients find it and which processes it is made of."""
+
+    address: Address
+    supervisor: Supervisor
+    broker: Broker | None
+
+    def roles(self) -> Mapping[str, int]:
+        """Return the process ids by role."""
+        return {role.name: role.pid for role in self.supervisor.roles}
+
+
+@contextmanager
+def running(
+    settings: UpSettings, say: Callable[[str], None] = lambda _line: None
+) -> Iterator[Running]:
+    """Bring a ledger up, and down again on leaving; `say` is told each step.
+
+    Raises SettingsError, JarsError, BrokerError or LogUnavailableError with what to do.
+    """
+    folder = settings.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    broker = start_broker(settings, say)
+    try:
+        bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
+        create_topics(bootstrap, settings.ledger, replication=settings.replication)
+        for warning in verify_topics(bootstrap, settings.ledger):
+            if broker is None:
+                say(f"warning: {warning}")
+        address = Address(bootstrap, settings.ledger, folder / "store")
+        supervisor = Supervisor(roles_of(settings, address))
+        say(f"starting {', '.join(role.name for role in supervisor.roles)}")
+        supervisor.start()
+        try:
+            wait_for_leader(address, supervisor)
+            address.write(folder)
+            yield Running(address, supervisor, broker)
+        finally:
+            address.remove(folder)
+            supervisor.stop()
+    finally:
+        if broker is not None:
+            broker.stop()
+
+
+def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | None:
+    """Return the embedded broker, or None if another Kafka is used."""
+    if settings.bootstrap is not None:
+        return None
+    fetch()
+    broker = Broker.start(settings.folder / "broker", port=settings.port)
+    say(f"Kafka is ready at {broker.bootstrap}, its data in {broker.folder}")
+    return broker
+
+
+def roles_of(settings: UpSettings, address: Address) -> list[Role]:
+    """Return the roles to run, in starting order."""
+    where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
+    lease = ("--lease-s", str(settings.lease_s))
+    roles = [
+        Role(name, ("serve", "sequencer", "--name", name, *where, *lease))
+        for name in (f"sequencer-{number + 1}" for number in range(settings.sequencers))
+    ]
+    store = str(address.store)
+    roles.append(Role("follower", ("serve", "follower", "--store", store, *where)))
+    if settings.with_spark:
+        spark = str(settings.folder / "spark")
+        roles.append(Role("feeder", ("serve", "feeder", "--store", spark, *where)))
+    return roles
+
+
+def wait_for_leader(address: Address, supervisor: Supervisor) -> None:
+    """Wait until a sequencer leads; raises LogUnavailableError when none does in time."""
+    log = KafkaLog(address.bootstrap, address.ledger)
+    beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
+    try:
+        for _ in range(round(READY_S / LOOK_S)):
+            for role in supervisor.roles:
+                supervisor.look_after(role)
+            if any(beat_epoch(record.value) > 0 for record in beats.read(100, LOOK_S)):
+                return
+    finally:
+        beats.close()
+        log.close()
+    raise LogUnavailableError(
+        f"no sequencer of ledger {address.ledger} leads after {READY_S:.0f} s; their lines above "
+        "say why"
+    )
+
+
+def stay_up(settings: UpSettings, stop: Signal, say: Callable[[str], None]) -> ExitCode:
+    """Keep a ledger up until `stop` is set; returns the code of a role that ended for good."""
+    with running(settings, say) as up:
+        address = up.address
+        say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
+        say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
+        say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
+        code = up.supervisor.watch(stop)
+        say("stopping")
+    return code
