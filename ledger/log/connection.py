@@ -67,7 +67,10 @@ MEANINGS: Final[dict[str, str]] = {
     **dict.fromkeys(DAMAGED, "the bytes fail their checksum; restore the topic from a copy"),
     **dict.fromkeys(NO_TOPIC, "no such topic; check the ledger's name, or create the ledger"),
     **dict.fromkeys(NO_LOGIN, "login refused; check user, password, mechanism, certificates"),
-    **dict.fromkeys(NO_RIGHT, "this user lacks a right on it; grant what the broker names"),
+    **dict.fromkeys(NO_RIGHT, "this user lacks the right; grant it on what the broker names"),
+    "GROUP_AUTHORIZATION_FAILED": (
+        "this user lacks READ on the consumer group; grant it, or choose another group.id"
+    ),
     **dict.fromkeys(NO_ANSWER, "no answer in time; see whether the broker runs and is in reach"),
     **dict.fromkeys(TOO_FEW, "too few replicas are in sync; bring brokers back, then try again"),
     **dict.fromkeys(TOO_LARGE, "the record is larger than the topic takes; write a smaller one"),

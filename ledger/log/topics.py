@@ -6,7 +6,7 @@ runs.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -81,13 +81,18 @@ def verify_topics(
 
 
 def topic_ids(
-    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+    bootstrap: str,
+    ledger: str,
+    topics: Iterable[Topic] = Topic,
+    *,
+    client: Mapping[str, Any] = {},
+    timeout_s: float = ANSWER_S,
 ) -> dict[Topic, str]:
-    """Return the broker's ids of those topics of a ledger that exist.
+    """Return the broker's ids of those of the topics that exist.
 
     Raises LogUnavailableError if the cluster does not answer.
     """
-    names = {topic_name(ledger, topic): topic for topic in Topic}
+    names = {topic_name(ledger, topic): topic for topic in topics}
     described = _Admin(bootstrap, client, timeout_s).describe(list(names))
     return {names[name]: str(each.topic_id) for name, each in described.items()}
 
