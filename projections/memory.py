@@ -53,9 +53,9 @@ class _SortedRows(RowReader):
 class MemoryStore(_SortedRows, RowStore):
     """A row store that lives as long as the object."""
 
-    def __init__(self, *, format_version: int = FORMAT_VERSION) -> None:
+    def __init__(self, *, version: int = FORMAT_VERSION) -> None:
         super().__init__()
-        self.write([format_stamp(format_version)])
+        self.write([format_stamp(version)])
 
     def write(self, changes: Sequence[RowChange]) -> None:
         """Apply all changes or, if a key is refused, none."""

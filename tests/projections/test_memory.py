@@ -29,4 +29,4 @@ class TestMemoryStore(StoreContract):
 
 def test_format_stamp() -> None:
     """A store in memory is stamped with the version it is made for."""
-    assert MemoryStore(format_version=7).get(FORMAT_KEY) == b"7"
+    assert MemoryStore(version=7).get(FORMAT_KEY) == b"7"
