@@ -1,0 +1,159 @@
+"""One fixed value of every type on the wire, and the bytes it must have.
+
+`python -m tests.log.golden` writes the bytes to `golden/<Type>.hex`. Until version 1.0.0 a schema
+may change, and that is how its bytes follow; afterwards a file that exists is never written again,
+because the records of that version lie in logs for ever.
+"""
+
+from pathlib import Path
+from typing import Any, get_args
+
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CloseSession,
+    CoarseWrite,
+    Column,
+    CommitTxn,
+    CreateTable,
+    DropTable,
+    ForgetAborted,
+    OpenSession,
+    OpenTxn,
+    Property,
+    RenameTable,
+    TableDefinition,
+    TableWrite,
+)
+from ledger.core.events import (
+    AbortedForgotten,
+    AbortedPart,
+    AllocatedId,
+    Body,
+    CatalogCreated,
+    CommandRefused,
+    CommandRepeated,
+    CommandsMoved,
+    CommittedPart,
+    Control,
+    Evidence,
+    Fenced,
+    ForgottenPart,
+    LedgerCreated,
+    Limits,
+    Resigned,
+    SessionClosed,
+    SessionOpened,
+    Side,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnAborted,
+    TxnCommitted,
+    TxnEnd,
+    TxnOpened,
+    TxnsExpired,
+    WriteIdsAllocated,
+)
+from ledger.log.codec import encode_command, frame_event, frame_fence
+
+FOLDER = Path(__file__).with_name("golden")
+NONCE = bytes(range(16))
+AT = 1_700_000_000_123
+ASKER = (40, 7, AT + 60_000)
+CHAIN_BEFORE = bytes.fromhex("0102030405060708")
+CONTROL = Control(bytes(8), 3, 1_000, 129, 40, 7, AT, 64)
+
+DEFINITION = TableDefinition(
+    kind="managed",
+    layout="listed",
+    location="s3://lake/flights",
+    columns=[Column("origin", "string", False, 1), Column("délai", "int", True, 2)],  # noqa: FBT003
+    partition_columns=["origin"],
+    properties=[Property("delta.isolationLevel", "Serializable")],
+)
+COARSE = CoarseWrite("partition", "origin=JFK", "update")
+ABORTED = AbortedPart(5, 300, 2, True)  # noqa: FBT003
+ENDS = [TxnEnd(64, "lease", [ABORTED]), TxnEnd(65, "deadline", []), TxnEnd(66, "closed", [])]
+EVIDENCE = Evidence(
+    rule="coarse write meets coarse write",
+    exception="ConcurrentDeleteDeleteException",
+    table=5,
+    unit="origin=JFK",
+    operation="update",
+    read_at=990,
+    winner=Side(63, 995, "delete", "sdk@host"),
+    remedy="read again and repeat",
+)
+LIMITS = Limits(
+    open_txns_max=100_000,
+    txns_per_open_max=1_000,
+    sessions_max=10_000,
+    tables_per_command_max=100,
+    lease_ms=10_000,
+    txn_deadline_ms=3_600_000,
+    replicated_deadline_ms=950_400_000,
+    outcomes_max=100_000,
+    conflict_entries_min=100_000,
+    conflict_entries_max=1_000_000,
+    snapshot_inline_max=4_096,
+)
+
+COMMANDS: tuple[Any, ...] = (
+    OpenSession(0, 0, AT, NONCE, "ada", "host-1", "loader", 10_000),
+    CloseSession(*ASKER),
+    OpenTxn(*ASKER, "compaction", 3, 0),
+    AllocateWriteIds(*ASKER, [64, 65], [5]),
+    CreateTable(*ASKER, 0, 990, "lake", "flights", DEFINITION),
+    RenameTable(*ASKER, 64, 990, 5, "departures"),
+    DropTable(*ASKER, 64, 990, 5),
+    CommitTxn(*ASKER, 64, [TableWrite(5, 990, [COARSE]), TableWrite(6, 0, [])]),
+    AbortTxn(*ASKER, 64, "cancelled", [5]),
+    ForgetAborted(*ASKER, [], 5, [300, 301]),
+)
+EVENTS: tuple[Any, ...] = (
+    Fenced(NONCE, "sequencer-1", 12, 10),
+    Resigned("sequencer-1"),
+    LedgerCreated("5f3a9c1e5f3a9c1e", "flights", 0, "nUY4DkqsRJqXkLzCW9GH4g", "Xw59D", LIMITS),
+    CatalogCreated("lake"),
+    CommandsMoved("nUY4DkqsRJqXkLzCW9GH4g", "retention"),
+    SessionOpened(NONCE, "ada", "host-1", "loader", 10_000),
+    SessionClosed(ENDS),
+    TxnOpened("default", 3, 60, AT + 3_600_000, True, [60, 61], [62], 0),  # noqa: FBT003
+    WriteIdsAllocated([AllocatedId(5, 64, 300), AllocatedId(5, 65, 301)]),
+    TableCreated(5, 0, 300, 990, "lake", "flights", DEFINITION),
+    TableRenamed(5, 1, 300, 990, "lake", "departures"),
+    TableDropped(5, 2, 300, 990),
+    TxnCommitted("default", False, [CommittedPart(5, 990, 300, 17, 2, [COARSE])]),  # noqa: FBT003
+    TxnAborted("conflict", True, [ABORTED], EVIDENCE),  # noqa: FBT003
+    TxnsExpired([40, 41], ENDS),
+    AbortedForgotten([64], [ForgottenPart(65, 5)]),
+    CommandRepeated(NONCE, 900, "TxnCommitted", 64, 3, [AllocatedId(5, 64, 300)]),
+    CommandRefused(b"", "TxnNotOpen", "txn 64 was aborted at position 998", 64),
+)
+EXAMPLES: dict[str, Any] = {type(each).__name__: each for each in (*COMMANDS, *EVENTS)}
+
+
+def encoded(example: Any) -> bytes:
+    """Return the framed bytes of an example; events stand in one and the same place of the log."""
+    if isinstance(example, Fenced):
+        return frame_fence(CONTROL, example)
+    if type(example) in get_args(Body):
+        return frame_event(CONTROL, example, CHAIN_BEFORE)[1]
+    return encode_command(example)
+
+
+def golden(name: str) -> bytes:
+    """Return the bytes that the example of a type must have."""
+    return bytes.fromhex((FOLDER / f"{name}.hex").read_text())
+
+
+def main() -> None:
+    """Write the bytes of every example."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, example in EXAMPLES.items():
+        (FOLDER / f"{name}.hex").write_text(encoded(example).hex() + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,373 @@
+"""Bytes on the wire: they are what they were, they come back whole, and damage is noticed."""
+
+import json
+from contextlib import suppress
+from importlib.resources import files
+from io import BytesIO
+from itertools import pairwise
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.core.acceptance import RecordKind
+from ledger.core.commands import Command, Unreadable
+from ledger.core.events import Body, CommandsMoved, Control, Event, Fenced
+from ledger.errors import IncompatibleError
+from ledger.log.codec import (
+    COMMAND_IDS,
+    EVENT_IDS,
+    UnreadableError,
+    decode_command,
+    decode_event,
+    encode_command,
+    frame_event,
+    frame_fence,
+    read_control,
+    record_kind,
+)
+from tests.log.golden import CHAIN_BEFORE, COMMANDS, CONTROL, EVENTS, EXAMPLES, encoded, golden
+from tests.log.strategies import records_of
+
+SCHEMAS = files("ledger.log").joinpath("schemas")
+INDEX: dict[str, int] = json.loads(SCHEMAS.joinpath("index.json").read_text())
+EVENT_TYPES = {kind.__name__: kind for kind in get_args(Body)}
+COMMAND_TYPES = {kind.__name__: kind for kind in get_args(Command) if kind is not Unreadable}
+ALL = {**EVENT_TYPES, **COMMAND_TYPES}
+ORDINARY_EVENTS = sorted(EVENT_TYPES.keys() - {"Fenced"})
+HEADER = 5
+PRIMITIVES = {int: "long", str: "string", bytes: "bytes", bool: "boolean", type(None): "null"}
+
+
+def schema_of(name: str) -> Any:
+    """Return the schema of a type as it is published."""
+    return json.loads(SCHEMAS.joinpath(f"{name}.avsc").read_text())
+
+
+def event(name: str) -> Event:
+    """Return the example of an event where the golden bytes have it."""
+    return decode_event(golden(name))
+
+
+# Golden bytes.
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_golden_bytes(name: str) -> None:
+    """A fixed value of each type has the bytes it always had."""
+    assert encoded(EXAMPLES[name]).hex() == golden(name).hex()
+
+
+@pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
+def test_golden_commands_decode(name: str) -> None:
+    """The bytes of each command give the value they were made of."""
+    decoded = decode_command(golden(name))
+    assert (type(decoded), decoded) == (COMMAND_TYPES[name], EXAMPLES[name])
+
+
+@pytest.mark.parametrize("name", ORDINARY_EVENTS)
+def test_golden_events_decode(name: str) -> None:
+    """The bytes of each event give its body, and the control fields with the chain set."""
+    decoded = decode_event(golden(name))
+    assert (type(decoded.body), decoded.body) == (EVENT_TYPES[name], EXAMPLES[name])
+    assert decoded.control._replace(chain=bytes(8)) == CONTROL
+    assert decoded == frame_event(CONTROL, EXAMPLES[name], CHAIN_BEFORE)[0]
+
+
+def test_golden_fence_decodes() -> None:
+    """A Fenced travels without a chain: its place is assigned by the reader."""
+    assert decode_event(golden("Fenced")) == Event(CONTROL, EXAMPLES["Fenced"])
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_published_schemas_suffice(name: str) -> None:
+    """Any Avro reader that has the published schema reads the bytes, and writes the same."""
+    schema = parse_schema(schema_of(name))
+    body = BytesIO(golden(name)[HEADER:])
+    written = BytesIO()
+    schemaless_writer(written, schema, schemaless_reader(body, schema, None))
+    assert written.getvalue() == golden(name)[HEADER:]
+    assert int.from_bytes(golden(name)[:HEADER], "big") == INDEX[name]
+
+
+def test_every_type_has_all_it_needs() -> None:
+    """Types, ids, schemas, examples and golden bytes are the same set."""
+    suffixes = {"avsc": SCHEMAS, "hex": files("tests.log").joinpath("golden")}
+    found = {
+        suffix: {
+            each.name.removesuffix(f".{suffix}")
+            for each in folder.iterdir()
+            if each.name.endswith(f".{suffix}")
+        }
+        for suffix, folder in suffixes.items()
+    }
+    assert found["avsc"] == found["hex"] == set(INDEX) == set(EXAMPLES) == set(ALL)
+
+
+# Schemas.
+
+
+def test_ids() -> None:
+    """Ids are unique, those of events and of commands each in their range."""
+    assert len(set(INDEX.values())) == len(INDEX)
+    assert {INDEX[name] for name in EVENT_TYPES} <= set(EVENT_IDS)
+    assert {INDEX[name] for name in COMMAND_TYPES} <= set(COMMAND_IDS)
+
+
+def plain(schema: Any, named: dict[str, Any]) -> Any:
+    """Return a schema as nested lists: fields in order, enums by symbols, names resolved."""
+    if isinstance(schema, list):
+        return ["union", *[plain(option, named) for option in schema]]
+    if isinstance(schema, str):
+        return named.get(schema, schema)
+    match schema["type"]:
+        case "record":
+            fields = [[each["name"], plain(each["type"], named)] for each in schema["fields"]]
+            form: Any = ["record", schema["name"], *fields]
+        case "enum":
+            form = ["enum", *schema["symbols"]]
+        case "array":
+            return ["array", plain(schema["items"], named)]
+        case "fixed":
+            form = ["fixed", schema["size"]]
+        case primitive:
+            return primitive
+    named[schema["name"]] = form
+    return form
+
+
+def expected(annotation: Any) -> Any:
+    """Return what `plain` gives for the schema of a field's type."""
+    if annotation in PRIMITIVES:
+        return PRIMITIVES[annotation]
+    if hasattr(annotation, "_fields"):
+        return ["record", annotation.__name__, *expected_fields(annotation)]
+    options = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return ["enum", *options]
+    if len(options) == 1:
+        return ["array", expected(options[0])]
+    # A reader that knows no default expects null first.
+    return ["union", *sorted(map(expected, options), key=lambda form: form != "null")]
+
+
+def expected_fields(kind: Any) -> list[Any]:
+    """Return what `plain` gives for the fields of a NamedTuple."""
+    return [[name, expected(hint)] for name, hint in get_type_hints(kind).items()]
+
+
+@pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
+def test_command_schemas(name: str) -> None:
+    """The fields of a command stand in its schema in their order and with their types."""
+    assert plain(schema_of(name), {}) == ["record", name, *expected_fields(ALL[name])]
+
+
+@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
+def test_event_schemas(name: str) -> None:
+    """An event's schema has the control fields first, the chain 8 bytes long, then its own."""
+    control = [["chain", ["fixed", 8]], *expected_fields(Control)[1:]]
+    own = expected_fields(ALL[name])
+    assert plain(schema_of(name), {}) == ["record", name, *control, *own]
+
+
+def records_in(schema: Any) -> list[dict[str, Any]]:
+    """Return the record schemas inside a schema, itself included."""
+    if isinstance(schema, list):
+        return [record for each in schema for record in records_in(each)]
+    if not isinstance(schema, dict):
+        return []
+    inner = [each["type"] for each in schema.get("fields", [])]
+    nested = records_in([*inner, schema.get("items"), schema.get("type")])
+    return [schema, *nested] if schema.get("type") == "record" else nested
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_schemas_are_explained(name: str) -> None:
+    """Every record in a schema says what it is, in a namespace of ours."""
+    schema = schema_of(name)
+    assert schema["namespace"] == "io.lakeledger"
+    assert [each["name"] for each in records_in(schema) if not each.get("doc")] == []
+
+
+@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
+def test_times_are_marked(name: str) -> None:
+    """The time of an event is a timestamp to foreign readers."""
+    at = next(each for each in schema_of(name)["fields"] if each["name"] == "at")
+    assert at["type"] == {"type": "long", "logicalType": "timestamp-millis"}
+
+
+# Round trips of any value.
+
+
+@pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_any_command_comes_back(name: str, data: st.DataObject) -> None:
+    """decode(encode(command)) == command."""
+    command = data.draw(records_of(COMMAND_TYPES[name]))
+    decoded = decode_command(encode_command(command))
+    assert (type(decoded), decoded) == (type(command), command)
+
+
+@pytest.mark.parametrize("name", ORDINARY_EVENTS)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), control=records_of(Control), before=st.binary(min_size=8, max_size=8))
+def test_any_event_comes_back(
+    name: str, data: st.DataObject, control: Control, before: bytes
+) -> None:
+    """decode(encode(event)) == event, and its control fields can be read alone."""
+    body = data.draw(records_of(EVENT_TYPES[name]))
+    made, framed = frame_event(control, body, before)
+    assert decode_event(framed) == made
+    assert made == Event(control._replace(chain=made.control.chain), body)
+    assert read_control(framed) == (made.control, record_kind(framed))
+
+
+@settings(max_examples=50, deadline=None)
+@given(control=records_of(Control), body=records_of(Fenced))
+def test_any_fence_comes_back(control: Control, body: Fenced) -> None:
+    """decode(encode(fence)) == fence, with no chain."""
+    assert decode_event(frame_fence(control, body)) == Event(control._replace(chain=bytes(8)), body)
+
+
+@pytest.mark.parametrize("name", ORDINARY_EVENTS)
+def test_chain_covers_everything(name: str) -> None:
+    """The chain changes with the one before, with the body and with every control field."""
+    body = EXAMPLES[name]
+    changes: list[dict[str, Any]] = [{field: 2} for field in Control._fields[1:]]
+    framings = [
+        (CONTROL, body, CHAIN_BEFORE),
+        (CONTROL, body, bytes(8)),
+        (CONTROL, EXAMPLES["Resigned"]._replace(sequencer="other"), CHAIN_BEFORE),
+        *[(CONTROL._replace(**change), body, CHAIN_BEFORE) for change in changes],
+    ]
+    chains = {frame_event(*framing)[0].control.chain for framing in framings}
+    assert len(chains) == len(framings)
+
+
+# Damage.
+
+
+@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
+def test_cut_events(name: str) -> None:
+    """An event that lost its end, however little, is unreadable."""
+    framed = golden(name)
+    for length in range(len(framed)):
+        with pytest.raises(UnreadableError):
+            decode_event(framed[:length])
+
+
+@pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
+def test_cut_commands(name: str) -> None:
+    """A command that lost its end comes back unreadable, with its asker if that is whole."""
+    framed, asker = golden(name), EXAMPLES[name][:3]
+    cut = [decode_command(framed[:length]) for length in range(len(framed))]
+    assert {type(each) for each in cut} == {Unreadable}
+    askers = [tuple(each[:3]) for each in cut]
+    assert askers == sorted(askers, key=lambda found: found == asker)
+    assert askers[0] == (0, 0, 0)
+    assert askers[-1] == asker or name == "CloseSession"
+
+
+def unreadable(name: str, reason: str) -> Unreadable:
+    """Return what becomes of a command of which only the asker can be read."""
+    session, n, not_after = EXAMPLES[name][:3]
+    return Unreadable(session, n, not_after, reason)
+
+
+def test_trailing_bytes() -> None:
+    """Bytes behind a record are damage too, in events and commands alike."""
+    with pytest.raises(UnreadableError, match="1 bytes follow a TxnCommitted"):
+        decode_event(golden("TxnCommitted") + b"\0")
+    found = decode_command(golden("CommitTxn") + b"\0")
+    assert found == unreadable("CommitTxn", "1 bytes follow a CommitTxn")
+
+
+@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
+@given(data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_changed_events(name: str, data: st.DataObject) -> None:
+    """An event with a changed byte is unreadable, of no known type, or read; the chain judges."""
+    damaged = bytearray(golden(name))
+    at = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[at] ^= data.draw(st.integers(1, 255))
+    with suppress(UnreadableError, IncompatibleError):
+        assert isinstance(decode_event(bytes(damaged)), Event)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    schema_id=st.one_of(st.sampled_from(sorted(INDEX.values())), st.integers(0, 2**32 - 1)),
+    magic=st.sampled_from([b"\0", b"\1", b""]),
+    body=st.binary(max_size=200),
+)
+def test_random_bytes(schema_id: int, magic: bytes, body: bytes) -> None:
+    """Whatever bytes come, a command is returned, and an event or one of two errors."""
+    framed = magic + schema_id.to_bytes(4, "big") + body
+    assert isinstance(decode_command(framed), get_args(Command))
+    with suppress(UnreadableError, IncompatibleError):
+        assert isinstance(decode_event(framed), Event)
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\0\0\x0b", id="too-short"),
+        pytest.param(b"\1" + golden("TxnCommitted")[1:], id="other-framing"),
+        pytest.param(golden("CommitTxn"), id="a-command"),
+        pytest.param(b'{"type": "commit"}', id="json"),
+    ],
+)
+def test_no_event(framed: bytes) -> None:
+    """What is no event of a ledger is unreadable, its control fields too."""
+    with pytest.raises(UnreadableError):
+        decode_event(framed)
+    with pytest.raises(UnreadableError):
+        read_control(framed)
+
+
+def with_id(framed: bytes, schema_id: int) -> bytes:
+    """Return a framed record under another schema id."""
+    return framed[:1] + schema_id.to_bytes(4, "big") + framed[HEADER:]
+
+
+def test_event_of_a_later_version() -> None:
+    """An unknown type in the range of events asks for an update; it can be judged all the same."""
+    framed = with_id(golden("TxnCommitted"), EVENT_IDS[-1])
+    with pytest.raises(IncompatibleError, match=f"position 1000 has schema {EVENT_IDS[-1]}"):
+        decode_event(framed)
+    assert read_control(framed) == (event("TxnCommitted").control, RecordKind.ORDINARY)
+
+
+def test_command_of_a_later_version() -> None:
+    """An unknown type in the range of commands is answered to whoever asked."""
+    found = decode_command(with_id(golden("CommitTxn"), COMMAND_IDS[-1]))
+    reason = f"schema {COMMAND_IDS[-1]} is no command known here"
+    assert found == unreadable("CommitTxn", reason)
+
+
+def test_command_of_somebody_else() -> None:
+    """A schema id of nobody we know names no asker."""
+    found = decode_command(with_id(golden("CommitTxn"), 5))
+    assert found == Unreadable(0, 0, 0, "schema 5 is no command known here")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("Fenced", RecordKind.FENCED), ("CommandsMoved", RecordKind.COMMANDS_MOVED)]
+    + [(name, RecordKind.ORDINARY) for name in ORDINARY_EVENTS if name != CommandsMoved.__name__],
+)
+def test_kinds(name: str, kind: RecordKind) -> None:
+    """The schema id alone tells how an event takes part in the accept rule."""
+    assert record_kind(golden(name)) is kind
+    assert read_control(golden(name))[1] is kind
+
+
+def test_examples_differ() -> None:
+    """No two examples have the same bytes."""
+    framings = sorted(golden(name) for name in EXAMPLES)
+    assert all(left != right for left, right in pairwise(framings))
+    assert len(framings) == len(COMMANDS) + len(EVENTS)
