@@ -1,0 +1,215 @@
+"""What every command is asked first, and the opening of sessions, as tables.
+
+The refusals stand in the order they are checked: what a row does wrong, the rows above it do wrong
+as well, as far as one command can.
+"""
+
+from copy import deepcopy
+
+import pytest
+
+from ledger.core.commands import AbortTxn, ForgetAborted, OpenSession, OpenTxn, Unreadable
+from ledger.core.decide import LABEL_MAX, decide
+from ledger.core.events import CommandRefused, CommandRepeated, SessionOpened, TxnOpened
+from ledger.core.outcomes import Reason
+from ledger.core.sessions import WINDOW
+from ledger.core.state import DomainState
+from tests.core.scene import MISSING, Accepted, Asks, Refusal, Scene, check_refusal, row_name
+from tests.core.test_decide_aborts import REFUSALS as ABORTS
+from tests.core.test_decide_commit import REFUSALS as COMMIT
+from tests.core.test_decide_tables import REFUSALS as TABLES
+from tests.core.test_decide_txns import REFUSALS as TXNS
+from tests.driver import NEVER, STARTED_AT, Driver
+
+PAST = STARTED_AT
+NONCE = b"sixteen bytes..."
+ID_MAX = 2**63 - 1
+FAR = 1_000_000
+
+
+def forgotten_number(scene: Scene) -> OpenTxn:
+    """Return a command under a number that has left the window."""
+    ahead = scene.state.sessions.by_number[scene.ada].last_n + WINDOW
+    scene.ask(OpenTxn(scene.ada, ahead, NEVER, "default", 1, 0))
+    return OpenTxn(scene.ada, 1, PAST, "default", 0, -1)
+
+
+ASKED_FIRST = [
+    Refusal(
+        Reason.COMMAND_UNREADABLE,
+        "3 bytes are no OpenTxn",
+        lambda _: Unreadable(MISSING, 0, PAST, "3 bytes are no OpenTxn"),
+    ),
+    Refusal(
+        Reason.SESSION_EXPIRED,
+        "is not known here",
+        lambda _: OpenTxn(MISSING, 0, PAST, "default", 0, -1),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.SESSION_EXPIRED,
+        "has ended",
+        lambda s: OpenTxn(s.ended, 0, PAST, "default", 0, -1),
+        lambda s: s.ended,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "number 0 is below 1",
+        lambda s: OpenTxn(s.ada, 0, PAST, "default", 0, -1),
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "number -1 is below 1",
+        lambda s: OpenTxn(s.ada, -1, PAST, "default", 0, -1),
+    ),
+    Refusal(Reason.COMMAND_FORGOTTEN, "not known whether it was executed", forgotten_number),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "are outstanding",
+        lambda s: OpenTxn(s.ada, 2 * WINDOW, PAST, "default", 0, -1),
+    ),
+    Refusal(
+        Reason.COMMAND_TOO_LATE,
+        "was to be executed before",
+        lambda s: OpenTxn(*s.asks(s.ada)[:2], PAST, "default", 0, -1),
+    ),
+]
+SESSION = [
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "nonce has 16 bytes",
+        lambda _: OpenSession(0, 0, PAST, b"short", "u", "h", "a", -1),
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "lease is a positive duration",
+        lambda _: OpenSession(0, 0, PAST, NONCE, "u", "h", "a", -1),
+    ),
+    Refusal(
+        Reason.COMMAND_TOO_LATE,
+        "after its time",
+        lambda _: OpenSession(0, 0, PAST, NONCE, "u", "h", "a", 0),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "2 sessions are open",
+        lambda _: OpenSession(0, 0, NEVER, NONCE, "u", "h", "a", 0),
+    ),
+]
+REFUSALS = [*ASKED_FIRST, *SESSION]
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
+def test_refused(row: Refusal) -> None:
+    """A command that may not be executed is refused with the first reason that applies."""
+    check_refusal(row)
+
+
+def test_no_session_before_genesis() -> None:
+    """A ledger that is not created yet opens no session, and says which command it answers."""
+    command = OpenSession(0, 0, PAST - 1, NONCE, "u", "h", "a", 0)
+    refusal = decide(DomainState(), command, PAST)
+
+    assert isinstance(refusal, CommandRefused)
+    assert (refusal.nonce, refusal.reason) == (NONCE, Reason.COMMAND_FAILED)
+
+
+def test_every_reason_has_a_row() -> None:
+    """The tables of refusals hit every reason that exists."""
+    tables = [REFUSALS, TXNS, ABORTS, COMMIT, TABLES]
+    hit = {row.reason for table in tables for row in table}
+
+    # The one above stands alone, because it needs a ledger without a genesis.
+    assert hit == set(Reason) - {Reason.COMMAND_FAILED}
+
+
+def again(scene: Scene, session: int) -> OpenSession:
+    """Return another command under the nonce of a session, late and with another lease."""
+    nonce = scene.state.sessions.by_number[session].nonce
+    return OpenSession(0, 0, PAST, nonce, "u", "h", "a", -1)
+
+
+def named_again(scene: Scene, session: int) -> CommandRepeated:
+    """Return the answer that names a session again."""
+    nonce = scene.state.sessions.by_number[session].nonce
+    return CommandRepeated(nonce, session, "SessionOpened", session, 1, [])
+
+
+ACCEPTED = [
+    Accepted(
+        "a nonce used before names its session, whatever else is asked",
+        lambda s: s.ask(again(s, s.ada)),
+        lambda s: named_again(s, s.ada),
+    ),
+    Accepted(
+        "a nonce of an ended session names it as long as it is remembered",
+        lambda s: s.ask(again(s, s.ended)),
+        lambda s: named_again(s, s.ended),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
+def test_accepted(row: Accepted) -> None:
+    """A command that may be executed is answered by the event that says what it does."""
+    scene = Scene()
+    event = row.given(scene)
+
+    assert event.body == row.body(scene)
+
+
+def test_session_opens_with_its_labels_cut() -> None:
+    """A session keeps what its labels begin with, and the ledger's lease if it asked for none."""
+    driver, long = Driver(), "x" * (LABEL_MAX + 1)
+    opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, long, long, long, 0))
+    cut = long[:LABEL_MAX]
+
+    assert opened.body == SessionOpened(NONCE, cut, cut, cut, 10_000)
+    assert opened.control.position in driver.state.sessions.by_number
+
+
+@pytest.mark.parametrize(("late_by", "kind"), [(0, TxnOpened), (1, CommandRefused)])
+def test_not_after_is_the_last_moment(late_by: int, kind: type) -> None:
+    """A command is executed up to and at its last moment, not after."""
+    driver = Driver()
+    session = driver.open_session()
+    at = max(driver.now, driver.state.at)
+    command = OpenTxn(session, 1, at - late_by, "default", 1, 0)
+
+    assert isinstance(decide(driver.state, command, at), kind)
+
+
+LARGEST: list[tuple[str, Asks]] = [
+    ("deadline", lambda s: OpenTxn(*s.asks(s.ada), "default", 1, ID_MAX)),
+    ("size", lambda s: OpenTxn(*s.asks(s.ada), "default", ID_MAX, 0)),
+    ("wrote", lambda s: AbortTxn(*s.asks(s.ada), s.mine, "", [ID_MAX, -1])),
+    ("txns", lambda s: ForgetAborted(*s.asks(s.ada), [-ID_MAX - 1], 0, [])),
+]
+
+
+@pytest.mark.parametrize("command", [row[1] for row in LARGEST], ids=[row[0] for row in LARGEST])
+def test_largest_numbers_are_answered(command: Asks) -> None:
+    """A number at the end of its range is answered by an event that can be written."""
+    scene = Scene()
+    position = scene.position()
+
+    assert scene.ask(command(scene)).control.position == position + 1
+
+
+OUTSIDE: list[tuple[str, Asks]] = [
+    ("above", lambda s: OpenTxn(s.ada, FAR, NEVER, "default", 1, 0)),
+    ("below", lambda s: OpenTxn(s.ada, -FAR, NEVER, "default", 1, 0)),
+    ("just below", lambda s: OpenTxn(s.ada, -1, NEVER, "default", 1, 0)),
+    ("unreadable", lambda s: Unreadable(s.ada, FAR, NEVER, "3 bytes")),
+    ("opening a session", lambda s: OpenSession(s.ada, FAR, NEVER, NONCE, "u", "h", "a", 0)),
+]
+
+
+@pytest.mark.parametrize("command", [row[1] for row in OUTSIDE], ids=[row[0] for row in OUTSIDE])
+def test_number_outside_the_window_leaves_the_session(command: Asks) -> None:
+    """What is refused for its number, or needs none, moves no window and is not remembered."""
+    scene = Scene()
+    before = deepcopy(scene.state.sessions.by_number[scene.ada])
+    scene.ask(command(scene))
+
+    assert scene.state.sessions.by_number[scene.ada] == before

@@ -1,0 +1,229 @@
+"""What a commit is refused for, which leaves its txn open, and what it says when it wins.
+
+The refusals stand in the order they are checked: what a row does wrong, the rows above it do wrong
+as well, as far as one command can.
+"""
+
+import pytest
+
+from ledger.core.commands import CoarseWrite, CommitTxn, TableWrite
+from ledger.core.events import CommandRepeated, CommittedPart, TxnCommitted
+from ledger.core.outcomes import Reason
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, check_refusal, last, row_name
+from tests.driver import write
+
+AHEAD = 1_000_000
+ROWS = CoarseWrite("unpartitioned", "", "update")
+
+
+def update(table: int, read_at: int = 0) -> TableWrite:
+    """Return a part that changed rows of an unpartitioned table."""
+    return write(table, operation="update", read_at=read_at)
+
+
+def commit(scene: Scene, txn: int, *parts: TableWrite) -> CommitTxn:
+    """Return ada's commit of a txn."""
+    return CommitTxn(*scene.asks(scene.ada), txn, parts)
+
+
+REFUSALS = [
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "no txn of this id was ever opened",
+        lambda s: commit(s, MISSING, update(MISSING), update(MISSING)),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "it was aborted at position",
+        lambda s: commit(s, s.failed, update(MISSING), update(MISSING)),
+        lambda s: s.failed,
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "it ended too long ago to be remembered",
+        lambda s: commit(s, s.forgotten),
+        lambda s: s.forgotten,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "table 404 has two parts",
+        lambda s: commit(s, s.others, *[update(MISSING, AHEAD)] * 4),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "4 tables in one commit",
+        lambda s: commit(s, s.others, *(update(MISSING + each, AHEAD) for each in range(4))),
+    ),
+    Refusal(
+        Reason.NOT_OWNER,
+        "belongs to session",
+        lambda s: commit(s, s.others, update(MISSING, AHEAD)),
+        lambda s: s.others,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "names what it wrote",
+        lambda s: commit(s, 0),
+    ),
+    Refusal(
+        Reason.TXN_READ_ONLY,
+        "is read only",
+        lambda s: commit(s, s.reading, update(MISSING, AHEAD)),
+        lambda s: s.reading,
+    ),
+    Refusal(
+        Reason.READ_AT_AHEAD,
+        "which is the newest",
+        lambda s: commit(s, s.mine, update(MISSING, s.position() + 1)),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 404",
+        lambda s: commit(s, s.mine, update(MISSING)),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 0",
+        lambda s: commit(s, 0, update(0)),
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 5",
+        lambda s: commit(s, s.mine, update(s.draft)),
+        lambda s: s.draft,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 5",
+        lambda s: commit(s, 0, update(s.draft)),
+        lambda s: s.draft,
+    ),
+    Refusal(
+        Reason.TABLE_EXTERNAL,
+        "table weather is external",
+        lambda s: commit(s, 0, update(s.weather)),
+        lambda s: s.weather,
+    ),
+    Refusal(
+        Reason.WRITE_ID_REQUIRED,
+        "files of table planes lie under their write id",
+        lambda s: commit(s, 0, update(s.planes)),
+        lambda s: s.planes,
+    ),
+    Refusal(
+        Reason.WRITE_ID_REQUIRED,
+        "files of table planes lie under their write id",
+        lambda s: commit(s, s.mine, update(s.planes, s.floor - 1)),
+        lambda s: s.planes,
+    ),
+    Refusal(
+        Reason.READ_AT_REQUIRED,
+        "names the position it was planned from",
+        lambda s: commit(s, 0, update(s.flights)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.SNAPSHOT_TOO_OLD,
+        "no longer remembered",
+        lambda s: commit(s, 0, update(s.flights, s.floor - 1)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.SNAPSHOT_TOO_OLD,
+        "no longer remembered",
+        lambda s: commit(s, s.mine, update(s.flights, s.floor - 1)),
+        lambda s: s.flights,
+    ),
+]
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
+def test_refused(row: Refusal) -> None:
+    """A commit that may not be judged is refused with the first reason, and its txn stays open."""
+    check_refusal(row)
+
+
+ACCEPTED = [
+    Accepted(
+        "a txn that wrote nothing",
+        lambda s: s.commit(s.ada, s.mine),
+        lambda _: TxnCommitted("default", one_shot=False, parts=[]),
+    ),
+    Accepted(
+        "a read-only txn",
+        lambda s: s.commit(s.ada, s.reading),
+        lambda _: TxnCommitted("read_only", one_shot=False, parts=[]),
+    ),
+    Accepted(
+        "a table with a write id is a part even if nothing is said of it",
+        lambda s: last(s.allocate(s.ada, [s.mine], [s.planes]), s.commit(s.ada, s.mine)),
+        lambda s: TxnCommitted(
+            "default", one_shot=False, parts=[CommittedPart(s.planes, s.snapshot, 3, 1, 0, [])]
+        ),
+    ),
+    Accepted(
+        "a listed table gives its write id at the commit",
+        lambda s: s.commit(s.ada, s.mine, update(s.flights)),
+        lambda s: TxnCommitted(
+            "default", one_shot=False, parts=[CommittedPart(s.flights, s.snapshot, 2, 2, 0, [ROWS])]
+        ),
+    ),
+    Accepted(
+        "parts ascend by table, and a write id taken before stays",
+        lambda s: last(
+            s.allocate(s.ada, [s.mine], [s.planes, s.flights]),
+            s.commit(s.ada, s.mine, update(s.planes), update(s.flights, s.floor)),
+        ),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=False,
+            parts=[
+                CommittedPart(s.flights, s.floor, 2, 2, 0, [ROWS]),
+                CommittedPart(s.planes, s.snapshot, 3, 1, 0, [ROWS]),
+            ],
+        ),
+    ),
+    Accepted(
+        "its own table, which nobody else sees",
+        lambda s: s.commit(s.bob, s.others, update(s.draft)),
+        lambda s: TxnCommitted(
+            "default", one_shot=False, parts=[CommittedPart(s.draft, s.seen, 1, 0, 1, [ROWS])]
+        ),
+    ),
+    Accepted(
+        "one-shot, with a write id of its own",
+        lambda s: s.commit(s.ada, 0, update(s.flights, s.floor)),
+        lambda s: TxnCommitted(
+            "default", one_shot=True, parts=[CommittedPart(s.flights, s.floor, 2, 2, 0, [ROWS])]
+        ),
+    ),
+    Accepted(
+        "a one-shot insert need not say what it read",
+        lambda s: s.commit(s.ada, 0, write(s.flights)),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=True,
+            parts=[
+                CommittedPart(s.flights, 0, 2, 2, 0, [CoarseWrite("unpartitioned", "", "insert")])
+            ],
+        ),
+    ),
+    Accepted(
+        "twice under another number, by anyone",
+        lambda s: s.commit(s.bob, s.committed, update(MISSING)),
+        lambda s: CommandRepeated(b"", s.committed_at, "TxnCommitted", s.committed, 1, []),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
+def test_accepted(row: Accepted) -> None:
+    """What nothing stands against commits, with a version and a write id in each table."""
+    scene = Scene()
+    event = row.given(scene)
+
+    assert event.body == row.body(scene)

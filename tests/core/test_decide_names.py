@@ -1,0 +1,228 @@
+"""Names at the commit of a txn, and tables that others change meanwhile.
+
+A txn's changes of names take effect together, against the names as they are at its commit; whoever
+commits first has won.
+"""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.events import Event, Evidence, Side, TxnAborted, TxnCommitted
+from tests.core.scene import last
+from tests.driver import Driver, write
+
+
+class Catalog(Driver):
+    """A domain with tables `a` and `b`, and a txn of each of two sessions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ada, self.bob = self.open_session("ada"), self.open_session("bob")
+        self.a = self.create_table(self.ada, "a")
+        self.b = self.create_table(self.ada, "b")
+        self.mine = self.open_txn(self.ada)
+        self.others = self.open_txn(self.bob)
+        self.snapshot = self.state.position
+
+    def tables(self) -> dict[str, int]:
+        """Return the names that are there for all."""
+        return {name: table for (_, name), table in self.state.tables.names.items()}
+
+    def create(self, name: str) -> Event:
+        """Create a table in ada's txn."""
+        self.create_table(self.ada, name, txn=self.mine)
+        return self.events[-1]
+
+    def rename(self, table: int, name: str) -> Event:
+        """Rename a table in ada's txn."""
+        return self.rename_table(self.ada, table, name, txn=self.mine)
+
+    def drop(self, table: int) -> Event:
+        """Drop a table in ada's txn."""
+        return self.drop_table(self.ada, table, txn=self.mine)
+
+
+CHANGES = [
+    ("nothing", lambda _: None, {"a": 1, "b": 2}),
+    ("a new table", lambda c: c.create("c"), {"a": 1, "b": 2, "c": 3}),
+    ("another name", lambda c: c.rename(c.a, "c"), {"c": 1, "b": 2}),
+    ("no table", lambda c: c.drop(c.a), {"b": 2}),
+    (
+        "two names swapped",
+        lambda c: last(c.rename(c.a, "c"), c.rename(c.b, "a"), c.rename(c.a, "b")),
+        {"a": 2, "b": 1},
+    ),
+    (
+        "the name of a table dropped in the same txn",
+        lambda c: last(c.drop(c.a), c.create("a")),
+        {"a": 3, "b": 2},
+    ),
+    (
+        "the name of a table renamed in the same txn",
+        lambda c: last(c.rename(c.a, "c"), c.create("a")),
+        {"c": 1, "a": 3, "b": 2},
+    ),
+    (
+        "a chain of names, given before they are free",
+        lambda c: last(c.rename(c.b, "c"), c.rename(c.a, "b"), c.create("a")),
+        {"a": 3, "b": 1, "c": 2},
+    ),
+    (
+        "there and back",
+        lambda c: last(c.rename(c.a, "c"), c.rename(c.a, "a")),
+        {"a": 1, "b": 2},
+    ),
+    (
+        "there and back, while the name is asked for",
+        lambda c: last(c.rename(c.a, "c"), c.create("a"), c.rename(c.a, "a")),
+        {"c": 1, "a": 3, "b": 2},
+    ),
+    (
+        "a table created, renamed and dropped",
+        lambda c: last(c.create("c"), c.rename(3, "d"), c.drop(3)),
+        {"a": 1, "b": 2},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [row[1:] for row in CHANGES],
+    ids=[row[0] for row in CHANGES],
+)
+def test_names_change_together(changes: Any, expected: dict[str, int]) -> None:
+    """The names others see change at the commit, all at once, and not before."""
+    catalog = Catalog()
+    changes(catalog)
+    before = catalog.tables()
+    committed = catalog.commit(catalog.ada, catalog.mine)
+
+    assert isinstance(committed.body, TxnCommitted)
+    assert before == {"a": 1, "b": 2}
+    assert catalog.tables() == expected
+
+
+@pytest.mark.parametrize("changes", [row[1] for row in CHANGES], ids=[row[0] for row in CHANGES])
+def test_names_of_an_abort_never_were(changes: Any) -> None:
+    """After an abort the names are as before, and what it created is gone."""
+    catalog = Catalog()
+    changes(catalog)
+    catalog.abort(catalog.ada, catalog.mine)
+
+    assert catalog.tables() == {"a": 1, "b": 2}
+    assert catalog.state.tables.by_id.keys() == {1, 2}
+
+
+WON = [
+    ("one name created twice", lambda c: c.create("c"), "name_claimed", "ProtocolChanged", "c"),
+    ("one name given twice", lambda c: c.rename(c.a, "C"), "name_claimed", "ProtocolChanged", "C"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "exception", "unit"), [row[1:] for row in WON], ids=[row[0] for row in WON]
+)
+def test_first_to_commit_has_the_name(changes: Any, rule: str, exception: str, unit: str) -> None:
+    """Of two txns that ask for one name the second to commit is told who has it."""
+    catalog = Catalog()
+    changes(catalog)
+    catalog.create_table(catalog.bob, "c", txn=catalog.others)
+    won = catalog.commit(catalog.bob, catalog.others).control.position
+    lost: Any = catalog.commit(catalog.ada, catalog.mine).body
+    evidence: Evidence = lost.evidence
+
+    assert isinstance(lost, TxnAborted)
+    assert (evidence.rule, evidence.exception, evidence.unit) == (rule, exception, unit)
+    assert evidence.read_at == catalog.snapshot - 1
+    assert evidence.winner == Side(catalog.others, won, "create", "bob@host etl")
+
+
+LOST = [
+    (
+        "an update of a table dropped meanwhile",
+        lambda c: c.allocate(c.ada, [c.mine], [c.a]),
+        lambda c: c.drop_table(c.bob, c.a),
+        ("table_dropped", "MetadataChanged", "table"),
+    ),
+    (
+        "a rename of a table dropped meanwhile",
+        lambda c: c.rename(c.a, "c"),
+        lambda c: last(
+            c.drop_table(c.bob, c.a, txn=c.others),
+            c.commit(c.bob, c.others),
+        ),
+        ("table_dropped", "MetadataChanged", "table"),
+    ),
+    (
+        "a rename of a table renamed meanwhile",
+        lambda c: c.rename(c.a, "c"),
+        lambda c: c.rename_table(c.bob, c.a, "d"),
+        ("metadata_first_committer", "MetadataChanged", "metadata"),
+    ),
+    (
+        "a drop of a table renamed meanwhile",
+        lambda c: c.drop(c.a),
+        lambda c: last(
+            c.rename_table(c.bob, c.a, "d", txn=c.others),
+            c.commit(c.bob, c.others),
+        ),
+        ("metadata_first_committer", "MetadataChanged", "metadata"),
+    ),
+    (
+        "metadata before rows, of one table",
+        lambda c: last(c.rename(c.a, "c"), c.allocate(c.ada, [c.mine], [c.b])),
+        lambda c: last(c.drop_table(c.bob, c.b), c.rename_table(c.bob, c.a, "d")),
+        ("metadata_first_committer", "MetadataChanged", "metadata"),
+    ),
+    (
+        "tables before names",
+        lambda c: last(c.create("c"), c.allocate(c.ada, [c.mine], [c.a])),
+        lambda c: last(c.create_table(c.bob, "c"), c.drop_table(c.bob, c.a)),
+        ("table_dropped", "MetadataChanged", "table"),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "meanwhile", "expected"), [row[1:] for row in LOST], ids=[row[0] for row in LOST]
+)
+def test_lost_to_a_change_of_the_table(given: Any, meanwhile: Any, expected: object) -> None:
+    """What others changed in a table since it was read aborts a txn that needs it as it was."""
+    catalog = Catalog()
+    given(catalog)
+    meanwhile(catalog)
+    lost: Any = catalog.commit(catalog.ada, catalog.mine).body
+
+    assert (lost.evidence.rule, lost.evidence.exception, lost.evidence.unit) == expected
+    assert lost.evidence.remedy
+
+
+def test_rows_survive_a_rename() -> None:
+    """A txn that only writes rows commits under whatever name its table has by then."""
+    catalog = Catalog()
+    catalog.rename_table(catalog.bob, catalog.a, "c")
+    update = write(catalog.a, operation="update")
+
+    assert isinstance(catalog.commit(catalog.ada, catalog.mine, update).body, TxnCommitted)
+
+
+def test_conflicts_follow_a_table_through_its_names() -> None:
+    """Two updates of one table meet although it was renamed between them."""
+    catalog = Catalog()
+    update = write(catalog.a, operation="update")
+    catalog.commit(catalog.bob, catalog.others, update)
+    catalog.rename_table(catalog.bob, catalog.a, "c")
+
+    assert isinstance(catalog.commit(catalog.ada, catalog.mine, update).body, TxnAborted)
+
+
+def test_a_new_table_of_the_name_is_another() -> None:
+    """An update planned on a dropped table does not reach the table that has its name now."""
+    catalog = Catalog()
+    catalog.drop_table(catalog.bob, catalog.a)
+    catalog.create_table(catalog.bob, "a")
+    lost: Any = catalog.commit(catalog.ada, catalog.mine, write(catalog.a)).body
+
+    assert lost.evidence.rule == "table_dropped"
+    assert catalog.state.tables.by_id[catalog.tables()["a"]].version == 0

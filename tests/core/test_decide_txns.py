@@ -1,0 +1,259 @@
+"""How txns open, with their snapshot, and get write ids, as tables.
+
+The refusals of a command stand in the order they are checked: what a row does wrong, the rows above
+it do wrong as well, as far as one command can.
+"""
+
+import pytest
+
+from ledger.core.commands import AllocateWriteIds, OpenTxn
+from ledger.core.events import AllocatedId, CommandRepeated, TxnOpened, WriteIdsAllocated
+from ledger.core.outcomes import Reason
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, check_refusal, last, row_name
+from tests.driver import NEVER, Driver
+
+OPEN = [
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "0 txns asked for",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 0, -1),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "4 txns asked for",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 4, -1),
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "deadline is a positive duration",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 3, -1),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "5 txns are open",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 3, 0),
+    ),
+]
+ALLOCATE = [
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "0 txns named",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [], []),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "4 txns named",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING] * 4, []),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "0 tables named",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING], []),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "4 tables named",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING], [MISSING] * 4),
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "no txn of this id was ever opened",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING], [MISSING]),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "it committed at position",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.committed, s.others], [MISSING]),
+        lambda s: s.committed,
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "it was aborted at position",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.failed, s.others], [MISSING]),
+        lambda s: s.failed,
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "it ended too long ago to be remembered",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.forgotten, s.others], [MISSING]),
+        lambda s: s.forgotten,
+    ),
+    Refusal(
+        Reason.NOT_OWNER,
+        "belongs to session",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.others], [MISSING]),
+        lambda s: s.others,
+    ),
+    Refusal(
+        Reason.TXN_READ_ONLY,
+        "is read only",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine, s.reading], [MISSING]),
+        lambda s: s.reading,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 404",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine], [MISSING]),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 4",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine], [s.flights, s.gone]),
+        lambda s: s.gone,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 5",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine], [s.flights, s.draft]),
+        lambda s: s.draft,
+    ),
+    Refusal(
+        Reason.TABLE_EXTERNAL,
+        "table weather is external",
+        lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine], [s.flights, s.weather]),
+        lambda s: s.weather,
+    ),
+]
+REFUSALS = [*OPEN, *ALLOCATE]
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
+def test_refused(row: Refusal) -> None:
+    """A command that may not be executed is refused with the first reason that applies."""
+    check_refusal(row)
+
+
+ACCEPTED = [
+    Accepted(
+        "a txn opens with the list of what it may not see",
+        lambda s: s.ask(OpenTxn(*s.asks(s.ada), "default", 2, 0)),
+        lambda s: TxnOpened(
+            "default",
+            2,
+            min_open=s.mine,
+            deadline=s.now + 60_000,
+            inline=True,
+            open=[s.mine, s.others],
+            aborted=[s.failed, s.empty_failed],
+            digest=s.digest,
+        ),
+    ),
+    Accepted(
+        "a txn's own deadline counts from now",
+        lambda s: s.ask(OpenTxn(*s.asks(s.ada), "read_only", 1, 5)),
+        lambda s: TxnOpened(
+            "read_only",
+            1,
+            min_open=s.mine,
+            deadline=s.now + 5,
+            inline=True,
+            open=[s.mine, s.others],
+            aborted=[s.failed, s.empty_failed],
+            digest=s.digest,
+        ),
+    ),
+    Accepted(
+        "a replicated txn has a deadline of its own kind",
+        lambda s: s.ask(OpenTxn(*s.asks(s.ada), "replicated", 1, 0)),
+        lambda s: TxnOpened(
+            "replicated",
+            1,
+            min_open=s.mine,
+            deadline=s.now + 600_000,
+            inline=True,
+            open=[s.mine, s.others],
+            aborted=[s.failed, s.empty_failed],
+            digest=s.digest,
+        ),
+    ),
+    Accepted(
+        "write ids come by table as asked and by txn ascending",
+        lambda s: s.allocate(s.ada, [s.open_txn(s.ada), s.mine], [s.planes, s.flights]),
+        lambda s: WriteIdsAllocated(
+            [
+                AllocatedId(s.planes, s.mine, 3),
+                AllocatedId(s.planes, s.others + 1, 4),
+                AllocatedId(s.flights, s.mine, 2),
+                AllocatedId(s.flights, s.others + 1, 3),
+            ]
+        ),
+    ),
+    Accepted(
+        "a txn or table named twice gets one write id",
+        lambda s: s.allocate(s.ada, [s.mine, s.mine], [s.planes, s.planes]),
+        lambda s: WriteIdsAllocated([AllocatedId(s.planes, s.mine, 3)]),
+    ),
+    Accepted(
+        "a txn keeps its write id, and another one gets the next",
+        lambda s: last(
+            s.allocate(s.ada, [s.mine], [s.planes]),
+            s.allocate(s.ada, [s.open_txn(s.ada), s.mine], [s.planes]),
+        ),
+        lambda s: WriteIdsAllocated(
+            [AllocatedId(s.planes, s.mine, 3), AllocatedId(s.planes, s.others + 1, 4)]
+        ),
+    ),
+    Accepted(
+        "the creator takes write ids of its own table",
+        lambda s: s.allocate(s.bob, [s.others], [s.draft]),
+        lambda s: WriteIdsAllocated([AllocatedId(s.draft, s.others, 1)]),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
+def test_accepted(row: Accepted) -> None:
+    """A command that may be executed is answered by the event that says what it does."""
+    scene = Scene()
+    event = row.given(scene)
+
+    assert event.body == row.body(scene)
+
+
+@pytest.mark.parametrize("open_txns", [2, 3])
+def test_snapshot_is_inline_while_it_is_small(open_txns: int) -> None:
+    """The exceptions travel in the event up to a bound; beyond, their digest does."""
+    driver = Driver(limits=Driver().state.limits._replace(snapshot_inline_max=2))
+    session = driver.open_session()
+    driver.open_txn(session, size=open_txns)
+    digest = driver.state.txns.digest
+    opened = driver.ask(OpenTxn(*driver.asks(session), "default", 1, 0)).body
+    inline = {2: [1, 2], 3: []}[open_txns]
+
+    assert isinstance(opened, TxnOpened)
+    assert (opened.inline, opened.open, opened.digest) == (bool(inline), inline, digest)
+
+
+@pytest.mark.parametrize(
+    "tables", [[1, 2], [2, 1], [2, 2, 1]], ids=["ascending", "descending", "twice"]
+)
+def test_repeated_allocation_names_the_same_ids(tables: list[int]) -> None:
+    """A repeat of an allocation is answered with the very list of its first answer."""
+    driver = Driver()
+    session = driver.open_session()
+    driver.create_table(session, "a")
+    driver.create_table(session, "b")
+    txn = driver.open_txn(session, size=2)
+    command = AllocateWriteIds(*driver.asks(session), [txn + 1, txn], tables)
+    first, again = driver.ask(command), driver.ask(command)
+
+    assert isinstance(first.body, WriteIdsAllocated)
+    assert CommandRepeated(
+        b"", first.control.position, "WriteIdsAllocated", 0, 1, first.body.ids
+    ) == (again.body)
+
+
+def test_repeated_allocation_cannot_grow() -> None:
+    """A command that repeats a number with longer lists is told each write id once."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "a")
+    txn = driver.open_txn(session)
+    session, n, _ = driver.asks(session)
+    driver.ask(AllocateWriteIds(session, n, NEVER, [txn], [table]))
+    again = driver.ask(AllocateWriteIds(session, n, NEVER, [txn] * 100, [table] * 100))
+
+    assert isinstance(again.body, CommandRepeated)
+    assert again.body.ids == [AllocatedId(table, txn, 1)]
