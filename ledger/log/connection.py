@@ -58,6 +58,10 @@ NO_ANSWER: Final = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"}
     | {"_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_WAIT_COORD"}
 )
+NO_LEADER: Final = frozenset(
+    {"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"}
+    | {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "REPLICA_NOT_AVAILABLE"}
+)
 TOO_FEW: Final = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 TOO_LARGE: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})
 # Waiting does not mend these: a reader that meets one raises instead of returning nothing.
@@ -72,6 +76,7 @@ MEANINGS: Final[dict[str, str]] = {
         "this user lacks READ on the consumer group; grant it, or choose another group.id"
     ),
     **dict.fromkeys(NO_ANSWER, "no answer in time; see whether the broker runs and is in reach"),
+    **dict.fromkeys(NO_LEADER, "its leader is changing; try again, or bring its brokers back"),
     **dict.fromkeys(TOO_FEW, "too few replicas are in sync; bring brokers back, then try again"),
     **dict.fromkeys(TOO_LARGE, "the record is larger than the topic takes; write a smaller one"),
 }

@@ -25,7 +25,14 @@ from confluent_kafka import (
 )
 
 from ledger.errors import LogError, SettingsError
-from ledger.log.connection import NOT_KNOWN, OFFSET_GONE, Connection, Trouble, as_log_error
+from ledger.log.connection import (
+    NO_LEADER,
+    NOT_KNOWN,
+    OFFSET_GONE,
+    Connection,
+    Trouble,
+    as_log_error,
+)
 from ledger.log.port import Record, Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import topic_ids
@@ -36,8 +43,9 @@ Client = TypeVar("Client")
 _SLICE_S: Final = 0.5
 _QUEUE_FULL_S: Final = 0.05
 # Delivery reports are served once for so many records; serving them costs as much as a record.
-_SERVED_TOGETHER = 100
+_SERVED_TOGETHER: Final = 100
 _HELD_S: Final = 2.0
+_LEADER_S: Final = 0.05
 
 
 class KafkaLog:
@@ -74,6 +82,7 @@ class KafkaLog:
     def reader(self, topic: Topic, offset: int) -> "KafkaReader":
         """Return a reader that starts at `offset`, which it does not look at before it reads."""
         check_process(self._process)
+        assert offset >= 0, "the client takes negative offsets for something else"
         trouble = Trouble()
         return KafkaReader(self._consumer(trouble), trouble, self._partition(topic, offset))
 
@@ -91,15 +100,11 @@ class KafkaLog:
         check_process(self._process)
         with self._asking:
             try:
-                found = self._asker.get_watermark_offsets(
-                    self._partition(topic), timeout_s, cached=False
-                )
+                found = ask_ends(self._asker, self._partition(topic), timeout_s)
             except KafkaException as problem:
-                self._asker.poll(0)  # Only so does the client tell what it heard.
                 raise as_log_error(
                     problem.args[0], self._names[topic], because=self._trouble.last
                 ) from problem
-            self._asker.poll(0)
             self._trouble.clear()
         return found
 
@@ -219,7 +224,7 @@ class KafkaReader:
     def _held(self) -> tuple[int, int]:
         """Return the first offset and the end offset, if the broker still tells them."""
         try:
-            return self._consumer.get_watermark_offsets(self._at, _HELD_S, cached=False)
+            return ask_ends(self._consumer, self._at, _HELD_S)
         except KafkaException:
             return NOT_KNOWN
 
@@ -238,12 +243,12 @@ class KafkaWriter:
         self._failure: LogError | None = None
         self._process = os.getpid()
         self._is_closed = False
-        # The first record is checked, so that a writer used after a fork says so at once.
-        self._unserved = _SERVED_TOGETHER
+        self._unserved = 0
         self._producer = made(Producer, {**settings, "on_delivery": self._note_failure})
 
     def append(self, key: bytes, value: bytes) -> None:
         """Queue a record; its delivery is not waited for. Raises as `check` does."""
+        check_process(self._process)
         self._unserved += 1
         if self._unserved >= _SERVED_TOGETHER:
             self.check()
@@ -303,6 +308,24 @@ class KafkaWriter:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
+
+
+def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> tuple[int, int]:
+    """Return the first and the end offset; raises KafkaException, after `client` told its trouble.
+
+    A partition whose leader is changing is asked again until the time is over.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        left_s = max(0.0, deadline - time.monotonic())
+        try:
+            return client.get_watermark_offsets(partition, left_s, cached=False)
+        except KafkaException as problem:
+            if problem.args[0].name() not in NO_LEADER or left_s == 0:
+                raise
+        finally:
+            client.poll(0)  # Only so does the client tell what it heard.
+        time.sleep(min(left_s, _LEADER_S))
 
 
 def made(kind: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:

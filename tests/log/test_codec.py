@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.core.acceptance import RecordKind
@@ -38,6 +38,8 @@ COMMAND_TYPES = {kind.__name__: kind for kind in get_args(Command) if kind is no
 ALL = {**EVENT_TYPES, **COMMAND_TYPES}
 ORDINARY_EVENTS = sorted(EVENT_TYPES.keys() - {"Fenced"})
 HEADER = 5
+# A busy machine is no failure.
+PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PRIMITIVES = {int: "long", str: "string", bytes: "bytes", bool: "boolean", type(None): "null"}
 
 
@@ -202,7 +204,7 @@ def test_times_are_marked(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-@settings(max_examples=30, deadline=None)
+@PATIENT
 @given(data=st.data())
 def test_any_command_comes_back(name: str, data: st.DataObject) -> None:
     """decode(encode(command)) == command."""
@@ -212,7 +214,7 @@ def test_any_command_comes_back(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", ORDINARY_EVENTS)
-@settings(max_examples=30, deadline=None)
+@PATIENT
 @given(data=st.data(), control=records_of(Control), before=st.binary(min_size=8, max_size=8))
 def test_any_event_comes_back(
     name: str, data: st.DataObject, control: Control, before: bytes
@@ -225,7 +227,7 @@ def test_any_event_comes_back(
     assert read_control(framed) == (made.control, record_kind(framed))
 
 
-@settings(max_examples=50, deadline=None)
+@PATIENT
 @given(control=records_of(Control), body=records_of(Fenced))
 def test_any_fence_comes_back(control: Control, body: Fenced) -> None:
     """decode(encode(fence)) == fence, with no chain."""
@@ -287,7 +289,7 @@ def test_trailing_bytes() -> None:
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@PATIENT
 def test_changed_events(name: str, data: st.DataObject) -> None:
     """An event with a changed byte is unreadable, of no known type, or read; the chain judges."""
     damaged = bytearray(golden(name))
@@ -297,7 +299,7 @@ def test_changed_events(name: str, data: st.DataObject) -> None:
         assert isinstance(decode_event(bytes(damaged)), Event)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(PATIENT, max_examples=500)
 @given(
     schema_id=st.one_of(st.sampled_from(sorted(INDEX.values())), st.integers(0, 2**32 - 1)),
     magic=st.sampled_from([b"\0", b"\1", b""]),

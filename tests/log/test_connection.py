@@ -55,6 +55,7 @@ def test_names(name: str) -> None:
         ("_RESOLVE", LogUnavailableError, "no answer in time"),
         ("_ALL_BROKERS_DOWN", LogUnavailableError, "no answer in time"),
         ("REQUEST_TIMED_OUT", LogUnavailableError, "no answer in time"),
+        ("NOT_LEADER_FOR_PARTITION", LogUnavailableError, "its leader is changing"),
         ("NOT_ENOUGH_REPLICAS", LogUnavailableError, "too few replicas"),
         ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", LogUnavailableError, "too few replicas"),
         ("MSG_SIZE_TOO_LARGE", LogUnavailableError, "larger than the topic takes"),

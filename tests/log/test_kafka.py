@@ -208,13 +208,13 @@ def use_elsewhere(log: KafkaLog, reader: LogReader, writer: LogWriter) -> None:
     """Use what another process made; exit with 0 if each part refuses, and let nobody clean up."""
     refused = 0
     for use in (
+        lambda: writer.append(b"key", b"value"),
         lambda: log.ends(Topic.EVENTS),
         lambda: log.reader(Topic.EVENTS, 0),
         lambda: log.writer(Topic.EVENTS),
         lambda: log.topic_id(Topic.EVENTS),
         lambda: reader.read(1, 0),
         writer.check,
-        lambda: writer.append(b"key", b"value"),
         lambda: writer.flush(0),
     ):
         with suppress(LogError):
@@ -229,8 +229,9 @@ def use_elsewhere(log: KafkaLog, reader: LogReader, writer: LogWriter) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_fork(bench: Bench, log: KafkaLog) -> None:
     """A forked child is refused, and may close what it has; the parent goes on."""
-    writer = log.writer(Topic.EVENTS)
+    writer = written(log)
     with bench.reading(Topic.EVENTS) as reader:
+        collect(reader, 1)
         child = multiprocessing.get_context("fork").Process(
             target=use_elsewhere, args=(log, reader, writer)
         )
