@@ -232,11 +232,14 @@ class Leader:
                 self._leases.add_txn(txn, body.deadline)
 
     def _append_framed(self, control: Control, body: Body) -> Event:
-        event, framed = frame_event(control, body, self._head.chain)
-        if len(framed) > EVENT_BYTES_MAX:
-            body = refuse(
-                Reason.LIMIT_EXCEEDED, f"the answer has {len(framed)} bytes, too many for a record"
-            )
+        try:
+            event, framed = frame_event(control, body, self._head.chain)
+            reason = f"the answer has {len(framed)} bytes, too many for a record"
+            fits = len(framed) <= EVENT_BYTES_MAX
+        except (ValueError, OverflowError, TypeError) as error:
+            reason, fits = f"the answer cannot be written: {error!r}", False
+        if not fits:
+            body = refuse(Reason.LIMIT_EXCEEDED, reason)
             event, framed = frame_event(control._replace(txn=0), body, self._head.chain)
         evolve(self.state, event)
         advance(self._head, event.control)

@@ -5,7 +5,8 @@ judges nothing before it has led for one full lease. A verdict takes two steps: 
 noted together with the ends of the heartbeats and commands topics taken at that instant, and only
 when both were read up to there without a sign of life are they lapsed. So neither a backlog nor a
 paused reader nor a pause of the leader itself expires anyone. Durations come from the monotonic
-clock, and a jump of the wall clock suspends judgement for another full lease.
+clock, and a jump of the wall clock suspends judgement for another full lease. A deadline is a wall
+time in the log; what is left of it is counted on the monotonic clock as soon as it is noted.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from ledger.core.housekeep import ENDS_MAX, Lapsed
 from ledger.core.state import DomainState
 
 JUMP_MAX_S = 5.0
+LOOK_AGAIN_S = 0.5
 
 Ends = tuple[int, int]
 
@@ -26,7 +28,7 @@ class Suspicion:
     """Who was silent when, and up to which offsets a sign of life is still looked for."""
 
     sessions: list[int]
-    txns: list[tuple[int, int]]
+    txns: list[tuple[float, int]]
     noted_s: float
     ends: Ends
 
@@ -41,7 +43,7 @@ class Leases:
     offset_s: float = 0.0
     heard_s: dict[int, float] = field(default_factory=dict)
     due: list[tuple[float, int]] = field(default_factory=list)
-    deadlines: list[tuple[int, int]] = field(default_factory=list)
+    deadlines: list[tuple[float, int]] = field(default_factory=list)
     suspicion: Suspicion | None = None
 
     def start(self, state: DomainState) -> None:
@@ -62,8 +64,9 @@ class Leases:
         heappush(self.due, (now_s + lease_ms / 1000, session))
 
     def add_txn(self, txn: int, deadline: int) -> None:
-        """Note a txn's own deadline, in milliseconds of wall time."""
-        heappush(self.deadlines, (deadline, txn))
+        """Note a txn's own deadline, in milliseconds of wall time as the clock shows it now."""
+        left_s = (deadline - self.clock.now_ms()) / 1000
+        heappush(self.deadlines, (self.clock.monotonic_s() + left_s, txn))
 
     def heard(self, session: int) -> None:
         """Renew the lease of a session; unknown ones are ignored."""
@@ -101,7 +104,7 @@ class Leases:
 
     def _suspect(self, state: DomainState, now_s: float, ends: Callable[[], Ends]) -> None:
         sessions = self._silent(state, now_s)
-        txns = self._overdue(state)
+        txns = self._overdue(state, now_s)
         if sessions or txns:
             self.suspicion = Suspicion(sessions, txns, now_s, ends())
 
@@ -120,10 +123,9 @@ class Leases:
                 heappush(self.due, (due_s, number))
         return found
 
-    def _overdue(self, state: DomainState) -> list[tuple[int, int]]:
-        now_ms = self.clock.now_ms()
-        found: list[tuple[int, int]] = []
-        while self.deadlines and self.deadlines[0][0] <= now_ms and len(found) < ENDS_MAX:
+    def _overdue(self, state: DomainState, now_s: float) -> list[tuple[float, int]]:
+        found: list[tuple[float, int]] = []
+        while self.deadlines and self.deadlines[0][0] <= now_s and len(found) < ENDS_MAX:
             overdue = heappop(self.deadlines)
             if overdue[1] in state.txns.open:
                 found.append(overdue)
@@ -140,6 +142,6 @@ class Leases:
         noted, self.suspicion = self.suspicion, None
         if noted is not None:
             for number in noted.sessions:
-                heappush(self.due, (noted.noted_s, number))
-            for deadline, txn in noted.txns:
-                heappush(self.deadlines, (deadline, txn))
+                heappush(self.due, (noted.noted_s + LOOK_AGAIN_S, number))
+            for overdue in noted.txns:
+                heappush(self.deadlines, overdue)

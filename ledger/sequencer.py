@@ -42,6 +42,9 @@ log_lines = structlog.get_logger("lakeledger.sequencer")
 class Sequencer:
     """One sequencer of one domain; `step` does a round, `run` does rounds until told to stop."""
 
+    # What leads once the fence is read back; a simulation of faults brings a leader of its own.
+    leader_type: type[Leader] = Leader
+
     def __init__(
         self,
         log: Log,
@@ -64,7 +67,9 @@ class Sequencer:
         self._decisions = decisions
         self._draw_nonce = nonce
         self._nonce = b""
-        self._writer: LogWriter | None = None
+        # The first record of a writer waits for the broker's leave; a claim must not wait so long.
+        self._writer = log.writer(Topic.EVENTS)
+        self._is_writer_fresh = True
         self._beat_writer: LogWriter | None = None
         self._beat_sent_s = 0.0
         start = read_newest(log, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
@@ -105,7 +110,6 @@ class Sequencer:
         """End cleanly: a leader appends Resigned, so that a standby claims at once."""
         if self.leader is not None:
             self.leader.append(Resigned(self._name))
-            assert self._writer is not None, "a leader has a writer"
             self._writer.flush(DELIVERY_S)
             log_lines.info("resigned", epoch=self.leader.epoch, position=self.leader.position)
         self.close()
@@ -125,11 +129,18 @@ class Sequencer:
         self._hear_beats()
         if self.role == "claiming":
             self._check_claim()
+        confirmed = False
         for record in self._events.read(READ_MAX, wait_s):
             if self.leader is not None:
                 self.leader.read_back_one(record)
                 continue
+            head = self.acceptor.head.copy()
             event = self.acceptor.take(record.value)
+            if not confirmed and (event is None or isinstance(event.body, Fenced)):
+                # A chain that continues confirms what was read before it; a drop or a Fenced says
+                # nothing about that, and may come from a log that lost its end meanwhile.
+                open_events(self._log, Acceptor(head), self._accepted_offset).close()
+                confirmed = True
             if event is None:
                 continue
             evolve(self.state, event)
@@ -179,9 +190,10 @@ class Sequencer:
         at = max(self.state.at, self._clock.now_ms())
         head = self.acceptor.head
         control = Control(NO_CHAIN, head.epoch + 1, 0, head.last_cmd, 0, 0, at, 0)
-        if self._writer is not None:
+        if not self._is_writer_fresh:
             self._writer.close()
-        self._writer = self._log.writer(Topic.EVENTS)
+            self._writer = self._log.writer(Topic.EVENTS)
+        self._is_writer_fresh = False
         self._writer.append(self._created.catalog.encode(), frame_fence(control, body))
         self.role = "claiming"
         self._sign_s = self._clock.monotonic_s()
@@ -189,7 +201,6 @@ class Sequencer:
 
     def _check_claim(self) -> None:
         """Wait for the own fence as long as it can take; should it come later, it still leads."""
-        assert self._writer is not None, "a claimant has a writer"
         self._writer.check()
         if self._silent_s() > self._settings.claim_s:
             self._stand_by()
@@ -200,9 +211,8 @@ class Sequencer:
         self._patience_s = self._draw_patience()
 
     def _lead(self, event: Event) -> None:
-        assert self._writer is not None, "a claimant has a writer"
         self.role = "leading"
-        self.leader = Leader(
+        self.leader = self.leader_type(
             log=self._log,
             state=self.state,
             acceptor=self.acceptor,

@@ -114,6 +114,7 @@ def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
 
 def placed(head: LogHead, control: Control) -> Control:
     """Return the control fields of the record just accepted, a Fenced's with its assigned place."""
-    if control.position == head.position:
+    place = (head.position, head.chain, head.last_cmd)
+    if (control.position, control.chain, control.cmd) == place:
         return control
     return control._replace(position=head.position, chain=head.chain, cmd=head.last_cmd)

@@ -24,6 +24,7 @@ from ledger.core.commands import (
     Unreadable,
 )
 from ledger.core.events import AllocatedId, Answer, CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.ids import DURATION_MAX_MS
 from ledger.core.outcomes import Reason, Refused, refuse
 from ledger.core.sessions import WINDOW, Answered, Session
 from ledger.core.state import DomainState
@@ -125,8 +126,10 @@ def session_refusal(state: DomainState, command: OpenSession, now: int) -> Comma
     """Return why no session opens, or None."""
     if len(command.nonce) != NONCE_BYTES:
         return refuse(Reason.COMMAND_INVALID, f"a session's nonce has {NONCE_BYTES} bytes")
-    if command.lease_ms < 0:
-        return refuse(Reason.COMMAND_INVALID, "a session's lease is a positive duration")
+    if not 0 <= command.lease_ms <= DURATION_MAX_MS:
+        return refuse(
+            Reason.COMMAND_INVALID, f"a session's lease is a duration of 0 to {DURATION_MAX_MS} ms"
+        )
     if state.genesis is None:
         return refuse(Reason.COMMAND_FAILED, "the ledger is not created yet; ask again")
     if now > command.not_after:
@@ -146,10 +149,10 @@ def repeated(state: DomainState, command: SessionCommand, known: Answered) -> Co
 
 def ids_of_open(state: DomainState, command: AllocateWriteIds) -> list[AllocatedId]:
     """Return the write ids that the named txns hold in the named tables, while they are open."""
-    txns = [state.txns.open[txn] for txn in command.txns if txn in state.txns.open]
+    txns = [state.txns.open[txn] for txn in sorted(set(command.txns)) if txn in state.txns.open]
     return [
         AllocatedId(table, txn.txn, txn.write_ids[table])
+        for table in dict.fromkeys(command.tables)
         for txn in txns
-        for table in command.tables
         if table in txn.write_ids
     ]

@@ -74,7 +74,9 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
     if not command.txn:
         return Candidate(None, 0, writes, list(writes), ())
     txn = own_txn(state, command.session, command.txn)
-    touched = sorted(writes.keys() | txn.write_ids.keys() | txn.metadata.keys())
+    # A write id alone is no write (rule c0): one in a table that was dropped goes with the table.
+    held = txn.write_ids.keys() & state.tables.by_id.keys()
+    touched = sorted(writes.keys() | held | txn.metadata.keys())
     return Candidate(txn, txn.opened, writes, touched, state.tables.pending.get(txn.txn, ()))
 
 
@@ -241,12 +243,11 @@ def winning_side(state: DomainState, winner: Change | Winner) -> Side:
 
 
 def lost(state: DomainState, candidate: Candidate, evidence: Evidence) -> TxnAborted:
-    """Return the abort of a txn that lost; what it declared or holds an id in counts as written."""
+    """Return the abort of a txn that lost; it wrote what it declared, an id alone is no write."""
     txn = candidate.txn
     if txn is None:
         return TxnAborted("conflict", one_shot=True, parts=(), evidence=evidence)
-    wrote = candidate.writes.keys() | txn.write_ids.keys()
-    parts = aborted_parts(state, txn, wrote)
+    parts = aborted_parts(state, txn, candidate.writes)
     return TxnAborted("conflict", one_shot=False, parts=parts, evidence=evidence)
 
 

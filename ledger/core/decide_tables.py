@@ -138,8 +138,7 @@ def check_free(state: DomainState, txn: int, catalog: str, name: str, read_at: i
     own = [
         change.table
         for change in final.values()
-        if change.kind != "drop"
-        and name_key(state.tables.by_id[change.table].catalog, change.name) == key
+        if change.kind != "drop" and name_key(change.catalog, change.name) == key
     ]
     holder = state.tables.named(catalog, name)
     if own or (holder is not None and holder.table not in final):

@@ -22,7 +22,7 @@ from ledger.core.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
-from ledger.core.ids import EndCause
+from ledger.core.ids import DURATION_MAX_MS, EndCause
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
@@ -37,8 +37,10 @@ def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
             Reason.LIMIT_EXCEEDED,
             f"{command.size} txns asked for, 1 to {limits.txns_per_open_max} open at once",
         )
-    if command.deadline_ms < 0:
-        raise Refused(Reason.COMMAND_INVALID, "a txn's deadline is a positive duration")
+    if not 0 <= command.deadline_ms <= DURATION_MAX_MS:
+        raise Refused(
+            Reason.COMMAND_INVALID, f"a txn's deadline is a duration of 0 to {DURATION_MAX_MS} ms"
+        )
     if len(txns.open) + command.size > limits.open_txns_max:
         raise Refused(Reason.LIMIT_EXCEEDED, f"{limits.open_txns_max} txns are open")
     default = (
@@ -200,8 +202,11 @@ def parts_of_write_ids(
 def not_aborted(state: DomainState, txn: int) -> Refused:
     """Return the refusal to forget a txn that is not a remembered aborted one."""
     status, _ = state.txns.status(txn)
+    known = "was forgotten before" if status == "aborted" else f"is {status}"
     return Refused(
-        Reason.TXN_NOT_ABORTED, f"txn {txn} is {status}; only aborted txns are forgotten", txn
+        Reason.TXN_NOT_ABORTED,
+        f"txn {txn} {known}; only aborted txns that are not forgotten yet can be",
+        txn,
     )
 
 

@@ -17,7 +17,7 @@ from ledger.core.events import (
     TxnEnd,
     TxnsExpired,
 )
-from ledger.core.evolve import is_listed
+from ledger.core.evolve_tables import is_listed
 from ledger.core.state import DomainState
 
 ENDS_MAX = 500
@@ -60,7 +60,9 @@ def expire(state: DomainState, lapsed: Lapsed) -> TxnsExpired | None:
         ends.update({txn: end_of(state, txn, "lease") for txn in due[:room]})
         if len(due) > room:
             break
-        sessions.append(number)
+        # Only its owner may commit a replicated txn, so the owner stays as long as one is open.
+        if len(due) == len(session.txns):
+            sessions.append(number)
     for txn in sorted(set(lapsed.txns)):
         if txn in state.txns.open and txn not in ends and len(ends) < ENDS_MAX:
             ends[txn] = end_of(state, txn, "deadline")

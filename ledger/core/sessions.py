@@ -38,15 +38,24 @@ class Session:
     txns: dict[int, None] = field(default_factory=dict)
 
     def remember(self, n: int, answer: Answered) -> int:
-        """Keep the answer to command `n` and return by how many the answers kept have grown."""
-        before = len(self.answers)
-        if n > self.last_n:
+        """Keep the answer to command `n` and return by how many the answers kept have grown.
+
+        A number outside the window was refused for it, and moves nothing.
+        """
+        if not 0 < n <= self.last_n + WINDOW:
+            return 0
+        answers = self.answers
+        before = len(answers)
+        if n == self.last_n + 1:
+            answers.pop(n - WINDOW, None)
+            self.last_n = n
+        elif n > self.last_n:
             for old in range(self.last_n - WINDOW + 1, n - WINDOW + 1):
-                self.answers.pop(old, None)
+                answers.pop(old, None)
             self.last_n = n
         if n > self.last_n - WINDOW:
-            self.answers.setdefault(n, answer)
-        return len(self.answers) - before
+            answers.setdefault(n, answer)
+        return len(answers) - before
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ command. Chain and bytes are the codec's to add.
 """
 
 from ledger.core.acceptance import NO_CHAIN, LogHead
-from ledger.core.commands import Command
+from ledger.core.commands import Command, OpenSession
 from ledger.core.events import (
     Body,
     CommandRefused,
@@ -22,14 +22,18 @@ from ledger.core.state import DomainState
 def answer_control(
     state: DomainState, head: LogHead, command: Command, body: Body, at: int
 ) -> Control:
-    """Return the control fields of the answer to the next command."""
+    """Return the control fields of the answer to the next command.
+
+    An OpenSession has no session yet: its answer is found by its nonce.
+    """
+    opening = isinstance(command, OpenSession)
     return Control(
         NO_CHAIN,
         head.epoch,
         head.position + 1,
         head.last_cmd + 1,
-        command.session,
-        command.n,
+        0 if opening else command.session,
+        0 if opening else command.n,
         at,
         txn_of(state, command, body),
     )

@@ -32,6 +32,7 @@ class DomainState:
     """Everything a decision may depend on; `position` and `at` are those of the last event."""
 
     position: int = 0
+    last_cmd: int = -1
     at: int = 0
     genesis: LedgerCreated | None = None
     commands_topic: str = ""

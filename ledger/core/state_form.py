@@ -12,7 +12,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.conflicts import Winner
 from ledger.core.events import LedgerCreated, Limits
-from ledger.core.evolve import note_forgettable
+from ledger.core.evolve_tables import note_forgettable
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Table, name_key
@@ -109,7 +109,8 @@ def table_form(table: Table) -> list[Plain]:
 
 def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     """Return the state and the head of a form that `state_form` made."""
-    state = DomainState(position=form["position"], at=form["at"])
+    head = head_from(form["head"])
+    state = DomainState(position=form["position"], last_cmd=head.last_cmd, at=form["at"])
     if form["genesis"] is not None:
         created = LedgerCreated(*form["genesis"])
         state.genesis = created._replace(limits=Limits(*created.limits))
@@ -123,7 +124,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
         ((table, unit), Winner(*winner)) for table, unit, *winner in form["winners"]
     )
     state.winners.floor = form["winners_floor"]
-    return state, head_from(form["head"])
+    return state, head
 
 
 def restore_sessions(state: DomainState, form: Mapping[str, Plain]) -> None:

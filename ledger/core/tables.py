@@ -49,6 +49,7 @@ class Pending(NamedTuple):
     number: int
     kind: str
     table: int
+    catalog: str
     name: str
     read_at: int
 

@@ -136,21 +136,21 @@ def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) ->
     )
 
 
-def load_shapes() -> tuple[dict[type, Shape], dict[int, Shape], dict[int, Shape]]:
-    """Return the shapes by type, and by id those of events and of commands."""
+def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Shape]]:
+    """Return the shapes by type, and by their header those of events and of commands."""
     index: dict[str, int] = json.loads(
         files("ledger.log").joinpath("schemas/index.json").read_text(encoding="utf-8")
     )
     by_type: dict[type, Shape] = {}
-    event_ids: dict[int, Shape] = {}
-    command_ids: dict[int, Shape] = {}
+    of_events: dict[bytes, Shape] = {}
+    of_commands: dict[bytes, Shape] = {}
     for name, schema_id in index.items():
         is_event = schema_id in EVENT_IDS
         kind = getattr(events if is_event else commands, name)
         shape = shape_of(name, schema_id, kind, Control._fields if is_event else ())
         by_type[kind] = shape
-        (event_ids if is_event else command_ids)[schema_id] = shape
-    return by_type, event_ids, command_ids
+        (of_events if is_event else of_commands)[shape.header] = shape
+    return by_type, of_events, of_commands
 
 
 EVENT_IDS: Final = range(741_001, 742_000)
@@ -175,10 +175,7 @@ KINDS: Final = {
     events.Fenced: RecordKind.FENCED,
     events.CommandsMoved: RecordKind.COMMANDS_MOVED,
 }
-KIND_BY_ID: Final = {
-    schema_id: KINDS.get(cast("Any", shape.make), RecordKind.ORDINARY)
-    for schema_id, shape in EVENTS.items()
-}
+SPECIAL: Final = {SHAPES[kind].header: role for kind, role in KINDS.items()}
 
 
 def write_body(shape: Shape, values: Iterable[Any]) -> bytes:
@@ -222,11 +219,10 @@ def encode_command(command: Command) -> bytes:
 
 def decode_command(framed: bytes) -> Command:
     """Return the command; one that cannot be read comes back as `Unreadable`, never raises."""
+    shape = COMMANDS.get(framed[: HEADER.size])
     try:
-        schema_id = schema_id_of(framed)
-        shape = COMMANDS.get(schema_id)
         if shape is None:
-            return unreadable(framed, f"schema {schema_id} is no command known here")
+            return unreadable(framed, f"schema {schema_id_of(framed)} is no command known here")
         return cast("Command", shape.make(*read_framed(shape, framed)))
     except UnreadableError as error:
         return unreadable(framed, str(error))
@@ -273,7 +269,7 @@ def read_control(framed: bytes) -> tuple[Control, RecordKind]:
         fields = cast("dict[str, Any]", schemaless_reader(body, CONTROL_SCHEMA, None))
     except Exception as error:
         raise UnreadableError(f"{len(framed)} bytes are too few for an event: {error!r}") from error
-    return Control(*fields.values()), KIND_BY_ID.get(schema_id, RecordKind.ORDINARY)
+    return Control(*fields.values()), record_kind(framed)
 
 
 def decode_event(framed: bytes) -> Event:
@@ -281,13 +277,12 @@ def decode_event(framed: bytes) -> Event:
 
     Raises UnreadableError for damaged bytes, IncompatibleError for a type of a later version.
     """
-    schema_id = schema_id_of(framed)
-    shape = EVENTS.get(schema_id)
+    shape = EVENTS.get(framed[: HEADER.size])
     if shape is None:
         control, _ = read_control(framed)
         raise IncompatibleError(
-            f"the event at position {control.position} has schema {schema_id}, which this version "
-            "does not know; update this reader before it goes on"
+            f"the event at position {control.position} has schema {schema_id_of(framed)}, which "
+            "this version does not know; update this reader before it goes on"
         )
     values = read_framed(shape, framed)
     return Event(Control(*values[:CONTROL_FIELDS]), shape.make(*values[CONTROL_FIELDS:]))
@@ -295,4 +290,4 @@ def decode_event(framed: bytes) -> Event:
 
 def record_kind(framed: bytes) -> RecordKind:
     """Return how a framed event takes part in the accept rule."""
-    return KIND_BY_ID.get(schema_id_of(framed), RecordKind.ORDINARY)
+    return SPECIAL.get(framed[: HEADER.size], RecordKind.ORDINARY)

@@ -1,0 +1,130 @@
+"""Evolve what becomes of tables: at once, or kept with an open txn until its commit."""
+
+from ledger.core import watermark
+from ledger.core.events import Control, TableCreated, TableDropped, TableRenamed
+from ledger.core.state import DomainState
+from ledger.core.tables import Change, Pending, Table
+from ledger.core.txns import OpenTxn
+
+
+def give_write_id(table: Table, txn: OpenTxn, write_id: int) -> None:
+    """Map one write id; ids of a table are dense and a txn has at most one there."""
+    known = txn.write_ids.get(table.table)
+    if known is not None:
+        assert known == write_id, f"write id {write_id} given to txn {txn.txn}, it has {known}"
+        return
+    take_write_id(table, write_id)
+    txn.write_ids[table.table] = write_id
+
+
+def take_write_id(table: Table, write_id: int) -> None:
+    """Move a table's sequence to its next write id."""
+    assert write_id == table.last_write_id + 1, (
+        f"write id {write_id} of table {table.table} follows {table.last_write_id}"
+    )
+    table.last_write_id = write_id
+
+
+def table_created(state: DomainState, control: Control, body: TableCreated) -> None:
+    """Add a table, for all or only for its txn."""
+    tables = state.tables
+    assert body.table == tables.next_table, f"table {body.table}, next is {tables.next_table}"
+    tables.next_table += 1
+    change = Change(control.position, control.txn, control.session, "create")
+    table = Table(
+        body.table, body.catalog, body.name, body.definition, control.txn, change, control.position
+    )
+    tables.by_id[body.table] = table
+    if control.txn:
+        await_commit(
+            state,
+            control,
+            body,
+            Pending(body.number, "create", body.table, body.catalog, body.name, body.read_at),
+        )
+    else:
+        tables.claim(table, body.name, control.position)
+        table.version = 0
+
+
+def table_renamed(state: DomainState, control: Control, body: TableRenamed) -> None:
+    """Rename a table, at once or at the commit."""
+    if control.txn:
+        await_commit(
+            state,
+            control,
+            body,
+            Pending(body.number, "rename", body.table, body.catalog, body.name, body.read_at),
+        )
+        return
+    table = state.tables.by_id[body.table]
+    state.tables.release(table)
+    state.tables.claim(table, body.name, control.position)
+    table.change = Change(control.position, 0, control.session, "rename")
+
+
+def table_dropped(state: DomainState, control: Control, body: TableDropped) -> None:
+    """Drop a table, at once or at the commit; aborted data in it is gone with it."""
+    if control.txn:
+        await_commit(
+            state, control, body, Pending(body.number, "drop", body.table, "", "", body.read_at)
+        )
+        return
+    drop_table(state, state.tables.by_id[body.table])
+    watermark.advance(state.txns)
+
+
+def drop_table(state: DomainState, table: Table) -> None:
+    """Remove a table and all that aborted txns left in it."""
+    writers = tuple(state.txns.writers.get(table.table, ()))
+    state.tables.drop(table)
+    state.txns.release_table(table.table)
+    for txn in writers:
+        note_forgettable(state, txn)
+
+
+def note_forgettable(state: DomainState, txn: int) -> None:
+    """Enter an aborted txn for housekeeping if it left nothing, or something in a listed table."""
+    wrote = state.txns.aborted[txn].wrote
+    if not wrote or any(is_listed(state, table) for table in wrote):
+        state.txns.forgettable.add(txn)
+    else:
+        state.txns.forgettable.discard(txn)
+
+
+def is_listed(state: DomainState, table: int) -> bool:
+    """Tell whether the ledger itself lists the table's files."""
+    return state.tables.by_id[table].definition.layout == "listed"
+
+
+def await_commit(
+    state: DomainState,
+    control: Control,
+    body: TableCreated | TableRenamed | TableDropped,
+    pending: Pending,
+) -> None:
+    """Keep a metadata change of an open txn until its end."""
+    txn = state.txns.open[control.txn]
+    if body.write_id:
+        give_write_id(state.tables.by_id[body.table], txn, body.write_id)
+    txn.metadata[body.table] = txn.metadata.get(body.table, 0) + 1
+    state.tables.pending.setdefault(control.txn, []).append(pending)
+
+
+def apply_pending(state: DomainState, control: Control) -> None:
+    """Apply the metadata changes of a txn: names are freed before any is claimed."""
+    changes = state.tables.pending.pop(control.txn)
+    final: dict[int, str] = {}
+    for change in changes:
+        table = state.tables.by_id[change.table]
+        if table.creator == 0:
+            state.tables.release(table)
+        final[change.table] = "" if change.kind == "drop" else change.name or table.name
+        table.change = Change(control.position, control.txn, control.session, change.kind)
+    for table_id, name in final.items():
+        table = state.tables.by_id[table_id]
+        table.creator = 0
+        if name:
+            state.tables.claim(table, name, control.position)
+        else:
+            drop_table(state, table)
