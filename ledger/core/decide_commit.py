@@ -101,7 +101,8 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
         )
     table = visible_table(state, candidate, write.table)
     if table is None:
-        if 0 < write.table < state.tables.next_table:
+        dropped = write.table not in state.tables.by_id
+        if dropped and 0 < write.table < state.tables.next_table:
             return
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {write.table}", write.table)
     if table.definition.kind != "managed":

@@ -28,7 +28,7 @@ def create(state: DomainState, command: CreateTable) -> TableCreated:
         raise Refused(
             Reason.UNKNOWN_CATALOG, f"catalog {command.catalog!r} was not created in this domain"
         )
-    check_free(state, command.txn, command.catalog, command.name, command.read_at)
+    check_free(state, command, command.catalog, 0)
     managed = command.definition.kind == "managed"
     return TableCreated(
         state.tables.next_table,
@@ -45,8 +45,7 @@ def rename(state: DomainState, command: RenameTable) -> TableRenamed:
     """Give a table another name."""
     table = changeable(state, command)
     check_name(command.name)
-    if name_key(table.catalog, command.name) != name_key(table.catalog, table.name):
-        check_free(state, command.txn, table.catalog, command.name, command.read_at)
+    check_free(state, command, table.catalog, table.table)
     return TableRenamed(
         table.table,
         next_number(state, command.txn),
@@ -127,27 +126,29 @@ def check_definition(definition: TableDefinition) -> None:
         raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")
 
 
-def check_free(state: DomainState, txn: int, catalog: str, name: str, read_at: int) -> None:
-    """Refuse a name that is taken, for all or by a change of the same txn.
+def check_free(
+    state: DomainState, command: CreateTable | RenameTable, catalog: str, own: int
+) -> None:
+    """Refuse a name that another table than `own` has, for all or by a change of the same txn.
 
     A name that was there when the caller read is TableExists, one taken since is ProtocolChanged.
     """
-    key = name_key(catalog, name)
-    changes = state.tables.pending.get(txn, ())
-    final = {change.table: change for change in changes}
-    own = [
-        change.table
-        for change in final.values()
-        if change.kind != "drop" and name_key(change.catalog, change.name) == key
-    ]
-    holder = state.tables.named(catalog, name)
-    if own or (holder is not None and holder.table not in final):
-        later = holder is not None and 0 < read_at < holder.named
-        raise Refused(
-            Reason.PROTOCOL_CHANGED if later and not own else Reason.TABLE_EXISTS,
-            f"the name {name} is held by table {own[0] if own else holder and holder.table}",
-            own[0] if own or holder is None else holder.table,
-        )
+    key = name_key(catalog, command.name)
+    final = {change.table: change for change in state.tables.pending.get(command.txn, ())}
+    for change in final.values():
+        taken = change.kind != "drop" and name_key(change.catalog, change.name) == key
+        if taken and change.table != own:
+            raise held(Reason.TABLE_EXISTS, command.name, change.table)
+    holder = state.tables.named(catalog, command.name)
+    if holder is not None and holder.table != own and holder.table not in final:
+        later = 0 < base_of(state, command.txn, command.read_at) < holder.named
+        reason = Reason.PROTOCOL_CHANGED if later else Reason.TABLE_EXISTS
+        raise held(reason, command.name, holder.table)
+
+
+def held(reason: Reason, name: str, table: int) -> Refused:
+    """Return the refusal of a name that a table has."""
+    return Refused(reason, f"the name {name} is held by table {table}", table)
 
 
 def next_number(state: DomainState, txn: int) -> int:

@@ -15,8 +15,8 @@ EndCause = Literal["lease", "deadline", "closed"]
 
 NO_TXN: Final = 0
 NO_POSITION: Final = 0
-# A hundred years: no asker needs more, and no sum of a time and a duration leaves 64 bits.
-DURATION_MAX_MS: Final = 100 * 365 * 24 * 3_600_000
+# No sum of a time and a duration leaves the 64 bits of an Avro long.
+DURATION_MAX_MS: Final = 2**62
 
 # Hive judges only ordinary writers: a replayed txn was judged at its source, a compaction or a
 # soft delete changes no rows (facts of rule c4).

@@ -133,6 +133,7 @@ class Txns:
     def release(self, txn: int, table: int) -> None:
         """Note that no data of an aborted txn is left in `table`."""
         left = self.aborted[txn]
+        assert table in left.wrote, f"txn {txn} has no data in table {table} to forget"
         left.wrote.discard(table)
         others = self.writers.get(table)
         if others is not None:
