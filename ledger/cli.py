@@ -230,7 +230,3 @@ def main() -> None:
             raise
         say(f"[bold red]{type(error).__name__}[/]: {error}")
         sys.exit(ExitCode.UNHEALTHY if isinstance(error, LogDamagedError) else exit_code(error))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,6 +7,7 @@ alone one that would fail again in the same way.
 
 import gc
 import logging
+import os
 import signal
 import sys
 import threading
@@ -116,5 +117,7 @@ def freeze_recovered() -> None:
 
 
 def _stop_at_end_of_input(stop: Signal) -> None:
-    sys.stdin.buffer.read()
+    # Past Python's own buffer: its lock would be held by this thread when the interpreter ends.
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
     stop.set()

@@ -40,7 +40,7 @@ class Role:
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         """Start the process in a session of its own, so that Ctrl-C reaches only its parent."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ledger.cli", *self.arguments],
+            [sys.executable, "-m", "ledger", *self.arguments],
             stdin=subprocess.PIPE,
             env=environment,
             start_new_session=True,

@@ -13,7 +13,7 @@ from threading import Event as Signal
 
 from ledger.address import Address, home_folder
 from ledger.broker import Broker
-from ledger.errors import LogUnavailableError
+from ledger.errors import LogUnavailableError, SettingsError
 from ledger.jars import fetch
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
@@ -124,7 +124,11 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> None:
     try:
         for _ in range(round(READY_S / LOOK_S)):
             for role in supervisor.roles:
-                supervisor.look_after(role)
+                code = supervisor.look_after(role)
+                if code is not None:
+                    raise SettingsError(
+                        f"{role.name} ended at once with code {code}; its lines above say why"
+                    )
             if any(beat_epoch(record.value) > 0 for record in beats.read(100, LOOK_S)):
                 return
     finally:
