@@ -58,7 +58,9 @@ ID_BYTES: Final = 8
 
 _ONE = struct.Struct(">cQ")
 _TWO = struct.Struct(">cQQ")
-_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
+_encode = json.JSONEncoder(
+    separators=(",", ":"), sort_keys=True, ensure_ascii=False, check_circular=False
+).encode
 
 
 def number_key(kind: bytes, number: int) -> bytes:

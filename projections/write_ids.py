@@ -5,7 +5,7 @@ the commit, and goes when the core lets it go. None lies below the table's least
 start there, for deleted rows still cost whoever passes over them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ledger.core.events import (
     TableCreated,
@@ -27,14 +27,21 @@ MOVING = (WriteIdsAllocated, TxnCommitted, TableCreated, TableRenamed, TableDrop
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the mappings that came and went, and the sequences that moved."""
+    moved = isinstance(applied.event.body, MOVING)
+    if not moved and not applied.cleaned:
+        return
     # With no txn open a one-shot commit is below the watermark at once: its row never is.
     came, gone = set(given(applied)), set(applied.cleaned)
-    for table, write_id, txn in came - gone:
-        yield pair_key(MAPPING, table, write_id), id_value(txn)
-    for table, write_id, _ in gone - came:
-        yield pair_key(MAPPING, table, write_id), None
-    for moved in moved_tables(applied):
-        yield number_key(WRITE_IDS, moved.table), sequence(moved)
+    for number, write_id, txn in came - gone:
+        yield pair_key(MAPPING, number, write_id), id_value(txn)
+    for number, write_id, _ in gone - came:
+        yield pair_key(MAPPING, number, write_id), None
+    tables = applied.state.tables.by_id
+    changed = {number: tables[number] for number, _, _ in gone if number in tables}
+    if moved:
+        changed.update((number, touched.table) for number, touched in applied.tables.items())
+    for number, table in changed.items():
+        yield number_key(WRITE_IDS, number), sequence(table)
 
 
 def given(applied: Applied) -> Iterator[Mapping]:
@@ -46,28 +53,18 @@ def given(applied: Applied) -> Iterator[Mapping]:
     )
 
 
-def named(applied: Applied) -> Iterator[Mapping]:
+def named(applied: Applied) -> Iterable[Mapping]:
     """Return the mappings the event names, new or not."""
     control, body = applied.event
     match body:
         case TxnCommitted():
-            for part in body.parts:
-                yield part.table, part.write_id, control.txn
+            return [(part.table, part.write_id, control.txn) for part in body.parts]
         case WriteIdsAllocated():
-            for each in body.ids:
-                yield each.table, each.write_id, each.txn
+            return [(each.table, each.write_id, each.txn) for each in body.ids]
         case TableCreated() | TableRenamed() | TableDropped():
-            yield body.table, body.write_id, control.txn
+            return [(body.table, body.write_id, control.txn)]
         case _:
-            pass
-
-
-def moved_tables(applied: Applied) -> Iterator[Table]:
-    """Return the tables whose sequence, least mapped id or version the event may have moved."""
-    if isinstance(applied.event.body, MOVING):
-        yield from (touched.table for touched in applied.tables.values())
-    tables = applied.state.tables.by_id
-    yield from (tables[each] for each in {row[0] for row in applied.cleaned} if each in tables)
+            return ()
 
 
 def sequence(table: Table) -> bytes:

@@ -1,0 +1,113 @@
+"""The follower: a loop that reads the events topic into a fold, batch after batch.
+
+It waits in the broker's fetch, so an idle ledger costs nothing, and a broker that is away is waited
+for. Whatever else goes wrong ends the follower with the store at a whole batch; the next start
+compares store and log before it goes on. Nothing is logged for single events or batches.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from threading import Event as Signal
+from typing import Final, NamedTuple
+
+import structlog
+
+from ledger.clock import Clock, SystemClock
+from ledger.log.port import Log, LogReader, Topic
+from ledger.process import freeze_recovered
+from projections.fold import Fold
+from projections.rocks_store import RocksStore
+from projections.store import RowStore
+
+RECORDS_PER_BATCH: Final = 2_000
+READ_WAIT_S: Final = 0.5
+
+Progress = Callable[[int, int], None]
+"""Told while catching up how many records are read and how many there are."""
+
+log_lines = structlog.get_logger("lakeledger.follower")
+
+
+class Lag(NamedTuple):
+    """How far the rows are behind the log: records not read, ms since the last event if any."""
+
+    position: int
+    records: int
+    behind_ms: int
+
+
+class Follower:
+    """Follows a log into a store; `caught_up` is called once, at what was the end at the start."""
+
+    def __init__(
+        self,
+        log: Log,
+        store: RowStore,
+        *,
+        progress: Progress = lambda _read, _end: None,
+        caught_up: Callable[[], None] = lambda: None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.fold = Fold.load(store, log.topic_id(Topic.EVENTS))
+        self._log = log
+        self._progress = progress
+        self._caught_up = caught_up
+        self._clock = clock or SystemClock()
+
+    def run(self, stop: Signal) -> None:
+        """Follow until `stop` is set.
+
+        Raises OffsetGoneError, LogDamagedError, IncompatibleError or LogUnavailableError when this
+        log cannot be followed any further.
+        """
+        first, end = self._log.ends(Topic.EVENTS)
+        self.fold.check_log(first, end)
+        log_lines.info("following", rows_up_to=self.fold.mark.position, records=end)
+        with closing(self._log.reader(Topic.EVENTS, self.fold.offset)) as events:
+            while self.fold.offset < end and not stop.is_set():
+                self._step(events)
+                self._progress(self.fold.offset, end)
+            if not stop.is_set():
+                self._caught_up()
+                log_lines.info("caught up", position=self.fold.position)
+            while not stop.is_set():
+                self._step(events)
+
+    def lag(self) -> Lag:
+        """Return how far the rows are behind, asked of the broker now; any thread may ask.
+
+        Raises LogUnavailableError when it does not answer: then nobody knows.
+        """
+        _, end = self._log.ends(Topic.EVENTS)
+        records = max(0, end - self.fold.offset)
+        behind_ms = max(0, self._clock.now_ms() - self.fold.state.at) if records else 0
+        return Lag(self.fold.mark.position, records, behind_ms)
+
+    def _step(self, events: LogReader) -> None:
+        records = events.read(RECORDS_PER_BATCH, READ_WAIT_S)
+        if records:
+            self.fold.feed(records)
+
+
+def follow(
+    log: Log,
+    root: Path,
+    stop: Signal,
+    *,
+    rebuild: bool = False,
+    progress: Progress = lambda _read, _end: None,
+) -> None:
+    """Follow a log into the store at `root` until `stop` is set: what a follower process does.
+
+    With `rebuild` the rows are made anew from the beginning of the log beside those that are there;
+    readers move over once the new ones have caught up.
+    """
+    make = RocksStore.rebuild if rebuild else RocksStore.open
+    with make(root) as store:
+
+        def caught_up() -> None:
+            store.publish()
+            freeze_recovered()
+
+        Follower(log, store, progress=progress, caught_up=caught_up).run(stop)
