@@ -1,0 +1,64 @@
+"""A domain and its rows: what tests of projections and of queries look at."""
+
+from collections.abc import Sequence
+
+from hypothesis import HealthCheck, settings
+
+from ledger.core.events import Limits
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.log.port import Record, Topic
+from projections.fold import Fold
+from projections.memory import MemoryStore
+from projections.queries import StoreReads
+from projections.store import RowReader, RowStore
+from tests.driver import Driver
+
+# Each example is a whole history, so few say much, and a busy machine is no finding.
+PATIENT = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Followed(Driver):
+    """A driver with a store that follows it: `rows` and `reads` are as of the newest event.
+
+    `reader` shows what is written into `store`; with neither given, both are one in memory.
+    """
+
+    def __init__(
+        self,
+        store: RowStore | None = None,
+        reader: RowReader | None = None,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        super().__init__(limits=limits)
+        store = store or MemoryStore()
+        self.reader = reader or store
+        self.fold = Fold.load(store, topic_of(self))
+
+    def follow(self) -> None:
+        """Store the rows of every event."""
+        self.fold.feed(self.records[self.fold.offset :])
+
+    @property
+    def rows(self) -> RowReader:
+        """The rows of every event."""
+        self.follow()
+        self.reader.refresh()
+        return self.reader
+
+    @property
+    def reads(self) -> StoreReads:
+        """Reads of the rows of every event."""
+        return StoreReads(self.rows)
+
+
+def topic_of(driver: Driver) -> str:
+    """Return the id of the events topic."""
+    return driver.log.topic_id(Topic.EVENTS)
+
+
+def rows_of(driver: Driver, records: Sequence[Record] | None = None) -> MemoryStore:
+    """Return a new store with the rows of a driver's log, or of some of its records."""
+    store = MemoryStore()
+    Fold.load(store, topic_of(driver)).feed(driver.records if records is None else records)
+    return store

@@ -1,0 +1,279 @@
+"""The fold: the same rows whatever the batches and crashes, and no step onto another log."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import cycle
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.core.commands import OpenTxn
+from ledger.core.events import CatalogCreated, Fenced
+from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
+from ledger.log.codec import frame_fence
+from ledger.log.port import Record
+from ledger.version import READER_VERSION
+from projections.errors import StoreForeignError
+from projections.fold import Fed, Fold
+from projections.lookups import position
+from projections.memory import MemoryStore
+from projections.rocks_store import RocksStore
+from projections.store import RowChange, RowStore, digest
+from tests.core.histories import Step, played, random_steps, steps
+from tests.driver import Driver, write
+from tests.projections.followed import PATIENT
+
+TOPIC = "events-0"
+EVERY = 7
+
+Fate = Literal["goes on", "dies after the write", "dies before the write"]
+
+
+class Killed(Exception):  # noqa: N818 - it stands for the end of a process
+    """The process ended here."""
+
+
+class MortalStore(MemoryStore):
+    """A store whose process dies before the write of a batch, if told so."""
+
+    is_dying = False
+
+    def write(self, changes: Sequence[RowChange]) -> None:
+        """Write, or die."""
+        if self.is_dying:
+            raise Killed
+        super().write(changes)
+
+
+def kept(store: RowStore, records: Sequence[Record], *, every: int = EVERY) -> RowStore:
+    """Return the store after all records that it has not seen."""
+    fold = Fold.load(store, TOPIC, checkpoint_every=every)
+    fold.feed(records[fold.offset :])
+    return store
+
+
+def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
+    """Return a store that was fed batches of the sizes of a plan, through all the deaths in it."""
+    store, records = MortalStore(), driver.records
+    fold = Fold.load(store, TOPIC, checkpoint_every=EVERY)
+    plans = cycle(plan)
+    while fold.mark.position < driver.head.position:
+        size, fate = next(plans)
+        store.is_dying = fate == "dies before the write"
+        with suppress(Killed):
+            fold.feed(records[fold.offset : fold.offset + size])
+        store.is_dying = False
+        if fate != "goes on":
+            fold = Fold.load(store, TOPIC, checkpoint_every=EVERY)
+    return store
+
+
+PLANS = st.lists(
+    st.tuples(
+        st.integers(1, 2 * EVERY),
+        st.sampled_from(("goes on", "dies after the write", "dies before the write")),
+    ),
+    max_size=8,
+).map(lambda plan: [*plan, (3 * EVERY, "goes on")])
+
+
+@PATIENT
+@given(history=steps(min_size=30), plan=PLANS)
+def test_kept_equals_rebuilt(history: list[Step], plan: list[tuple[int, Fate]]) -> None:
+    """A store that lived through any batches and crashes is the one made in one go (law 10)."""
+    driver = played(history).driver
+
+    assert digest(survived(driver, plan)) == digest(kept(MemoryStore(), driver.records))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_equals_rebuilt_in_a_long_history(seed: int) -> None:
+    """The same, far from the beginning and with full lists among the rows."""
+    driver = played(random_steps(seed, 700)).driver
+    plan: list[tuple[int, Fate]] = [
+        (5, "goes on"),
+        (40, "dies after the write"),
+        (9, "dies before the write"),
+    ]
+
+    assert digest(survived(driver, plan)) == digest(kept(MemoryStore(), driver.records))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_kept_on_disk_equals_kept_in_memory(seed: int, tmp_path: Path) -> None:
+    """A store on disk that was closed and opened between batches holds what one in memory does."""
+    records = played(random_steps(seed, 300)).driver.records
+
+    with RocksStore.open(restarted(tmp_path / "store", records)) as store:
+        assert digest(store) == digest(kept(MemoryStore(), records))
+
+
+def restarted(root: Path, records: Sequence[Record]) -> Path:
+    """Fold records into a store that is opened anew every 50 of them; return its root."""
+    for end in range(50, len(records) + 50, 50):
+        with RocksStore.open(root) as store:
+            kept(store, records[:end])
+    return root
+
+
+@PATIENT
+@given(history=steps(min_size=30), cut=st.integers(0, 60))
+def test_split(history: list[Step], cut: int) -> None:
+    """Folding a log in two parts gives the state of folding it at once (law 2)."""
+    records = played(history).driver.records
+    whole, parts = (Fold.load(MemoryStore(), TOPIC) for _ in range(2))
+    whole.feed(records)
+    parts.feed(records[:cut])
+    parts.feed(records[cut:])
+
+    assert parts.state == whole.state
+
+
+def test_fed() -> None:
+    """A batch reports how far it came, what counted, and what did not."""
+    driver = Driver()
+    driver.fence()
+    driver.zombie(CatalogCreated("late"))
+
+    assert Fold.load(MemoryStore(), TOPIC).feed(driver.records) == Fed(4, applied=4, dropped=1)
+
+
+def test_nothing_new() -> None:
+    """Events whose rows are stored, and records that do not count, change no row."""
+    driver = Driver()
+    driver.fence()
+    store = kept(MemoryStore(), driver.records)
+    before = digest(store)
+    driver.zombie(CatalogCreated("late"))
+
+    assert Fold.load(store, TOPIC).feed(driver.records) == Fed(4, applied=4, dropped=1)
+    assert digest(store) == before
+
+
+def log_of(
+    shared: int, own: int, *, name: str = "ours", fence: bool = False, late: int = 0
+) -> Driver:
+    """Return a domain whose first 5 + `shared` events are those of every such domain."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "flights")
+    for _ in range(shared):
+        driver.commit(session, 0, write(table))
+    for _ in range(fence):
+        driver.fence()
+    for number in range(own):
+        driver.open_session(name, nonce=b"%016d" % number)
+    for _ in range(late):
+        driver.append(driver.records[0].value)
+    return driver
+
+
+def test_resumes_from_the_newest_checkpoint() -> None:
+    """After a restart only the records from the newest checkpoint on are read again."""
+    store = kept(MemoryStore(), log_of(20, 8).records)
+    fold = Fold.load(store, TOPIC)
+
+    assert (fold.position, fold.offset, fold.mark.position) == (28, 27, 33)
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        log_of(20, 30, name="theirs"),
+        log_of(24, 30, name="theirs"),
+        log_of(24, 30, name="theirs", fence=True),
+        log_of(24, 0, late=30),
+    ],
+    ids=["before the checkpoint", "after it", "by another leader", "without events that count"],
+)
+def test_rewritten_log(theirs: Driver) -> None:
+    """A log that lost its end and grew another one is found before any row is changed."""
+    store = kept(MemoryStore(), log_of(20, 8).records)
+    before = digest(store)
+    fold = Fold.load(store, TOPIC)
+
+    with pytest.raises(LogDamagedError, match="lost and written anew"):
+        fold.feed(theirs.records[fold.offset :])
+    assert digest(store) == before
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "error"),
+    [(0, 32, LogDamagedError), (28, 40, OffsetGoneError)],
+    ids=["lost its end", "lost its beginning"],
+)
+def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
+    """A log that no longer holds what the rows were made from, or what comes next, is refused."""
+    fold = Fold.load(kept(MemoryStore(), log_of(20, 8).records), TOPIC)
+
+    with pytest.raises(error):
+        fold.check_log(first, end)
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 33), (27, 33), (0, 90)])
+def test_whole_log(first: int, end: int) -> None:
+    """A log that holds the newest checkpoint and all that follows is followed."""
+    Fold.load(kept(MemoryStore(), log_of(20, 8).records), TOPIC).check_log(first, end)
+
+
+def test_log_without_its_beginning() -> None:
+    """A new store cannot be made from a log whose first records were removed."""
+    with pytest.raises(OffsetGoneError, match="--rebuild"):
+        Fold.load(MemoryStore(), TOPIC).check_log(1, 9)
+
+
+def test_other_topic() -> None:
+    """Rows of one topic are not continued from another, even one of the same name."""
+    store = kept(MemoryStore(), Driver().records)
+
+    with pytest.raises(StoreForeignError, match="--rebuild"):
+        Fold.load(store, "events-1")
+
+
+def later_fence(driver: Driver) -> bytes:
+    """Return the bytes of a fence behind which only later versions can read."""
+    control = driver.events[0].control._replace(epoch=2)
+    return frame_fence(control, Fenced(b"n" * 16, "later", 2, READER_VERSION + 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (lambda _: b"what is this", LogDamagedError),
+        (lambda d: d.records[3].value[:-1], LogDamagedError),
+        (lambda d: d.records[3].value.replace(b"ada", b"bob"), LogDamagedError),
+        (later_fence, IncompatibleError),
+    ],
+    ids=["no event", "cut short", "changed", "of a later version"],
+)
+def test_unreadable_record(value: Callable[[Driver], bytes], error: type[Exception]) -> None:
+    """A reader stops at the first record it cannot take, with the rows of all before it stored."""
+    driver = Driver()
+    driver.open_session("ada")
+    records = [*driver.records[:3], driver.records[3]._replace(value=value(driver))]
+    store = MemoryStore()
+
+    with pytest.raises(error):
+        Fold.load(store, TOPIC).feed(records)
+    assert position(store) == 3
+
+
+def test_damage_is_located() -> None:
+    """The error names the position of the first bad record."""
+    driver = Driver()
+    driver.append(b"what is this")
+
+    with pytest.raises(LogDamagedError, match="position 4"):
+        Fold.load(MemoryStore(), TOPIC).feed(driver.records)
+
+
+def test_forged_command_number() -> None:
+    """A client that counts backwards is answered, and its number never becomes a key."""
+    driver = Driver()
+    session = driver.open_session()
+    driver.ask(OpenTxn(session, -7, 2**62, "default", 1, 0))
+
+    assert Fold.load(MemoryStore(), TOPIC).feed(driver.records).position == 5

@@ -1,0 +1,180 @@
+"""Reads over a store in memory and over one that another process writes: the same answers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from ledger.core.valid_lists import ValidTxnList
+from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.reads import Identity, MappingRow
+from projections.errors import StoreClosedError, StoreMissingError
+from projections.memory import MemoryStore
+from projections.queries import StoreReads, open_reads
+from projections.rocks_reader import RocksReader
+from projections.rocks_store import RocksStore
+from tests.driver import LEDGER, write
+from tests.projections.followed import Followed
+
+PATIENCE_MS = 20_000
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Followed]:
+    """Return a domain followed in this process, and a reader that must be refreshed."""
+    with MemoryStore() as store, store.reader() as reader:
+        yield Followed(store, reader)
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> Iterator[Followed]:
+    """Return a domain whose store is read as another process reads it."""
+    root = tmp_path / "store"
+    with RocksStore.open(root) as store, RocksReader.open(root) as reader:
+        yield Followed(store, reader)
+
+
+@pytest.fixture(params=["in_memory", "on_disk"])
+def domain(request: pytest.FixtureRequest) -> Followed:
+    """Return a new domain, once for each adapter."""
+    followed: Followed = request.getfixturevalue(request.param)
+    return followed
+
+
+def test_identity(domain: Followed) -> None:
+    """The reads say which ledger they are of."""
+    assert domain.reads.identity() == Identity(LEDGER, "demo", 0)
+
+
+def test_nothing_applied(domain: Followed) -> None:
+    """Before the first event the reads are empty, and say so when asked who they are."""
+    reads = StoreReads(domain.reader)
+
+    assert reads.position() == 0
+    assert reads.valid_txns() == ValidTxnList(0, (), (), None)
+    assert reads.watermark()[:4] == (1, 1, 1, 1)
+    assert reads.tables() == []
+    with pytest.raises(ReaderBehindError):
+        reads.identity()
+
+
+def test_sees_what_was_written_since(domain: Followed) -> None:
+    """Every call answers from the newest batch, without being told to refresh."""
+    reads = domain.reads
+    before = reads.position()
+    table = domain.create_table(domain.open_session(), "flights")
+    domain.follow()
+
+    assert before == 3
+    assert reads.position() == 5
+    assert [row.table for row in reads.tables()] == [table]
+
+
+def test_wait_for_what_is_there(domain: Followed) -> None:
+    """Waiting for an applied position returns at once, with the one applied."""
+    assert domain.reads.wait(2, timeout_ms=0) == 3
+
+
+def test_wait_in_vain(domain: Followed) -> None:
+    """Waiting ends with an error that says how far the reader is."""
+    with pytest.raises(ReaderBehindError, match="position 9 was not reached within 5 ms") as error:
+        domain.reads.wait(9, timeout_ms=5)
+    assert (error.value.applied, error.value.wanted) == (3, 9)
+
+
+def test_wait_until_it_is_there(domain: Followed) -> None:
+    """Waiting ends as soon as the follower has stored the position."""
+    reads, waited = domain.reads, list[int]()
+    waiter = Thread(target=lambda: waited.append(reads.wait(4, PATIENCE_MS)))
+    waiter.start()
+    domain.open_session()
+    domain.follow()
+    waiter.join()
+
+    assert waited == [4]
+
+
+def test_list_of_the_future(domain: Followed) -> None:
+    """A list as of a position that is not applied yet is refused, not guessed."""
+    with pytest.raises(ReaderBehindError):
+        domain.reads.valid_txns(4)
+
+
+@pytest.mark.parametrize("table", [0, 7, -3])
+def test_unknown_table(domain: Followed, table: int) -> None:
+    """Write ids of a table that never was are an error; asking whether it is, is not."""
+    reads = domain.reads
+
+    assert reads.table(table) is None
+    assert reads.table_named("lake", "flights") is None
+    with pytest.raises(UnknownTableError, match=f"no table {table}"):
+        reads.valid_write_ids(table, reads.valid_txns())
+    with pytest.raises(UnknownTableError):
+        reads.mappings(table)
+
+
+def test_open_and_aborted(domain: Followed) -> None:
+    """Open txns are listed with the read-only ones, aborted ones until they are forgotten."""
+    session = domain.open_session()
+    domain.open_txn(session, size=3)
+    domain.open_txn(session, "read_only")
+    domain.abort(session, 2, [])
+    reads = domain.reads
+
+    assert [row.txn for row in reads.open_txns(9)] == [1, 3, 4]
+    assert [row.txn for row in reads.open_txns(2)] == [1, 3]
+    assert [row.txn for row in reads.aborted_txns(9)] == [2]
+    domain.tidy()
+    assert domain.reads.aborted_txns(9) == []
+
+
+def test_snapshot_and_write_ids(domain: Followed) -> None:
+    """From a position to its valid txns, and from these to the valid write ids of a table."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    domain.open_txn(session, size=2)
+    domain.allocate(session, [1, 2], [table])
+    domain.commit(session, 2, write(table))
+    committed = domain.head.position
+    domain.abort(session, 1, [table])
+    reads = domain.reads
+
+    txns = reads.valid_txns(committed)
+    assert txns.text() == "2:1:1:"
+    assert reads.valid_txns().text() == "2:9223372036854775807::1"
+    assert reads.valid_write_ids(table, txns).text() == "lake.flights:2:1:1:"
+    assert reads.mappings(table) == [MappingRow(1, 1), MappingRow(2, 2)]
+
+
+def test_asker(domain: Followed) -> None:
+    """What became of a command is found by session and number, the session by its nonce."""
+    session = domain.open_session("bob", nonce=b"n" * 16)
+    domain.open_txn(session, size=2)
+    reads = domain.reads
+
+    outcome = reads.outcome(session, 1)
+    assert outcome is not None
+    assert (outcome.outcome, outcome.first, outcome.size) == ("TxnOpened", 1, 2)
+    assert reads.session_of(b"n" * 16) == session
+    assert [row.type for row in reads.history(3, 9)] == ["SessionOpened", "TxnOpened"]
+    asker, txn = reads.session(session), reads.txn(2)
+    assert asker is not None
+    assert txn is not None
+    assert asker.user == txn.user == "bob"
+
+
+def test_closed(domain: Followed) -> None:
+    """Closed reads refuse every question; closing them twice is allowed."""
+    reads = domain.reads
+    reads.close()
+    reads.close()
+
+    with pytest.raises(StoreClosedError):
+        reads.position()
+
+
+def test_no_store(tmp_path: Path) -> None:
+    """Reads of a store that no follower made yet say so."""
+    with pytest.raises(StoreMissingError):
+        open_reads(tmp_path / "store")

@@ -1,0 +1,96 @@
+"""The row of the cleanup watermark: what it says, what holds it, and that it is always current."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from ledger.core.watermark import bounds
+from projections.lookups import watermark
+from tests.core.histories import Step, played, steps
+from tests.driver import write
+from tests.projections.followed import PATIENT, Followed, rows_of
+
+Play = Callable[[Followed, int, int], object]
+Numbers = tuple[int, int, int, int]
+
+
+def reader_behind_a_writer(domain: Followed, session: int, table: int) -> None:
+    """Let a reader outlive the writer that was open when it opened."""
+    domain.open_txn(session)
+    domain.open_txn(session, "read_only")
+    domain.commit(session, 1, write(table))
+
+
+def abort_with_data(domain: Followed, session: int, _table: int) -> None:
+    """Abort a txn that wrote two tables whose files lie under their write ids."""
+    tables = [domain.create_table(session, name, layout="directories") for name in ("a", "b")]
+    txn = domain.open_txn(session)
+    domain.allocate(session, [txn], tables)
+    domain.abort(session, txn, tables)
+
+
+def drop_one(domain: Followed, session: int, table: int) -> None:
+    """Drop one of the two tables that an aborted txn wrote."""
+    abort_with_data(domain, session, table)
+    domain.drop_table(session, table + 1)
+
+
+def both(domain: Followed, session: int, table: int) -> None:
+    """Let a txn that saw an aborted one open hold the same bound as that."""
+    later = domain.open_session()
+    directory = domain.create_table(session, "logs", layout="directories")
+    txn = domain.open_txn(session)
+    domain.allocate(session, [txn], [directory])
+    domain.open_txn(later)
+    domain.abort(session, txn)
+    domain.commit(session, 0, write(table))
+
+
+@pytest.mark.parametrize(
+    ("play", "numbers", "holders", "tables"),
+    [
+        (lambda _d, _s, _t: None, (1, 1, 1, 1), (None, None), []),
+        (lambda d, s, t: d.commit(s, 0, write(t)), (2, 2, 2, 2), (None, None), []),
+        (lambda d, s, _: d.open_txn(s, size=3), (1, 1, 4, 4), (1, None), []),
+        (reader_behind_a_writer, (1, 1, 3, 3), (2, None), []),
+        (abort_with_data, (1, 2, 1, 2), (None, 1), [2, 3]),
+        (drop_one, (1, 2, 1, 2), (None, 1), [3]),
+        (both, (1, 1, 1, 4), (2, 1), [2]),
+    ],
+    ids=["nothing", "moved on", "oldest", "min history", "aborted", "less of it", "both"],
+)
+def test_holders(
+    play: Play, numbers: Numbers, holders: tuple[int | None, int | None], tables: list[int]
+) -> None:
+    """The row names the bounds and the txns that hold the watermark where it is."""
+    domain = Followed()
+    session = domain.open_session()
+    play(domain, session, domain.create_table(session, "flights"))
+
+    row = domain.reads.watermark()
+    assert row[:4] == numbers
+    assert (row.open and row.open.txn, row.aborted and row.aborted.txn) == holders
+    assert list(row.tables) == tables
+
+
+def test_explained() -> None:
+    """Who holds the watermark is told with name, session and time."""
+    domain = Followed()
+    domain.open_txn(domain.open_session("bob"), size=2)
+
+    holder = domain.reads.watermark().open
+    assert holder is not None
+    assert (holder.txn, holder.user, holder.opened, holder.min_open) == (1, "bob", 5, 1)
+    assert holder.opened_at == domain.events[-1].control.at
+
+
+@PATIENT
+@given(history=steps(min_size=30))
+def test_row_is_the_state(history: list[Step]) -> None:
+    """Whatever happened, the row says what the state says, and the least of its bounds."""
+    driver = played(history).driver
+
+    row = watermark(rows_of(driver))
+    assert row[:4] == bounds(driver.state.txns)
+    assert row.watermark == min(row.open_bound, row.aborted_bound, row.next_txn)

@@ -1,0 +1,124 @@
+"""Rows of TXN_TO_WRITE_ID: which events add mappings, when they go, and where scans begin."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from ledger.core.state import DomainState
+from ledger.reads import MappingRow
+from projections.rows import MAPPING, last_number, read_id
+from projections.store import RowReader, prefix_end
+from tests.core.histories import Step, played, steps
+from tests.driver import write
+from tests.projections.followed import PATIENT, Followed, rows_of
+
+Play = Callable[[Followed, int, int], object]
+Mapped = set[tuple[int, int]]
+
+
+def stored(rows: RowReader) -> Mapped:
+    """Return the stored mappings as (write id, txn), of all tables together."""
+    found = rows.scan(MAPPING, prefix_end(MAPPING))
+    return {(last_number(key), read_id(value)) for key, value in found}
+
+
+def mapped(state: DomainState) -> Mapped:
+    """Return the mappings of a state, of all tables together."""
+    held = {txn: each.write_ids for txn, each in state.txns.open.items()} | state.txns.mappings
+    return {(write_id, txn) for txn, ids in held.items() for write_id in ids.values()}
+
+
+def commit_behind_an_open_txn(domain: Followed, session: int, table: int) -> None:
+    """Commit txn 2 while txn 1, which is older, stays open."""
+    domain.open_txn(session, size=2)
+    domain.commit(session, 2, write(table))
+
+
+def end_the_older(domain: Followed, session: int, table: int) -> None:
+    """Commit txn 2, then txn 1 which held the watermark."""
+    commit_behind_an_open_txn(domain, session, table)
+    domain.commit(session, 1)
+
+
+def abort_with_data(domain: Followed, session: int, _table: int) -> None:
+    """Abort a txn that wrote to a table whose files lie under their write ids."""
+    table = domain.create_table(session, "logs", layout="directories")
+    txn = domain.open_txn(session)
+    domain.allocate(session, [txn], [table])
+    domain.abort(session, txn, [table])
+
+
+def forget_data(domain: Followed, session: int, table: int) -> None:
+    """Abort a txn that wrote, and state later that nothing is left of it."""
+    abort_with_data(domain, session, table)
+    domain.forget(session, [1])
+
+
+@pytest.mark.parametrize(
+    ("play", "expected"),
+    [
+        (lambda d, s, t: d.allocate(s, [d.open_txn(s)], [t]), {(1, 1)}),
+        (lambda d, s, t: d.rename_table(s, t, "x", txn=d.open_txn(s)), {(1, 1)}),
+        (lambda d, s, _: d.create_table(s, "x", txn=d.open_txn(s)), {(1, 1)}),
+        (lambda d, s, t: d.commit(s, 0, write(t)), set()),
+        (commit_behind_an_open_txn, {(1, 2)}),
+        (end_the_older, set()),
+        (abort_with_data, {(1, 1)}),
+        (forget_data, set()),
+    ],
+    ids=[
+        "allocated",
+        "taken by a rename",
+        "taken by a creation",
+        "committed with nothing open",
+        "given by the commit",
+        "cleaned by the end of the oldest",
+        "kept for aborted data",
+        "cleaned once that is gone",
+    ],
+)
+def test_mappings(play: Play, expected: Mapped) -> None:
+    """A mapping is there from the moment the id is given until the watermark has passed its txn."""
+    domain = Followed()
+    session = domain.open_session()
+    play(domain, session, domain.create_table(session, "flights"))
+
+    assert stored(domain.rows) == expected
+
+
+def test_ids_given_before_are_repeated() -> None:
+    """Asking again for an id changes no row."""
+    domain = Followed()
+    session = domain.open_session()
+    tables = [domain.create_table(session, name) for name in ("a", "b")]
+    txn = domain.open_txn(session)
+    domain.allocate(session, [txn], tables[:1])
+    domain.allocate(session, [txn], tables)
+
+    assert stored(domain.rows) == {(1, txn)}
+    assert [domain.reads.mappings(table) for table in tables] == [[MappingRow(1, txn)]] * 2
+
+
+def test_scan_begins_at_the_least_mapped_id() -> None:
+    """Of a long history only what is still mapped is scanned."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    for _ in range(9):
+        domain.commit(session, 0, write(table))
+    domain.open_txn(session)
+    domain.commit(session, 0, write(table))
+
+    row = domain.reads.table(table)
+    assert row is not None
+    assert (row.mapped_from, row.last_write_id, row.version) == (10, 10, 10)
+
+
+@PATIENT
+@given(history=steps(min_size=30))
+def test_rows_are_the_state(history: list[Step]) -> None:
+    """Whatever happened, the rows are the mappings the core still has."""
+    driver = played(history).driver
+
+    assert stored(rows_of(driver)) == mapped(driver.state)
