@@ -105,14 +105,18 @@ class ClientError(Protocol):
 
 @dataclass(slots=True)
 class Trouble:
-    """What a client was told by error_cb since its last success.
+    """What a client was told by error_cb since its last success, and what it did not deliver.
 
     `last` is the newest of all, and says why something timed out; `refusal` the newest of those
-    that waiting does not mend.
+    that waiting does not mend. `undelivered` is the error of the first record that was not
+    delivered and stays for ever, `because` what had been heard by then. Nothing here refers to the
+    client, so that one that is dropped goes at once and not with some later collection.
     """
 
     last: ClientError | None = None
     refusal: ClientError | None = None
+    undelivered: ClientError | None = None
+    because: ClientError | None = None
 
     def __call__(self, error: ClientError) -> None:
         """Note an error; called by the client, from inside its own calls only."""
@@ -122,8 +126,13 @@ class Trouble:
         if error.name() != "_ALL_BROKERS_DOWN" or self.last is None:
             self.last = error
 
+    def note_delivery(self, error: ClientError | None, _: object = None) -> None:
+        """Note a record that was not delivered; those after the first are not relied on."""
+        if error is not None and self.undelivered is None:
+            self.undelivered, self.because = error, self.last
+
     def clear(self) -> None:
-        """Forget everything: something succeeded."""
+        """Forget what was heard: something succeeded."""
         self.last = self.refusal = None
 
 

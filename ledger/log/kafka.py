@@ -240,11 +240,10 @@ class KafkaWriter:
         self._trouble = trouble
         self._topic = target.topic
         self._partition = target.partition
-        self._failure: LogError | None = None
         self._process = os.getpid()
         self._is_closed = False
         self._unserved = 0
-        self._producer = made(Producer, {**settings, "on_delivery": self._note_failure})
+        self._producer = made(Producer, {**settings, "on_delivery": trouble.note_delivery})
 
     def append(self, key: bytes, value: bytes) -> None:
         """Queue a record; its delivery is not waited for. Raises as `check` does."""
@@ -295,19 +294,16 @@ class KafkaWriter:
         except BufferError:
             return False
         except KafkaException as problem:
-            self._note_failure(problem.args[0], None)
+            self._trouble.note_delivery(problem.args[0])
             self._raise_failure()
         return True
 
-    def _note_failure(self, error: KafkaError | None, _: Message | None) -> None:
-        """Keep the first failure: the records after it are not to be relied on."""
-        if error is not None and self._failure is None:
-            self._failure = as_log_error(error, self._topic, because=self._trouble.last)
-            self._failure.__cause__ = KafkaException(error)
-
     def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        trouble = self._trouble
+        if (error := trouble.undelivered) is not None:
+            raise as_log_error(error, self._topic, because=trouble.because) from KafkaException(
+                error
+            )
 
 
 def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> tuple[int, int]:

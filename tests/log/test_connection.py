@@ -126,6 +126,17 @@ def test_trouble(
     assert trouble == Trouble()
 
 
+def test_first_undelivered() -> None:
+    """The first record not delivered counts, with the reason of then, whatever comes after."""
+    trouble = Trouble()
+    trouble(REFUSED)
+    timed_out = heard("_MSG_TIMED_OUT")
+    for error in (None, timed_out, heard("_PURGE_QUEUE")):
+        trouble.note_delivery(error, "message")
+    trouble.clear()
+    assert (trouble.undelivered, trouble.because, trouble.last) == (timed_out, REFUSED, None)
+
+
 def test_deployment_settings() -> None:
     """A deployment may change what suits it; what safety rests on stays."""
     connection = Connection("kafka:9092", {"fetch.wait.max.ms": 50, "sasl.username": "sdk"})

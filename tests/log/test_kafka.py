@@ -1,5 +1,6 @@
 """The log in Kafka keeps the contract, and says what went wrong when the broker does not."""
 
+import gc
 import multiprocessing
 import os
 import time
@@ -153,7 +154,9 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
     broker = Broker.start(tmp_path)
     create_topics(broker.bootstrap, LEDGER)
     log = KafkaLog(broker.bootstrap, LEDGER)
-    written(log).flush(WAIT_S)
+    writer = written(log)
+    writer.flush(WAIT_S)
+    writer.close()
     log.close()
     yield broker
     broker.kill()
@@ -230,6 +233,7 @@ def use_elsewhere(log: KafkaLog, reader: LogReader, writer: LogWriter) -> None:
 def test_fork(bench: Bench, log: KafkaLog) -> None:
     """A forked child is refused, and may close what it has; the parent goes on."""
     writer = written(log)
+    gc.collect()  # Clients that others dropped must not be destroyed by the child.
     with bench.reading(Topic.EVENTS) as reader:
         collect(reader, 1)
         child = multiprocessing.get_context("fork").Process(

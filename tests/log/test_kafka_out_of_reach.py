@@ -1,8 +1,11 @@
 """What the log says where no broker is: each call ends in time, with the true reason."""
 
+import gc
 import socket
 import time
+import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -86,6 +89,27 @@ def test_closing_does_not_wait(nowhere: str, capfd: pytest.CaptureFixture[str]) 
         part.close()
     assert time.monotonic() - started < 5
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def _no_collection() -> Iterator[None]:
+    """Keep the collector out of a test."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_no_collection")
+def test_dropped_parts_go_at_once(log: KafkaLog) -> None:
+    """A reader or writer nobody holds is gone, also after an error: no forked child inherits it."""
+    reader, writer = log.reader(Topic.EVENTS, 0), log.writer(Topic.EVENTS)
+    reader.read(1, 0.1)
+    writer.append(b"key", b"value")
+    with suppress(LogUnavailableError):
+        writer.flush(10)
+    left: list[Callable[[], object]] = [weakref.ref(reader), weakref.ref(writer)]
+    del reader, writer
+    assert [each() for each in left] == [None, None]
 
 
 ASKED: list[Callable[[str], object]] = [
