@@ -11,6 +11,9 @@ LedgerError
 │   ├── UnknownTableError    no table of this name or id
 │   ├── TableExistsError     the name is taken
 │   ├── LimitExceededError   a bound of the ledger
+│   ├── CommandInvalidError  the command asked for what no state allows
+│   ├── CommandTooLateError  the command arrived after the caller had stopped waiting
+│   ├── CommandFailedError   the sequencer could not decide the command
 │   ├── SnapshotTooOldError  the plan is older than the commits still remembered
 │   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
 │       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
@@ -26,9 +29,11 @@ LedgerError
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
-call may succeed later. This module imports nothing, so that every other may import it.
+call may succeed later. Every error survives pickling, so it can leave a worker process. This module
+imports nothing of the project, so that every other may import it.
 """
 
+from copyreg import __newobj__ as made_anew  # type: ignore[attr-defined]
 from typing import Any, ClassVar
 
 
@@ -36,6 +41,10 @@ class LedgerError(Exception):
     """Root of the tree: catching it catches everything below and nothing else."""
 
     retry_unchanged: ClassVar[bool] = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle message and fields: the constructors take more than the message."""
+        return made_anew, (type(self), *self.args), self.__dict__
 
 
 class SettingsError(LedgerError):
@@ -86,19 +95,63 @@ class LimitExceededError(RefusedError):
     retry_unchanged = True
 
 
+class CommandInvalidError(RefusedError):
+    """What was asked for is not possible, however early it is asked."""
+
+
+class CommandTooLateError(RefusedError):
+    """The command arrived after its time and was not executed."""
+
+    retry_unchanged = True
+
+
+class CommandFailedError(RefusedError):
+    """Deciding the command failed inside the sequencer; it was not executed."""
+
+
 class SnapshotTooOldError(RefusedError):
     """The commits since the plan was made are no longer all remembered; read again."""
 
 
 class ConflictError(RefusedError):
-    """An earlier commit won, and the txn is aborted; `evidence` says what met what.
+    """An earlier commit won; `evidence` says what met what, and `subject` is the loser.
 
-    The six subclasses carry the names Delta gives them.
+    A commit that lost has aborted its txn. A change of metadata that came too late is refused
+    before, without evidence. The six subclasses carry the names Delta gives them.
     """
 
-    def __init__(self, message: str, *, evidence: Any, txn: int, position: int) -> None:
-        super().__init__(message, reason=evidence.exception, subject=txn, position=position)
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str,
+        subject: int = 0,
+        position: int = 0,
+        evidence: Any = None,
+    ) -> None:
+        super().__init__(message, reason=reason, subject=subject, position=position)
         self.evidence = evidence
+
+    def explain(self) -> str:
+        """Return a few lines that say who won, with what, by which rule, and what helps."""
+        found = self.evidence
+        if found is None:
+            return str(self)
+        winner = found.winner
+        loser = f"txn {self.subject}" if self.subject else "the commit"
+        who = f"txn {winner.txn}" if winner.txn else "a change outside a txn"
+        author = f" by {winner.author}" if winner.author else ""
+        where = f" at position {winner.position}" if winner.position else ""
+        return "\n".join(
+            (
+                f"{found.exception}: {loser} lost",
+                f"  to      {who}: {winner.operation}{author}{where}",
+                f"  over    table {found.table}, {found.unit}",
+                f"  with    {found.operation or 'a commit'} planned at position {found.read_at}",
+                f"  by rule {found.rule}",
+                f"  helps   {found.remedy}",
+            )
+        )
 
 
 class ConcurrentAppendException(ConflictError):  # noqa: N818 - Delta's own name

@@ -34,6 +34,21 @@ class Genesis:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How long a client waits for answers.
+
+    After `timeout_s` the outcome counts as unknown, and the command must not be executed any more;
+    every `attempt_s` it is sent again. Heartbeats go out every `beat_s`, None = three in a lease. A
+    close that nobody answers takes `close_s`.
+    """
+
+    timeout_s: float = 30.0
+    attempt_s: float = 5.0
+    beat_s: float | None = None
+    close_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
 class SequencerSettings:
     """How a sequencer leads and stands by.
 

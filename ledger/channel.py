@@ -1,0 +1,94 @@
+"""The channel of one process to a ledger: commands and heartbeats go out, answers come in.
+
+A writer is for one thread and of no more use once a record of it was lost. Here threads take turns
+at one, and a writer that failed is replaced. Whether a record arrived is not told: whoever asks
+something learns it from the answer, and sends again under the same number if none comes.
+"""
+
+import os
+from threading import Lock
+from typing import Self
+
+from ledger.errors import LogError, LogUnavailableError
+from ledger.log.port import Log, LogWriter, Topic
+from ledger.tail import Tail
+
+TRIES = 2
+
+
+class Outbox:
+    """Appends to a topic; threads may share it."""
+
+    def __init__(self, log: Log, topic: Topic) -> None:
+        self._log = log
+        self._topic = topic
+        self._writer: LogWriter | None = None
+        self._turn = Lock()
+
+    def send(self, key: bytes, value: bytes) -> LogUnavailableError | None:
+        """Append a record, with a fresh writer if the one before lost any.
+
+        Returns what that one failed with. Should the fresh one fail too, the broker is away, and to
+        send again later is up to whoever waits for the answer.
+        """
+        failure: LogUnavailableError | None = None
+        with self._turn:
+            for _ in range(TRIES):
+                try:
+                    self._append(key, value)
+                except LogUnavailableError as error:
+                    failure = error
+                    self._drop()
+                else:
+                    break
+        return failure
+
+    def close(self) -> None:
+        """Let go of the broker; a later `send` begins anew."""
+        with self._turn:
+            self._drop()
+
+    def _append(self, key: bytes, value: bytes) -> None:
+        if self._writer is None:
+            self._writer = self._log.writer(self._topic)
+        self._writer.append(key, value)
+
+    def _drop(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class Channel:
+    """What the sessions of one process share; it belongs to the process that made it."""
+
+    def __init__(self, log: Log, tail: Tail) -> None:
+        self.tail = tail
+        self.commands = Outbox(log, Topic.COMMANDS)
+        self.heartbeats = Outbox(log, Topic.HEARTBEATS)
+        self._process = os.getpid()
+
+    @classmethod
+    def open(cls, log: Log, domain: int) -> Self:
+        """Return a channel that hears all answers from now on."""
+        return cls(log, Tail.start(log, domain))
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether this process made it, and not one that it was forked from."""
+        return os.getpid() == self._process
+
+    def check(self) -> None:
+        """Raise LogError in a forked child: threads and connections stayed with the parent."""
+        if not self.is_own:
+            raise LogError(
+                f"this ledger was connected in process {self._process} and is used in its fork "
+                f"{os.getpid()}, where its threads do not run. Call Ledger.connect there, after "
+                "the fork, or start processes by spawn"
+            )
+
+    def close(self) -> None:
+        """End the tail and let go of the broker; whoever still waits is told."""
+        self.tail.close()
+        self.commands.close()
+        self.heartbeats.close()

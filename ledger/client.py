@@ -1,0 +1,333 @@
+"""The SDK: what a producer does with a ledger.
+
+    with Ledger.connect() as ledger, ledger.transaction() as txn:
+        txn.write_id("flights")
+
+Every call that changes something is one command and waits for the event that answers it. A refusal
+is raised as the exception of its reason; no answer in time is `OutcomeUnknownError`, never a
+failure. A ledger object belongs to the process that connected it; its threads may share it.
+"""
+
+import atexit
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, Self, Unpack
+
+from ledger.address import find_address
+from ledger.channel import Channel
+from ledger.clock import Clock, SystemClock
+from ledger.core.commands import (
+    AbortTxn,
+    CommitTxn,
+    CreateTable,
+    DropTable,
+    ForgetAborted,
+    OpenTxn,
+    RenameTable,
+    SessionCommand,
+    TableWrite,
+)
+from ledger.core.events import (
+    AbortedForgotten,
+    Body,
+    CommandRepeated,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnAborted,
+    TxnCommitted,
+    TxnOpened,
+)
+from ledger.core.ids import TxnType
+from ledger.core.valid_lists import ValidTxnList
+from ledger.log.port import Log
+from ledger.names import Names, TableLike, created_row
+from ledger.reads import Reads, TableRow
+from ledger.receipt import Outcome, Receipt, Token, receipt_of
+from ledger.refusals import body_as
+from ledger.session import UNNUMBERED, Answer
+from ledger.sessions import Labels, Sessions
+from ledger.settings import ClientSettings
+from ledger.tail import read_genesis
+from ledger.transaction import Transaction, allocate
+from ledger.view import View, open_store
+from ledger.writes import ColumnLike, TableOptions, table_definition
+
+CATALOG_DEFAULT: Final = "main"
+MS: Final = 1000
+
+
+class Ledger:
+    """A connected ledger; close it, or use it in a `with` block.
+
+    Attributes:
+        id: the ledger's id, drawn at its creation.
+        name: its name.
+        catalog: the catalog in which this client's table names are.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        catalog: str = CATALOG_DEFAULT,
+        open_reads: Callable[[], Reads],
+        application: str | None = None,
+        settings: ClientSettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings = settings or ClientSettings()
+        created = read_genesis(log, self._settings.timeout_s)
+        self.id, self.name, self.catalog = created.ledger, created.name, catalog
+        self._channel = Channel.open(log, created.domain)
+        self._sessions = Sessions(
+            self._channel,
+            Labels.of_process(application),
+            lease_ms=created.limits.lease_ms,
+            settings=self._settings,
+            clock=clock or SystemClock(),
+        )
+        origin = Token(created.ledger, created.domain, 0)
+        self._view = View(self._channel, origin, open_reads, self._settings.timeout_s)
+        self._names = Names(self._view, self._channel.tail, catalog)
+        self._at_close: list[Callable[[], None]] = []
+        atexit.register(self.close)
+
+    @classmethod
+    def connect(
+        cls,
+        bootstrap: str | None = None,
+        ledger: str | None = None,
+        *,
+        catalog: str = CATALOG_DEFAULT,
+        reads: Reads | None = None,
+        client: Mapping[str, Any] | None = None,
+        application: str | None = None,
+        timeout_s: float = 30.0,
+        log: Log | None = None,
+    ) -> Self:
+        """Connect to a ledger: the one named, else that of the environment, else that of this host.
+
+        `client` are librdkafka settings of the deployment, such as the login. `reads` is where rows
+        are read, by default the store of this host's follower; `log` replaces Kafka in tests. Both
+        stay the caller's to close. Every call waits up to `timeout_s` for its answer.
+
+        Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
+        """
+        settings = ClientSettings(timeout_s=timeout_s)
+        own: list[Callable[[], None]] = []
+        store = None
+        if log is None:
+            from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
+
+            address = find_address(bootstrap, ledger)
+            store = address.store
+            log = KafkaLog(address.bootstrap, address.ledger, client=client or {})
+            own.append(log.close)
+        try:
+            connected = cls(
+                log,
+                catalog=catalog,
+                open_reads=lambda: open_store(store) if reads is None else reads,
+                application=application,
+                settings=settings,
+            )
+        except BaseException:
+            for close in own:
+                close()
+            raise
+        if reads is None:
+            own.insert(0, connected._view.close)
+        connected._at_close = own
+        return connected
+
+    @property
+    def token(self) -> Token:
+        """The position of this client's last write: who reads with it sees that write."""
+        return self._view.origin.at(self._view.written)
+
+    @contextmanager
+    def transaction(
+        self,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+    ) -> Iterator[Transaction]:
+        """Open a txn for a `with` block: it commits at the end, and aborts if the block raises."""
+        with self.begin(type, deadline_s=deadline_s) as txn:
+            yield txn
+
+    def begin(
+        self,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+    ) -> Transaction:
+        """Open a txn, to be ended by `commit` or `abort`.
+
+        After `deadline_s` it is aborted; None = the ledger's default.
+        """
+        return self.begin_many(1, type, deadline_s=deadline_s)[0]
+
+    def begin_many(
+        self,
+        count: int,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+    ) -> Sequence[Transaction]:
+        """Open several txns in one round trip, ids ascending; each sees those before it as open."""
+        deadline_ms = round((deadline_s or 0) * MS)
+        session, answer = self._sessions.ask(OpenTxn(*UNNUMBERED, type, count, deadline_ms))
+        self._view.note(answer.control.position)
+        body = body_as(TxnOpened, answer.control, answer.body)
+        opening = answer.control, body
+        first = answer.control.txn
+        return [
+            Transaction(session, self._names, opening, txn)
+            for txn in range(first, first + body.size)
+        ]
+
+    def allocate(
+        self, txns: Sequence[Transaction], tables: Sequence[TableLike]
+    ) -> Mapping[tuple[int, int], int]:
+        """Return the write ids of many txns by (table id, txn id), in one round trip."""
+        return allocate(txns, [self._names.find(table)[0] for table in tables])
+
+    def commit_once(self, writes: Iterable[TableWrite]) -> Receipt:
+        """Open, allocate and commit in one round trip; for tables of layout `listed`.
+
+        An update or delete names in `read_at` the position that it was planned from. Raises as
+        `Transaction.commit`; there is no txn to commit again after OutcomeUnknownError, so ask
+        `outcome` before doing it again.
+        """
+        return self._done(CommitTxn(*UNNUMBERED, 0, list(writes)), TxnCommitted)
+
+    def abort(self, txn: int, reason: str) -> Receipt:
+        """Abort a txn of whichever session; what it wrote counts as unknown."""
+        return self._done(AbortTxn(*UNNUMBERED, txn, reason, None), TxnAborted)
+
+    def create_table(
+        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+    ) -> TableRow:
+        """Create a table at once; `columns` are (name, Spark SQL type), options see TableOptions.
+
+        Raises TableExistsError if the name is taken.
+        """
+        definition = table_definition(columns, **options)
+        answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
+        row = created_row(answer.control, body_as(TableCreated, answer.control, answer.body))
+        self._names.remember(row, answer.control.position)
+        return row
+
+    def rename_table(self, table: TableLike, name: str, *, read_at: Token | int = 0) -> Receipt:
+        """Give a table another name at once.
+
+        Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
+        """
+        number, row = self._names.find(table)
+        place = self._view.position_of(read_at)
+        receipt = self._done(RenameTable(*UNNUMBERED, 0, place, number, name), TableRenamed)
+        if row is not None:
+            self._names.remember(row._replace(name=name), receipt.position)
+        return receipt
+
+    def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
+        """Drop a table at once; a new table of its name is another table.
+
+        Raises MetadataChangedException if it was changed after `read_at`.
+        """
+        number, _ = self._names.find(table)
+        place = self._view.position_of(read_at)
+        return self._done(DropTable(*UNNUMBERED, 0, place, number), TableDropped)
+
+    def forget_aborted(
+        self,
+        txns: Sequence[Transaction | int] = (),
+        *,
+        table: TableLike | None = None,
+        write_ids: Sequence[int] = (),
+    ) -> Receipt:
+        """State that no file of aborted ids is reachable and that their writers are fenced.
+
+        Either whole `txns`, or `write_ids` of one `table`; this lets the cleanup watermark move on.
+        """
+        numbers = [each if isinstance(each, int) else each.id for each in txns]
+        number = 0 if table is None else self._names.find(table)[0]
+        return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
+
+    def table(self, name: str) -> TableRow:
+        """Return the table that has a name now; raises UnknownTableError."""
+        return self._names.read(name)
+
+    def tables(self) -> Sequence[TableRow]:
+        """Return all tables of the ledger's domain."""
+        return self._view.reads().tables()
+
+    def snapshot(self) -> ValidTxnList:
+        """Return what a reader without a txn may see now; this client's commits are in it."""
+        return self._view.reads().valid_txns()
+
+    def reads(self) -> Reads:
+        """Return the read model, at this client's last write or later."""
+        return self._view.reads()
+
+    def wait(self, token: Token | str | int, timeout_s: float | None = None) -> int:
+        """Wait until the read model has reached a token or position; return where it is.
+
+        Raises ReaderBehindError if it has not in time, ValueError for a token of another ledger.
+        """
+        place = Token.parse(token) if isinstance(token, str) else token
+        timeout_ms = None if timeout_s is None else round(timeout_s * MS)
+        return self._view.reads(self._view.position_of(place), timeout_ms).position()
+
+    def outcome(self, session: int, n: int) -> Outcome:
+        """Return what a command was answered first, or that it has no answer yet.
+
+        For the commands of this client since it connected, nothing is read if it was seen here.
+        """
+        seen = self._sessions.late_answer(session, n)
+        if seen is not None:
+            return Outcome.of_event(seen)
+        reads = self._view.reads(self._channel.tail.position)
+        as_of = reads.position()
+        return Outcome.of_row(session, n, as_of, reads.outcome(session, n))
+
+    def close(self) -> None:
+        """End the session, and with it its open txns; closing twice, or in a fork, does nothing."""
+        if not self._channel.is_own:
+            return
+        atexit.unregister(self.close)
+        self._sessions.close()
+        self._channel.close()
+        at_close, self._at_close = self._at_close, []
+        for close in at_close:
+            close()
+
+    def _ask(self, command: SessionCommand) -> Answer:
+        answer = self._sessions.ask(command)[1]
+        self._view.note(answer.control.position)
+        return answer
+
+    def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt:
+        """Return the receipt of a command that is answered with this kind of event."""
+        answer = self._ask(command)
+        body = answer.body
+        if not (isinstance(body, CommandRepeated) and body.outcome == kind.__name__):
+            body_as(kind, answer.control, body)
+        return receipt_of(answer.control, body, self._view.origin, is_repeat=answer.is_repeat)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name} ({self.id}), catalog {self.catalog}, at {self.token}>"

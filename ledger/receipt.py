@@ -1,0 +1,132 @@
+"""Receipts and tokens: what a caller takes away from a write, to keep, to show or to hand on.
+
+A token names a position of one ledger. Whoever reads with it sees everything up to there, in
+another process or on another machine too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple, Self
+
+from ledger.core.events import Body, CommandRepeated, Control, Event, TxnCommitted
+from ledger.core.evolve import answered
+from ledger.reads import OutcomeRow
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Token:
+    """A position of a domain of a ledger; its text form is `<ledger id>:<domain>:<position>`."""
+
+    ledger: str
+    domain: int
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.ledger}:{self.domain}:{self.position}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the token of a text; raises ValueError for what is none."""
+        ledger, *numbers = text.split(":")
+        if not ledger or len(numbers) != 2 or not all(map(str.isdecimal, numbers)):  # noqa: PLR2004
+            raise ValueError(f"'{text}' is no token; one looks like 5f3a9c1e:0:44")
+        return cls(ledger, int(numbers[0]), int(numbers[1]))
+
+    def at(self, position: int) -> "Token":
+        """Return the token of another position of the same domain."""
+        return Token(self.ledger, self.domain, position)
+
+
+class TableVersion(NamedTuple):
+    """What a commit gave to one table: its write id there (0 = none) and its commit version."""
+
+    write_id: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a write: `txn` (0 = none) was done at `position`, at the time `at` (UTC).
+
+    `tables` is by table id. `repeated` says that it had been done before and nothing changed now;
+    if that was answered where this client could not see it, `tables` is empty and `at` is now.
+    """
+
+    txn: int
+    position: int
+    at: datetime
+    token: Token
+    tables: Mapping[int, TableVersion] = field(default_factory=dict)
+    repeated: bool = False
+
+    def __repr__(self) -> str:
+        what = f"txn {self.txn}" if self.txn else "done"
+        tables = ", ".join(
+            f"table {table} version {each.version}"
+            + (f" write id {each.write_id}" if each.write_id else "")
+            for table, each in sorted(self.tables.items())
+        )
+        when = f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
+        ends = [f": {tables}"] if tables else []
+        if self.repeated:
+            ends.append(" (repeated)")
+        return f"<Receipt {what} at position {self.position}, {when}{''.join(ends)}>"
+
+
+def receipt_of(control: Control, body: Body, token: Token, *, is_repeat: bool = False) -> Receipt:
+    """Return the receipt of an answer; `token` is any one of the same domain."""
+    txn, position = control.txn, control.position
+    tables: dict[int, TableVersion] = {}
+    match body:
+        case TxnCommitted():
+            tables = {each.table: TableVersion(each.write_id, each.version) for each in body.parts}
+        case CommandRepeated():
+            txn, position = body.first, body.answered
+        case _:
+            pass
+    at = datetime.fromtimestamp(control.at / 1000, UTC)
+    return Receipt(txn, position, at, token.at(position), tables, is_repeat)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command was answered first, as far as is known at position `as_of`.
+
+    `answer` is the type of the event or the reason of the refusal, None = no answer yet; then it
+    may still be executed. `size` ids from `first` on were given out.
+    """
+
+    session: int
+    n: int
+    as_of: int
+    answer: str | None = None
+    position: int = 0
+    first: int = 0
+    size: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether the command was answered."""
+        return self.answer is not None
+
+    @classmethod
+    def of_row(cls, session: int, n: int, as_of: int, row: OutcomeRow | None) -> Self:
+        """Return the outcome that the read model has at `as_of`, if it has one."""
+        if row is None:
+            return cls(session, n, as_of)
+        return cls(session, n, as_of, row.outcome, row.position, row.first, row.size)
+
+    @classmethod
+    def of_event(cls, event: Event) -> Self:
+        """Return the outcome that an answer seen in the log says."""
+        control, body = event
+        position, answer, first, size = answered(control, body)
+        return cls(control.session, control.n, control.position, answer, position, first, size)
+
+    def __str__(self) -> str:
+        who = f"command {self.n} of session {self.session}"
+        if self.answer is None:
+            return f"{who} has no answer up to position {self.as_of}; ask again later"
+        what = f", {self.size} from {self.first} on" if self.size else ""
+        return f"{who} was answered at position {self.position}: {self.answer}{what}"

@@ -1,0 +1,174 @@
+"""The session of a process: numbers its commands, remembers what was not answered, and beats.
+
+Commands are numbered densely, at most 1,024 ahead of the oldest one without an answer: that many
+answers the ledger remembers, so a command sent again under its number is told its first outcome and
+never executed twice. A command without an answer is neither done nor failed: its outcome is
+unknown, until its answer is seen after all. Heartbeats keep the session open while its process
+lives; once it has ended, so have its txns, and nothing brings them back.
+"""
+
+from threading import Condition, Lock, Thread
+from threading import Event as Signal
+from time import monotonic
+from typing import Final, NamedTuple
+
+from ledger.channel import Channel
+from ledger.clock import Clock
+from ledger.core.commands import CloseSession, SessionCommand
+from ledger.core.events import Body, CommandRefused, CommandRepeated, Control, Event
+from ledger.core.outcomes import Reason
+from ledger.core.sessions import WINDOW
+from ledger.errors import LedgerError, LimitExceededError
+from ledger.exchange import Times, exchange
+from ledger.settings import ClientSettings
+from ledger.tail import Awaited
+
+UNNUMBERED: Final = (0, 0, 0)
+"""Session, number and last time of a command before `Session.ask` fills them in."""
+
+BEAT: Final = b"beat"
+
+
+class Answer(NamedTuple):
+    """The event that answers a command; `is_repeat` = the command had been answered before.
+
+    A repeat has the fields of the first answer if that was seen here, else it is CommandRepeated.
+    """
+
+    control: Control
+    body: Body
+    is_repeat: bool
+
+
+class Session:
+    """An open session, which beats every `beat_s`; threads may share it.
+
+    Attributes:
+        number: the position of its SessionOpened.
+        is_expired: whether it has ended, or is of no more use.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        number: int,
+        *,
+        beat_s: float,
+        settings: ClientSettings,
+        clock: Clock,
+    ) -> None:
+        self.number = number
+        self.is_expired = False
+        self._channel = channel
+        self._settings = settings
+        self._clock = clock
+        self._next_n = 1
+        self._answered_n = 0
+        self._outstanding: dict[int, None] = {}
+        self._unanswered: dict[int, Awaited] = {}
+        self._window = Condition(Lock())
+        self._silent = Signal()
+        self._pulse = Thread(
+            target=self._beat, args=(beat_s,), name="lakeledger-pulse", daemon=True
+        )
+        self._pulse.start()
+
+    def ask(self, command: SessionCommand, timeout_s: float | None = None) -> Answer:
+        """Return the answer to a command, which is numbered here; refusals are answers too.
+
+        Raises OutcomeUnknownError if none comes in time, LimitExceededError if too many others are
+        unanswered, LogError if the tail ended.
+        """
+        self._channel.check()
+        settings = self._settings
+        times = Times(settings.attempt_s, monotonic() + (timeout_s or settings.timeout_s))
+        n, awaited = self._number(times)
+        event: Event | None = None
+        try:
+            numbered = command._replace(
+                session=self.number, n=n, not_after=times.not_after(self._clock)
+            )
+            event = exchange(self._channel.commands, numbered, awaited, times)
+        finally:
+            self._settle(n, None if event is not None else awaited)
+        return self._answer(event)
+
+    def late_answer(self, n: int) -> Event | None:
+        """Return the answer to a command that had none in time, if it was seen since."""
+        awaited = self._unanswered.get(n)
+        return awaited.wait(0) if awaited is not None else None
+
+    def close(self) -> None:
+        """End the session, as far as the ledger can be told so within a short time."""
+        self._silent.set()
+        if not self.is_expired:
+            try:
+                self.ask(CloseSession(*UNNUMBERED), self._settings.close_s)
+            except LedgerError:
+                # Silent from now on, it is ended by its lease.
+                self.is_expired = True
+        self._pulse.join(self._settings.close_s)
+
+    def _number(self, times: Times) -> tuple[int, Awaited]:
+        """Return the next number, as soon as there is room, and what its answer comes to."""
+        with self._window:
+            if not self._window.wait_for(self._has_room, times.left_s()):
+                # With nothing on its way no answer will make room: a fresh session has to.
+                self.is_expired = self.is_expired or not self._outstanding
+                raise LimitExceededError(
+                    f"{WINDOW} commands of session {self.number} have no answer, which is as many "
+                    "as may be under way. Nothing was sent; see whether broker and sequencer run, "
+                    "then try again",
+                    reason=Reason.LIMIT_EXCEEDED,
+                )
+            n = self._next_n
+            awaited = self._channel.tail.expect((self.number, n))
+            self._next_n += 1
+            self._outstanding[n] = None
+        return n, awaited
+
+    def _has_room(self) -> bool:
+        """Tell whether the ledger will take the next number: see `ledger.core.sessions`."""
+        oldest = next(iter(self._outstanding), self._next_n)
+        if self._next_n >= oldest + WINDOW:
+            return False
+        if self._next_n > self._answered_n + WINDOW:
+            late = [n for n, awaited in self._unanswered.items() if awaited.has_come]
+            self._answered_n = max(late, default=self._answered_n)
+        return self._next_n <= self._answered_n + WINDOW
+
+    def _settle(self, n: int, unanswered: Awaited | None) -> None:
+        """Make room; an answer that may still come is listened for while it may be asked about."""
+        with self._window:
+            del self._outstanding[n]
+            if unanswered is None:
+                self._answered_n = max(self._answered_n, n)
+            else:
+                self._unanswered[n] = unanswered
+            for old in [each for each in self._unanswered if each <= n - WINDOW]:
+                del self._unanswered[old]
+                self._channel.tail.forget((self.number, old))
+            self._window.notify_all()
+
+    def _answer(self, event: Event) -> Answer:
+        control, body = event
+        match body:
+            case CommandRefused(reason=Reason.SESSION_EXPIRED):
+                self.is_expired = True
+                self._silent.set()
+            case CommandRepeated():
+                return Answer(*(self._seen_at(body.answered) or event), is_repeat=True)
+            case _:
+                pass
+        return Answer(control, body, is_repeat=False)
+
+    def _seen_at(self, position: int) -> Event | None:
+        """Return the late answer that stands at a position, if it was seen."""
+        with self._window:
+            late = [awaited.wait(0) for awaited in self._unanswered.values()]
+        return next((each for each in late if each and each.control.position == position), None)
+
+    def _beat(self, beat_s: float) -> None:
+        key = str(self.number).encode()
+        while not self._silent.wait(beat_s):
+            self._channel.heartbeats.send(key, BEAT)

@@ -1,0 +1,133 @@
+"""The sessions of a client: the one that is open, and a fresh one once that has expired.
+
+A command that no txn of the session ties to it is asked again in the fresh one: it was refused
+because its session had ended, so it was not executed.
+"""
+
+import getpass
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import PurePath
+from threading import Lock
+from time import monotonic
+from typing import Final, NamedTuple, Self
+
+from ledger.channel import Channel
+from ledger.clock import Clock
+from ledger.core.commands import OpenSession, SessionCommand
+from ledger.core.events import CommandRefused, CommandRepeated, Event, SessionOpened
+from ledger.exchange import Times, exchange
+from ledger.refusals import body_as
+from ledger.session import Answer, Session
+from ledger.settings import ClientSettings
+
+NONCE_BYTES: Final = 16
+BEATS_PER_LEASE: Final = 3
+
+
+class Labels(NamedTuple):
+    """Who asks: shown with every txn, never interpreted."""
+
+    user: str
+    host: str
+    application: str
+
+    @classmethod
+    def of_process(cls, application: str | None = None) -> Self:
+        """Return what can be told of this process."""
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = "unknown"
+        return cls(user, socket.gethostname(), application or PurePath(sys.argv[0]).name)
+
+
+class Sessions:
+    """The sessions of one client, one at a time; `lease_ms` is the ledger's. Threads may share it.
+
+    A nonce is the name of a session before it has a number; what draws it may be chosen in tests.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        labels: Labels,
+        *,
+        lease_ms: int,
+        settings: ClientSettings,
+        clock: Clock,
+        draw_nonce: Callable[[], bytes] = lambda: secrets.token_bytes(NONCE_BYTES),
+    ) -> None:
+        self._channel = channel
+        self._labels = labels
+        self._beat_s = settings.beat_s or lease_ms / 1000 / BEATS_PER_LEASE
+        self._settings = settings
+        self._clock = clock
+        self._draw_nonce = draw_nonce
+        self._session: Session | None = None
+        self._opening = Lock()
+
+    def current(self) -> Session:
+        """Return the open session, opening one if there is none.
+
+        Raises LimitExceededError, CommandTooLateError or OutcomeUnknownError; calling again is
+        always safe.
+        """
+        self._channel.check()
+        with self._opening:
+            if self._session is None or self._session.is_expired:
+                self._session = self._open()
+            return self._session
+
+    def ask(self, command: SessionCommand) -> tuple[Session, Answer]:
+        """Return the answer to a command that needs no txn of a session, and whose it is.
+
+        Raises as `Session.ask`.
+        """
+        session = self.current()
+        answer = session.ask(command)
+        if session.is_expired and isinstance(answer.body, CommandRefused):
+            session = self.current()
+            answer = session.ask(command)
+        return session, answer
+
+    def late_answer(self, session: int, n: int) -> Event | None:
+        """Return the answer to a command of the open session that came after its time, if any."""
+        own = self._session
+        return own.late_answer(n) if own is not None and own.number == session else None
+
+    def close(self) -> None:
+        """End the open session, if there is one."""
+        with self._opening:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _open(self) -> Session:
+        settings = self._settings
+        times = Times(settings.attempt_s, monotonic() + settings.timeout_s)
+        nonce = self._draw_nonce()
+        command = OpenSession(0, 0, times.not_after(self._clock), nonce, *self._labels, 0)
+        awaited = self._channel.tail.expect_session(nonce)
+        try:
+            event = exchange(self._channel.commands, command, awaited, times)
+        finally:
+            self._channel.tail.forget_session(nonce)
+        return Session(
+            self._channel,
+            opened_number(event),
+            beat_s=self._beat_s,
+            settings=settings,
+            clock=self._clock,
+        )
+
+
+def opened_number(event: Event) -> int:
+    """Return the number of the session that an OpenSession was answered with; raises a refusal."""
+    control, body = event
+    if isinstance(body, CommandRepeated):
+        return body.first
+    body_as(SessionOpened, control, body)
+    return control.position

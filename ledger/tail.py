@@ -1,0 +1,222 @@
+"""The tail: follows the events of a domain for one process and hands each answer to its asker.
+
+It begins behind the newest state checkpoint and folds control fields only, for they alone tell
+which records count. A body is decoded only if its record answers a command that is waited for here;
+a record that does not count answers nothing. Damage, or a version this one does not know, ends the
+tail, and everyone who waits is told; a broker that is away is waited for.
+"""
+
+from copy import copy
+from threading import Event as Signal
+from threading import Lock, Thread
+from typing import Final, Self
+
+from ledger.checkpoint import read_newest_head
+from ledger.core.acceptance import CHAIN_AT, LogHead
+from ledger.core.events import (
+    CommandRefused,
+    CommandRepeated,
+    Control,
+    Event,
+    LedgerCreated,
+    SessionOpened,
+    TableDropped,
+    TableRenamed,
+)
+from ledger.errors import LedgerError, LogDamagedError, LogError, LogUnavailableError, SettingsError
+from ledger.log.acceptor import Acceptor, event_of, open_events
+from ledger.log.codec import SHAPES
+from ledger.log.port import Log, LogReader, Record, Topic
+
+READ_MAX = 2_000
+READ_WAIT_S = 0.1
+AWAY_PAUSE_S = 0.2
+# A schema id stands in front of the chain: enough to tell the type of a record without reading it.
+OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
+RENAMINGS: Final = {SHAPES[kind].header for kind in (TableRenamed, TableDropped)}
+
+Asker = tuple[int, int]
+"""The session and its number of the command, (0, 0) where nobody asked."""
+
+
+class Awaited:
+    """An answer that one thread waits for and another delivers, once."""
+
+    __slots__ = ("_arrived", "_outcome")
+
+    def __init__(self) -> None:
+        self._outcome: Event | LedgerError | None = None
+        # A bare lock wakes a waiter faster than the conditions built on it.
+        self._arrived = Lock()
+        self._arrived.acquire()
+
+    @property
+    def has_come(self) -> bool:
+        """Tell whether there is nothing more to wait for."""
+        return self._outcome is not None
+
+    def deliver(self, outcome: Event | LedgerError) -> None:
+        """Wake the waiter with its answer, or with what ended the tail."""
+        self._outcome = outcome
+        self._arrived.release()
+
+    def wait(self, timeout_s: float) -> Event | None:
+        """Return the answer, or None if none came in time; raises what ended the tail."""
+        if self._outcome is None:
+            self._arrived.acquire(timeout=max(0.0, timeout_s))
+        if isinstance(self._outcome, LedgerError):
+            raise copy(self._outcome) from self._outcome
+        return self._outcome
+
+
+class Tail:
+    """Follows the events behind `head` in a thread of its own, from `start` to `close`.
+
+    `position` is that of the newest event seen, `renamed_at` that of the newest that renamed or
+    dropped a table, whoever did it.
+    """
+
+    def __init__(self, log: Log, head: LogHead, offset: int) -> None:
+        self.position = head.position
+        self.renamed_at = 0
+        self._log = log
+        self._acceptor = Acceptor(head)
+        self._offset = offset
+        self._commands: dict[Asker, Awaited] = {}
+        self._openings: dict[bytes, Awaited] = {}
+        self._ended: LedgerError | None = None
+        self._ending = Lock()
+        self._stop = Signal()
+        self._thread = Thread(target=self._run, name="lakeledger-tail", daemon=True)
+
+    @classmethod
+    def start(cls, log: Log, domain: int) -> Self:
+        """Return a tail that follows from the newest checkpoint on."""
+        tail = cls(log, *(read_newest_head(log, domain) or (LogHead(), 0)))
+        tail._thread.start()
+        return tail
+
+    def expect(self, asker: Asker) -> Awaited:
+        """Return what the answer to a command will be delivered to; call it before asking.
+
+        Raises what ended the tail.
+        """
+        with self._ending:
+            self._check()
+            return self._commands.setdefault(asker, Awaited())
+
+    def expect_session(self, nonce: bytes) -> Awaited:
+        """Return what the answer to the OpenSession with this nonce will be delivered to."""
+        with self._ending:
+            self._check()
+            return self._openings.setdefault(nonce, Awaited())
+
+    def forget(self, asker: Asker) -> None:
+        """Expect an answer no longer."""
+        self._commands.pop(asker, None)
+
+    def forget_session(self, nonce: bytes) -> None:
+        """Expect the answer to an OpenSession no longer."""
+        self._openings.pop(nonce, None)
+
+    def close(self, timeout_s: float = 1.0) -> None:
+        """End the thread; whoever still waits is told that this ledger was closed."""
+        self._stop.set()
+        self._end(LogError("this ledger was closed; connect again"))
+        self._thread.join(timeout_s)
+
+    def _check(self) -> None:
+        if self._ended is not None:
+            raise copy(self._ended) from self._ended
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._follow()
+        except LedgerError as error:
+            self._end(error)
+        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, or waits in vain
+            ended = LogError(
+                f"reading the events ended with {error!r}; connect again and report it"
+            )
+            ended.__cause__ = error
+            self._end(ended)
+
+    def _follow(self) -> None:
+        """Read until told to stop, or until the broker is away."""
+        try:
+            reader = open_events(self._log, self._acceptor, self._offset)
+            try:
+                while not self._stop.is_set():
+                    for record in reader.read(READ_MAX, READ_WAIT_S):
+                        self._take(record)
+            finally:
+                reader.close()
+        except LogUnavailableError:
+            self._stop.wait(AWAY_PAUSE_S)
+
+    def _take(self, record: Record) -> None:
+        framed = record.value
+        control = self._acceptor.take_control(framed)
+        if control is None:
+            return
+        self._offset = record.offset + 1
+        self.position = control.position
+        if framed[:CHAIN_AT] in RENAMINGS:
+            self.renamed_at = control.position
+        if control.session:
+            awaited = self._commands.pop((control.session, control.n), None)
+            if awaited is not None:
+                awaited.deliver(event_of(control, framed))
+        elif self._openings and framed[:CHAIN_AT] in OPENINGS:
+            self._take_opening(control, framed)
+
+    def _take_opening(self, control: Control, framed: bytes) -> None:
+        event = event_of(control, framed)
+        assert isinstance(event.body, SessionOpened | CommandRepeated | CommandRefused)
+        awaited = self._openings.pop(event.body.nonce, None)
+        if awaited is not None:
+            awaited.deliver(event)
+
+    def _end(self, error: LedgerError) -> None:
+        with self._ending:
+            if self._ended is None:
+                self._ended = error
+            for waiting in (self._commands, self._openings):
+                while waiting:
+                    waiting.popitem()[1].deliver(self._ended)
+
+
+def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
+    """Return who the ledger is, waiting a while for its first sequencer to say so.
+
+    Raises SettingsError if it was never created, LogDamagedError if the events are those of another
+    topic, LogUnavailableError if the broker does not answer.
+    """
+    log.ends(Topic.EVENTS, timeout_s)
+    reader = log.reader(Topic.EVENTS, 0)
+    try:
+        created = first_created(reader, timeout_s)
+    finally:
+        reader.close()
+    if created is None:
+        raise SettingsError(
+            f"the ledger was not created within {timeout_s:.0f} s: its topics are there, but no "
+            "sequencer has written to them. Start `lakeledger up` or `lakeledger serve sequencer`"
+        )
+    found = log.topic_id(Topic.EVENTS)
+    if created.events_topic != found:
+        raise LogDamagedError(
+            1, f"it was recorded in topic {created.events_topic} and is read from {found}"
+        )
+    return created
+
+
+def first_created(reader: LogReader, timeout_s: float) -> LedgerCreated | None:
+    """Return the LedgerCreated of a log read from its beginning, or None if it has none yet."""
+    acceptor = Acceptor(LogHead())
+    while records := reader.read(1, timeout_s):
+        event = acceptor.take(records[0].value)
+        if event is not None and isinstance(event.body, LedgerCreated):
+            return event.body
+    return None

@@ -1,0 +1,296 @@
+"""The transaction, as a producer holds it: ids, what it may see, what it wrote, how it ends.
+
+It belongs to the session that opened it and ends with that. What it may see is fixed at its open;
+its changes of tables are seen by itself alone until it commits.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Literal, Self, Unpack
+
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CommitTxn,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    SessionCommand,
+)
+from ledger.core.events import (
+    CommandRepeated,
+    Control,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnAborted,
+    TxnCommitted,
+    TxnOpened,
+    WriteIdsAllocated,
+)
+from ledger.core.ids import Operation, TxnType
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.visibility import held_txn_list
+from ledger.errors import (
+    ConflictError,
+    LedgerError,
+    OutcomeUnknownError,
+    RefusedError,
+    SessionExpiredError,
+    TxnNotOpenError,
+)
+from ledger.names import Names, TableLike, TxnNames, created_row
+from ledger.reads import TableRow
+from ledger.receipt import Receipt, Token, receipt_of
+from ledger.refusals import body_as
+from ledger.session import UNNUMBERED, Answer, Session
+from ledger.writes import (
+    ColumnLike,
+    DeclaredWrites,
+    TableOptions,
+    coarse_write,
+    table_definition,
+)
+
+REASON_MAX = 500
+
+Status = Literal["open", "committed", "aborted", "unknown"]
+"""How a txn stands; `unknown` = its commit was not answered in time, and to commit again tells."""
+
+
+class Transaction:
+    """A txn of this process. In a `with` block it commits at the end, or aborts on an error.
+
+    Attributes:
+        id: its txn id.
+        type: what kind of txn it is.
+        opened: the position it opened at.
+        status: how it stands, as far as this process knows.
+        receipt: what its commit returned, None before.
+    """
+
+    def __init__(
+        self, session: Session, names: Names, opening: tuple[Control, TxnOpened], txn: int
+    ) -> None:
+        control, body = opening
+        self.id = txn
+        self.type: TxnType = body.type
+        self.opened = control.position
+        self.status: Status = "open"
+        self.receipt: Receipt | None = None
+        self._session = session
+        self._view = names.view
+        self._names = TxnNames(names, txn)
+        self._opening = opening
+        self._valid_txns: ValidTxnList | None = None
+        self._write_ids: dict[int, int] = {}
+        self._writes = DeclaredWrites()
+        self._last = control.position
+
+    @property
+    def valid_txns(self) -> ValidTxnList:
+        """What this txn may see: the list it holds since its open."""
+        if self._valid_txns is None:
+            control, body = self._opening
+            held = held_txn_list if body.inline else self._view.held_txn_list
+            self._valid_txns = held(control, body, self.id)
+        return self._valid_txns
+
+    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
+        """Return the write ids of a table that this txn may see, its own included."""
+        number, _ = self._names.find(table)
+        return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
+
+    def write_id(self, table: TableLike) -> int:
+        """Return the txn's write id in a table, given when it is first asked for."""
+        return self.write_ids([table])[table]
+
+    def write_ids(self, tables: Sequence[TableLike]) -> Mapping[TableLike, int]:
+        """Return the txn's write ids by table; those it does not have yet in one round trip."""
+        numbers = {table: self._names.find(table)[0] for table in tables}
+        missing = [each for each in numbers.values() if each not in self._write_ids]
+        if missing:
+            allocate([self], missing)
+        return {table: self._write_ids[number] for table, number in numbers.items()}
+
+    def insert(self, table: TableLike, partition: str | None = None) -> None:
+        """Declare that rows were added: it conflicts with nothing."""
+        self._declare("insert", table, partition)
+
+    def update(
+        self,
+        table: TableLike,
+        partition: str | None = None,
+        *,
+        whole_table: bool = False,
+        read_at: Token | int = 0,
+    ) -> None:
+        """Declare that rows of a partition, or of a table, were changed.
+
+        `partition` is as Hive writes it, `day=2024-01-01/hour=5`; `read_at` names a later read than
+        the txn's snapshot. Raises ValueError if a partitioned table is named without saying where.
+        """
+        self._declare("update", table, partition, whole_table=whole_table, read_at=read_at)
+
+    def delete(
+        self,
+        table: TableLike,
+        partition: str | None = None,
+        *,
+        whole_table: bool = False,
+        read_at: Token | int = 0,
+    ) -> None:
+        """Declare that rows of a partition, or of a table, were deleted; as `update`."""
+        self._declare("delete", table, partition, whole_table=whole_table, read_at=read_at)
+
+    def create_table(
+        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+    ) -> TableRow:
+        """Create a table, which others see once this txn has committed."""
+        definition = table_definition(columns, **options)
+        catalog = self._names.client.catalog
+        answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
+        body = body_as(TableCreated, answer.control, answer.body)
+        self.note_write_id(body.table, body.write_id)
+        row = created_row(answer.control, body)
+        self._names.give(row)
+        return row
+
+    def rename_table(self, table: TableLike, name: str) -> Receipt:
+        """Give a table another name, which others see once this txn has committed."""
+        number, row = self._names.find(table)
+        answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))
+        body = body_as(TableRenamed, answer.control, answer.body)
+        self.note_write_id(number, body.write_id)
+        self._names.free(row)
+        if row is not None:
+            self._names.give(row._replace(name=name))
+        return self._receipt(answer)
+
+    def drop_table(self, table: TableLike) -> Receipt:
+        """Drop a table, which others see once this txn has committed."""
+        number, row = self._names.find(table)
+        answer = self.ask(DropTable(*UNNUMBERED, self.id, 0, number))
+        body = body_as(TableDropped, answer.control, answer.body)
+        self.note_write_id(number, body.write_id)
+        self._names.free(row)
+        return self._receipt(answer)
+
+    def commit(self) -> Receipt:
+        """Make the txn visible and return where; one that had committed is told so again.
+
+        Raises a ConflictError if an earlier commit won (then the txn is aborted),
+        OutcomeUnknownError if no answer came in time (commit again to learn it), and another
+        RefusedError, after which the txn may still be open, see `status`.
+        """
+        try:
+            answer = self.ask(CommitTxn(*UNNUMBERED, self.id, self._writes.parts()))
+            if not (isinstance(answer.body, CommandRepeated) and is_commit(answer.body)):
+                body_as(TxnCommitted, answer.control, answer.body)
+        except OutcomeUnknownError:
+            self.status = "unknown"
+            raise
+        except (ConflictError, TxnNotOpenError, SessionExpiredError):
+            self.status = "aborted"
+            raise
+        self.status = "committed"
+        self.receipt = self._receipt(answer)
+        for row in self._names.given():
+            self._names.client.remember(row._replace(creator=0), self.receipt.position)
+        return self.receipt
+
+    def abort(self, reason: str = "", wrote: Iterable[TableLike] | None = None) -> Receipt:
+        """End the txn without effect.
+
+        `wrote` names the tables it may have left data in, `()` none; None = not known, which counts
+        as every table it has a write id in.
+        """
+        tables = None if wrote is None else [self._names.find(table)[0] for table in wrote]
+        answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
+        if not isinstance(answer.body, CommandRepeated | TxnAborted):
+            body_as(TxnAborted, answer.control, answer.body)
+        self.status = "aborted"
+        return self._receipt(answer)
+
+    def ask(self, command: SessionCommand) -> Answer:
+        """Return the answer to a command of the session that opened this txn."""
+        answer = self._session.ask(command)
+        self._last = max(self._last, answer.control.position)
+        self._view.note(answer.control.position)
+        return answer
+
+    def note_write_id(self, table: int, write_id: int) -> None:
+        """Note a write id that the txn has by now; 0 = none was given."""
+        if write_id:
+            self._write_ids[table] = write_id
+
+    def _declare(
+        self,
+        operation: Operation,
+        table: TableLike,
+        partition: str | None,
+        *,
+        whole_table: bool = False,
+        read_at: Token | int = 0,
+    ) -> None:
+        number, row = self._names.find(table)
+        write = coarse_write(operation, row, partition=partition, whole_table=whole_table)
+        self._writes.add(number, write, self._view.position_of(read_at))
+
+    def _receipt(self, answer: Answer) -> Receipt:
+        return receipt_of(
+            answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
+        )
+
+    def _abandon(self, error: BaseException) -> None:
+        """Abort because of an error, which stays the one that is raised."""
+        has_written = self._write_ids or self._writes.parts()
+        try:
+            self.abort(f"{type(error).__name__}: {error}", None if has_written else ())
+        except LedgerError as failure:
+            error.add_note(f"txn {self.id} could not be aborted, its deadline ends it: {failure}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.status != "open":
+            return
+        if error is not None:
+            self._abandon(error)
+            return
+        try:
+            self.commit()
+        except RefusedError as refused:
+            if self.status == "open":
+                self._abandon(refused)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Transaction {self.id} {self.type}, {self.status}, opened at {self.opened}>"
+
+
+def allocate(txns: Sequence[Transaction], tables: Sequence[int]) -> Mapping[tuple[int, int], int]:
+    """Return the write ids of txns of one session by (table, txn), in one round trip."""
+    numbers = [txn.id for txn in txns]
+    answer = txns[0].ask(AllocateWriteIds(*UNNUMBERED, numbers, tables))
+    repeated = answer.body
+    ids = (
+        repeated.ids
+        if isinstance(repeated, CommandRepeated) and repeated.ids
+        else body_as(WriteIdsAllocated, answer.control, answer.body).ids
+    )
+    by_txn = {txn.id: txn for txn in txns}
+    for each in ids:
+        by_txn[each.txn].note_write_id(each.table, each.write_id)
+    return {(each.table, each.txn): each.write_id for each in ids}
+
+
+def is_commit(repeated: CommandRepeated) -> bool:
+    """Tell whether the first answer to a command was that its txn committed."""
+    return repeated.outcome == TxnCommitted.__name__

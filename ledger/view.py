@@ -1,0 +1,117 @@
+"""The view of one client on its ledger: from which rows it reads, and how far they must have come.
+
+Whatever this client wrote, it reads: every read waits until the rows have reached the client's last
+write. The rows come from wherever `Reads` are found; nothing is opened before the first read.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from importlib.metadata import entry_points
+from operator import xor
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ledger.channel import Channel
+from ledger.core.events import Control, TxnOpened
+from ledger.core.txns import exception_hash
+from ledger.core.valid_lists import ValidTxnList
+from ledger.core.visibility import listed
+from ledger.errors import LogError, SettingsError
+from ledger.reads import Reads
+from ledger.receipt import Token
+
+READS_GROUP: Final = "lakeledger.reads"
+
+
+class View:
+    """Reads what one client may expect to see; threads may share it.
+
+    Attributes:
+        origin: a token of the domain.
+        written: the position of this client's last write.
+    """
+
+    def __init__(
+        self, channel: Channel, origin: Token, open_reads: Callable[[], Reads], timeout_s: float
+    ) -> None:
+        self.origin = origin
+        self.written = 0
+        self._channel = channel
+        self._open_reads = open_reads
+        self._timeout_ms = round(timeout_s * 1000)
+        self._reads: Reads | None = None
+        self._turn = Lock()
+
+    def note(self, position: int) -> None:
+        """Note a write of this client, which every later read sees."""
+        with self._turn:
+            self.written = max(self.written, position)
+
+    def reads(self, position: int = 0, timeout_ms: int | None = None) -> Reads:
+        """Return the read model, at `position` and at this client's last write, or later.
+
+        Raises SettingsError if there is none, ReaderBehindError if it stays behind.
+        """
+        self._channel.check()
+        with self._turn:
+            if self._reads is None:
+                self._reads = self._open_reads()
+        timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        self._reads.wait(max(position, self.written), timeout_ms)
+        return self._reads
+
+    def position_of(self, place: Token | int) -> int:
+        """Return a position; raises ValueError for a token of another ledger or domain."""
+        if isinstance(place, int):
+            return place
+        if place.at(0) != self.origin.at(0):
+            raise ValueError(f"token {place} is not of this ledger, whose tokens are {self.origin}")
+        return place.position
+
+    def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
+        """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.
+
+        Raises LogError if the read model does not agree with the digest in the log.
+        """
+        then = self.reads(control.position).valid_txns(control.position)
+        before = [(each, False) for each in then.open if each < control.txn]
+        before += [(each, True) for each in then.aborted if each < control.txn]
+        if reduce(xor, (exception_hash(each, aborted=how) for each, how in before), 0) != (
+            opened.digest
+        ):
+            raise LogError(
+                f"the read model knows other open and aborted txns at position {control.position} "
+                "than the log. Rebuild its store from the log"
+            )
+        return listed(
+            txn,
+            tuple(each for each in then.open if each < txn),
+            tuple(each for each in then.aborted if each < txn),
+        )
+
+    def close(self) -> None:
+        """Let go of the read model, if it was opened."""
+        with self._turn:
+            if self._reads is not None:
+                self._reads.close()
+                self._reads = None
+
+
+def open_store(store: Path | None) -> Reads:
+    """Return the reads of the store at a path, by whatever is installed to read it.
+
+    Raises SettingsError if nothing is, or no store was named.
+    """
+    if store is None:
+        raise SettingsError(
+            "reading needs the rows that a follower keeps. Set LAKELEDGER_STORE to their folder, "
+            "start `lakeledger up` on this machine, or give reads=... to Ledger.connect"
+        )
+    for point in entry_points(group=READS_GROUP):
+        reads: Reads = point.load()(store)
+        return reads
+    raise SettingsError(
+        f"nothing is installed that reads the store at {store} (no entry point {READS_GROUP}). "
+        "Install the lakeledger distribution, or give reads=... to Ledger.connect"
+    )
