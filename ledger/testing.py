@@ -1,0 +1,185 @@
+"""For tests of code that uses a ledger: a whole one in this process, and a clock that is set.
+
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+
+The rules, the sequencer and the client are the real ones; only Kafka and the follower's store are
+replaced by memory. Nothing here is for real data.
+"""
+
+from threading import Condition, Thread
+from threading import Event as Signal
+from types import TracebackType
+from typing import Final, Self
+
+from ledger.client import Ledger
+from ledger.clock import Clock, SystemClock
+from ledger.core.events import Limits
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.errors import LogError
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Log
+from ledger.sequencer import Sequencer
+from ledger.settings import ClientSettings, Genesis, SequencerSettings
+from ledger.state_reads import StateReads
+
+STARTED_AT_MS: Final = 1_767_225_600_000
+CATALOG: Final = "main"
+STEP_WAIT_S: Final = 0.02
+# What is silent is noted in one round and judged in a later one.
+ROUNDS_TO_JUDGE: Final = 4
+
+
+class FixedClock:
+    """A clock that stands still until it is moved; begins at 2026-01-01 UTC."""
+
+    def __init__(self, now_ms: int = STARTED_AT_MS) -> None:
+        self._began_ms = now_ms
+        self._passed_s = 0.0
+
+    def now_ms(self) -> int:
+        """Return the wall time in milliseconds."""
+        return self._began_ms + round(self._passed_s * 1000)
+
+    def monotonic_s(self) -> float:
+        """Return the seconds that have passed since the clock was made."""
+        return self._passed_s
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._passed_s += seconds
+
+
+class SequencerThread:
+    """A sequencer that does its rounds in a thread, from `start` to `resign` or `crash`."""
+
+    def __init__(self, sequencer: Sequencer) -> None:
+        self.sequencer = sequencer
+        self.failure: BaseException | None = None
+        self._rounds = 0
+        self._round_done = Condition()
+        self._stop = Signal()
+        self._thread = Thread(target=self._run, name="lakeledger-sequencer", daemon=True)
+
+    def start(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def wait_rounds(self, count: int, timeout_s: float = 10.0) -> None:
+        """Wait until so many whole rounds were done; raises LogError if they are not in time."""
+        with self._round_done:
+            wanted = self._rounds + 1 + count
+            if not self._round_done.wait_for(lambda: self._rounds >= wanted, timeout_s):
+                raise LogError(
+                    f"the sequencer did not do {count} rounds within {timeout_s} s; it ended with "
+                    f"{self.failure!r}"
+                )
+
+    def resign(self) -> None:
+        """End in good order: a standby takes over at once."""
+        self.stop()
+        self.sequencer.resign()
+
+    def crash(self) -> None:
+        """End without a word; a standby takes over once it has noticed."""
+        self.stop()
+        self.sequencer.close()
+
+    def stop(self) -> None:
+        """Do no further round, and wait for the one at hand."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self.sequencer.step(STEP_WAIT_S)
+                with self._round_done:
+                    self._rounds += 1
+                    self._round_done.notify_all()
+        except BaseException as error:  # noqa: BLE001 - shown to whoever waits for this thread
+            self.failure = error
+
+
+class InMemoryLedger:
+    """A ledger of its own in this process, from entering a `with` block to leaving it.
+
+    `limits` are those of the new ledger, `clock` is the sequencer's and its clients'; `log` may be
+    one that loses things. Everything connected here is closed at the end.
+
+    Attributes:
+        log: its log.
+        clock: its clock.
+        reads: its read model, which has no delay.
+    """
+
+    def __init__(
+        self,
+        *,
+        catalog: str = CATALOG,
+        limits: Limits = DEFAULT_LIMITS,
+        clock: Clock | None = None,
+        settings: SequencerSettings | None = None,
+        log: Log | None = None,
+    ) -> None:
+        self.log: Log = log or MemoryLog()
+        self.clock = clock or SystemClock()
+        self.reads = StateReads(self.log)
+        self._genesis = Genesis("test", catalog, limits=limits)
+        lease_s = limits.lease_ms / 1000
+        self._settings = settings or SequencerSettings(lease_s=lease_s)
+        self._ledgers: list[Ledger] = []
+        self.leader = self.standby()
+
+    def standby(self, name: str = "sequencer") -> SequencerThread:
+        """Return another sequencer of this ledger, not started."""
+        return SequencerThread(
+            Sequencer(self.log, self._genesis, name=name, settings=self._settings, clock=self.clock)
+        )
+
+    def connect(
+        self, *, application: str | None = None, settings: ClientSettings | None = None
+    ) -> Ledger:
+        """Return a client of this ledger, as another process would have it."""
+        ledger = Ledger(
+            self.log,
+            catalog=self._genesis.catalog,
+            open_reads=lambda: self.reads,
+            application=application,
+            settings=settings,
+            clock=self.clock,
+        )
+        self._ledgers.append(ledger)
+        return ledger
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass on a FixedClock, and wait until the sequencer has acted on it."""
+        assert isinstance(self.clock, FixedClock), "only a FixedClock can be moved"
+        self.clock.advance(seconds)
+        for _ in range(ROUNDS_TO_JUDGE):
+            self.clock.advance(self._settings.housekeeping_s)
+            self.leader.wait_rounds(1)
+
+    def take_over(self, *, crash: bool = False) -> None:
+        """End the leader, in good order or not, and let another sequencer lead from there."""
+        (self.leader.crash if crash else self.leader.resign)()
+        self.leader = self.standby("successor").start()
+
+    def __enter__(self) -> Self:
+        self.leader.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for ledger in self._ledgers:
+            ledger.close()
+        self.leader.stop()
+        self.leader.sequencer.close()
+        self.reads.close()
+        if error is None and self.leader.failure is not None:
+            raise self.leader.failure
