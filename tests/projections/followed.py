@@ -1,12 +1,10 @@
 """A domain and its rows: what tests of projections and of queries look at."""
 
-from collections.abc import Sequence
-
 from hypothesis import HealthCheck, settings
 
 from ledger.core.events import Limits
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.log.port import Record, Topic
+from ledger.log.port import Topic
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
@@ -57,8 +55,8 @@ def topic_of(driver: Driver) -> str:
     return driver.log.topic_id(Topic.EVENTS)
 
 
-def rows_of(driver: Driver, records: Sequence[Record] | None = None) -> MemoryStore:
-    """Return a new store with the rows of a driver's log, or of some of its records."""
+def rows_of(driver: Driver, *, topic: str | None = None) -> MemoryStore:
+    """Return a new store with the rows of a driver's log, as if read from that topic."""
     store = MemoryStore()
-    Fold.load(store, topic_of(driver)).feed(driver.records if records is None else records)
+    Fold.load(store, topic or topic_of(driver)).feed(driver.records)
     return store

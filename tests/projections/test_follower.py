@@ -1,0 +1,287 @@
+"""The follower: it catches up, goes on, stops, resumes, rebuilds, and ends when it must."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+from typing import Self
+
+import pytest
+
+from ledger.broker import Broker
+from ledger.core.events import CatalogCreated
+from ledger.errors import LogDamagedError, OffsetGoneError
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Log, Record, Topic
+from ledger.log.topics import create_topics
+from projections.errors import StoreForeignError, StoreLockedError
+from projections.follower import Follower, Lag, follow
+from projections.memory import MemoryStore
+from projections.queries import StoreReads, open_reads
+from projections.rocks_store import RocksStore
+from projections.rows import value
+from projections.store import RowStore, digest
+from tests.driver import STARTED_AT, Driver
+from tests.projections.followed import rows_of
+
+PATIENCE_MS = 20_000
+PATIENCE_S = PATIENCE_MS / 1000
+
+
+class StoppedClock:
+    """A clock that stands 1 minute after the drivers begin."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since 1970 UTC."""
+        return STARTED_AT + 60_000
+
+    def monotonic_s(self) -> float:
+        """Return seconds."""
+        return 60.0
+
+
+@contextmanager
+def following(driver: Driver, store: RowStore) -> Iterator[StoreReads]:
+    """Follow a driver's log into a store while the block runs; give its reads."""
+    stop = Signal()
+    follower = Follower(driver.log, store)
+    thread = Thread(target=follower.run, args=(stop,))
+    thread.start()
+    try:
+        yield StoreReads(store)
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+
+
+def caught_up(driver: Driver, store: RowStore) -> RowStore:
+    """Follow a driver's log to its end, then stop."""
+    return follow_to_end(driver.log, store)
+
+
+def test_follows() -> None:
+    """What is appended while the follower runs turns up in the store."""
+    driver = Driver()
+    with following(driver, MemoryStore()) as reads:
+        reached = [reads.wait(driver.open_session(), PATIENCE_MS) for _ in range(3)]
+
+    assert reached == [4, 5, 6]
+
+
+def test_stops() -> None:
+    """A follower that is told to stop ends with every row of what it applied."""
+    driver, store = Driver(), MemoryStore()
+    with following(driver, store) as reads:
+        reads.wait(driver.open_session(), PATIENCE_MS)
+
+    assert digest(store) == digest(rows_of(driver))
+
+
+def test_stopped_before_it_began() -> None:
+    """A follower that is told to stop before it has caught up never says that it has."""
+    stop = Signal()
+    stop.set()
+    told: list[bool] = []
+    Follower(Driver().log, MemoryStore(), caught_up=lambda: told.append(True)).run(stop)
+
+    assert told == []
+
+
+def test_resumes() -> None:
+    """A follower started again goes on where the rows end."""
+    driver, store = Driver(), MemoryStore()
+    caught_up(driver, store)
+    driver.open_session()
+    caught_up(driver, store)
+
+    assert digest(store) == digest(rows_of(driver))
+
+
+def test_progress() -> None:
+    """While catching up it tells how many records are read, and how many there are."""
+    driver = Driver()
+    driver.fence()
+    driver.zombie(CatalogCreated("late"))
+    told: list[tuple[int, int]] = []
+    stop = Signal()
+    follower = Follower(
+        driver.log,
+        MemoryStore(),
+        progress=lambda read, end: told.append((read, end)),
+        caught_up=stop.set,
+    )
+    follower.run(stop)
+
+    assert told == [(5, 5)]
+
+
+def test_empty_log() -> None:
+    """A ledger that does not exist yet is caught up with at once."""
+    driver, stop = Driver(), Signal()
+    driver.log.recreate(Topic.EVENTS)
+    follower = Follower(driver.log, MemoryStore(), caught_up=stop.set)
+    follower.run(stop)
+
+    assert follower.fold.position == 0
+
+
+def test_lag() -> None:
+    """The lag is counted in records, and in time since the last event applied."""
+    driver = Driver()
+    follower = Follower(driver.log, MemoryStore(), clock=StoppedClock())
+    follower.fold.feed(driver.records)
+    in_time = follower.lag()
+    driver.open_session()
+    driver.open_session()
+
+    assert in_time == Lag(3, 0, 0)
+    assert follower.lag() == Lag(3, 2, 60_000 - 14)
+
+
+def test_recreated_topic() -> None:
+    """A topic that was deleted and created anew is not the log the rows came from."""
+    driver = Driver()
+    store = caught_up(driver, MemoryStore())
+    driver.log.recreate(Topic.EVENTS)
+
+    with pytest.raises(StoreForeignError):
+        Follower(driver.log, store)
+
+
+def test_lost_end() -> None:
+    """A log that lost records the rows were made from is refused."""
+    driver = Driver()
+    store = caught_up(driver, MemoryStore())
+    driver.log.cut(Topic.EVENTS, 2)
+
+    with pytest.raises(LogDamagedError, match="ends at offset 2"):
+        caught_up(driver, store)
+
+
+def test_lost_beginning() -> None:
+    """A log whose first records were removed cannot be followed from the beginning."""
+    driver = Driver()
+    driver.log.remove_below(Topic.EVENTS, 1)
+
+    with pytest.raises(OffsetGoneError, match="--rebuild"):
+        caught_up(driver, MemoryStore())
+
+
+def test_damage_ends_the_follower() -> None:
+    """Damaged bytes end the follower; the rows of what came before are there."""
+    driver = Driver()
+    driver.append(b"what is this")
+    store = MemoryStore()
+
+    with pytest.raises(LogDamagedError, match="position 4"):
+        caught_up(driver, store)
+    assert StoreReads(store).position() == 3
+
+
+class Process:
+    """A follower process: `follow` in a thread, until the block ends."""
+
+    def __init__(self, driver: Driver, root: Path, *, rebuild: bool = False) -> None:
+        self.stop = Signal()
+        options = {"rebuild": rebuild, "progress": self.note}
+        self.thread = Thread(target=follow, args=(driver.log, root, self.stop), kwargs=options)
+        self.read = Signal()
+
+    def note(self, _read: int, _end: int) -> None:
+        """Note that records were read."""
+        self.read.set()
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        self.read.wait(PATIENCE_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.thread.join(PATIENCE_S)
+
+
+def test_process(tmp_path: Path) -> None:
+    """A follower process writes what any other process of the host reads."""
+    driver = Driver()
+    with Process(driver, tmp_path / "store"):
+        reads = open_reads(tmp_path / "store")
+        position = driver.open_session()
+
+        assert reads.wait(position, PATIENCE_MS) == position
+        reads.close()
+
+
+def test_one_writer(tmp_path: Path) -> None:
+    """A second follower of one store is refused."""
+    driver = Driver()
+    with Process(driver, tmp_path / "store"), pytest.raises(StoreLockedError):
+        follow(driver.log, tmp_path / "store", Signal())
+
+
+def test_rebuild(tmp_path: Path) -> None:
+    """Rows made anew take the place of spoiled ones, and readers move over by themselves."""
+    root, driver = tmp_path / "store", Driver()
+    with RocksStore.open(root) as spoiled:
+        caught_up(driver, spoiled)
+        spoiled.write([(b"g", value({"ledger": "spoiled", "name": "spoiled"}))])
+    reads = open_reads(root)
+    before = reads.identity().name
+    driver.open_session()
+
+    with Process(driver, root, rebuild=True):
+        reads.wait(4, PATIENCE_MS)
+        after = reads.identity().name
+    reads.close()
+
+    with RocksStore.open(root) as rebuilt:
+        assert digest(rebuilt) == digest(rows_of(driver))
+    assert (before, after) == ("spoiled", "demo")
+
+
+def test_rebuild_that_does_not_finish(tmp_path: Path) -> None:
+    """Until new rows have caught up the old ones stay, also if they never do."""
+    root, driver = tmp_path / "store", Driver()
+    with RocksStore.open(root) as store:
+        caught_up(driver, store)
+    driver.append(b"what is this")
+
+    with pytest.raises(LogDamagedError):
+        follow(driver.log, root, Signal(), rebuild=True)
+    reads = open_reads(root)
+    assert reads.position() == 3
+    reads.close()
+
+
+@pytest.mark.kafka
+def test_in_kafka(broker: Broker, ledger_name: str) -> None:
+    """From a real broker come the same rows, also when the follower was away meanwhile."""
+    create_topics(broker.bootstrap, ledger_name)
+    driver, store, log = Driver(), MemoryStore(), KafkaLog(broker.bootstrap, ledger_name)
+    publish(log, driver.records)
+    follow_to_end(log, store)
+    driver.open_session()
+    publish(log, driver.records[-1:])
+    follow_to_end(log, store)
+    expected = rows_of(driver, topic=log.topic_id(Topic.EVENTS))
+    log.close()
+
+    assert StoreReads(store).position() == 4
+    assert digest(store) == digest(expected)
+
+
+def publish(log: KafkaLog, records: Sequence[Record]) -> None:
+    """Append records to the events topic."""
+    writer = log.writer(Topic.EVENTS)
+    for record in records:
+        writer.append(record.key, record.value)
+    writer.flush(PATIENCE_S)
+    writer.close()
+
+
+def follow_to_end(log: Log, store: RowStore) -> RowStore:
+    """Follow a log to its end, then stop."""
+    stop = Signal()
+    Follower(log, store, caught_up=stop.set).run(stop)
+    return store
