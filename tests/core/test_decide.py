@@ -82,7 +82,7 @@ SESSION = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "lease is a positive duration",
+        "a session's lease is a duration",
         lambda _: OpenSession(0, 0, PAST, NONCE, "u", "h", "a", -1),
     ),
     Refusal(

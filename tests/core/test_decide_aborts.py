@@ -70,7 +70,7 @@ FORGET = [
     ),
     Refusal(
         Reason.TXN_NOT_ABORTED,
-        "only aborted txns are forgotten",
+        "was forgotten before",
         lambda s: ForgetAborted(*s.asks(s.ada), [s.forgotten_failed], 0, []),
         lambda s: s.forgotten_failed,
     ),

@@ -171,6 +171,19 @@ def test_loser_is_aborted_for_good() -> None:
     assert race.driver.state.txns.status(race.second)[0] == "aborted"
 
 
+def test_loser_wrote_what_it_declared() -> None:
+    """A table of which the loser only holds a write id holds no data of it."""
+    race = Race()
+    other = race.driver.create_table(race.ada, "planes")
+    race.driver.allocate(race.bob, [race.second], [race.table, other])
+    race.win(ROWS)
+
+    assert race.follow(ROWS).parts == [
+        AbortedPart(race.table, 1, 0, wrote=True),
+        AbortedPart(other, 1, 0, wrote=False),
+    ]
+
+
 def test_one_shot_loser_never_was() -> None:
     """A one-shot commit that loses has taken no txn id and no write id, and leaves nothing."""
     race = Race()

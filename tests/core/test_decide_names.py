@@ -141,17 +141,14 @@ def test_first_to_commit_has_the_name(changes: Any, rule: str, exception: str, u
 LOST = [
     (
         "an update of a table dropped meanwhile",
-        lambda c: c.allocate(c.ada, [c.mine], [c.a]),
-        lambda c: c.drop_table(c.bob, c.a),
+        lambda _: None,
+        lambda c: c.drop_table(c.bob, c.b),
         ("table_dropped", "MetadataChanged", "table"),
     ),
     (
         "a rename of a table dropped meanwhile",
         lambda c: c.rename(c.a, "c"),
-        lambda c: last(
-            c.drop_table(c.bob, c.a, txn=c.others),
-            c.commit(c.bob, c.others),
-        ),
+        lambda c: last(c.drop_table(c.bob, c.a, txn=c.others), c.commit(c.bob, c.others)),
         ("table_dropped", "MetadataChanged", "table"),
     ),
     (
@@ -163,22 +160,28 @@ LOST = [
     (
         "a drop of a table renamed meanwhile",
         lambda c: c.drop(c.a),
-        lambda c: last(
-            c.rename_table(c.bob, c.a, "d", txn=c.others),
-            c.commit(c.bob, c.others),
-        ),
+        lambda c: last(c.rename_table(c.bob, c.a, "d", txn=c.others), c.commit(c.bob, c.others)),
         ("metadata_first_committer", "MetadataChanged", "metadata"),
     ),
     (
-        "metadata before rows, of one table",
-        lambda c: last(c.rename(c.a, "c"), c.allocate(c.ada, [c.mine], [c.b])),
+        "the first of two tables",
+        lambda c: c.rename(c.a, "c"),
         lambda c: last(c.drop_table(c.bob, c.b), c.rename_table(c.bob, c.a, "d")),
         ("metadata_first_committer", "MetadataChanged", "metadata"),
     ),
     (
+        "metadata before rows of one table",
+        lambda c: c.rename(c.b, "c"),
+        lambda c: last(
+            c.commit(c.bob, c.others, write(c.b, operation="update")),
+            c.rename_table(c.bob, c.b, "d"),
+        ),
+        ("metadata_first_committer", "MetadataChanged", "metadata"),
+    ),
+    (
         "tables before names",
-        lambda c: last(c.create("c"), c.allocate(c.ada, [c.mine], [c.a])),
-        lambda c: last(c.create_table(c.bob, "c"), c.drop_table(c.bob, c.a)),
+        lambda c: c.create("c"),
+        lambda c: last(c.create_table(c.bob, "c"), c.drop_table(c.bob, c.b)),
         ("table_dropped", "MetadataChanged", "table"),
     ),
 ]
@@ -192,10 +195,21 @@ def test_lost_to_a_change_of_the_table(given: Any, meanwhile: Any, expected: obj
     catalog = Catalog()
     given(catalog)
     meanwhile(catalog)
-    lost: Any = catalog.commit(catalog.ada, catalog.mine).body
+    update = write(catalog.b, operation="update")
+    lost: Any = catalog.commit(catalog.ada, catalog.mine, update).body
 
     assert (lost.evidence.rule, lost.evidence.exception, lost.evidence.unit) == expected
     assert lost.evidence.remedy
+
+
+def test_a_write_id_goes_with_its_table() -> None:
+    """A txn that took a write id of a table dropped since, and wrote nothing there, commits."""
+    catalog = Catalog()
+    catalog.allocate(catalog.ada, [catalog.mine], [catalog.a, catalog.b])
+    catalog.drop_table(catalog.bob, catalog.a)
+    committed: Any = catalog.commit(catalog.ada, catalog.mine).body
+
+    assert [part.table for part in committed.parts] == [catalog.b]
 
 
 def test_rows_survive_a_rename() -> None:

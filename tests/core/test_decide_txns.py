@@ -25,7 +25,7 @@ OPEN = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "deadline is a positive duration",
+        "a txn's deadline is a duration",
         lambda s: OpenTxn(*s.asks(s.ada), "default", 3, -1),
     ),
     Refusal(

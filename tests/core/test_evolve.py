@@ -30,6 +30,8 @@ from ledger.errors import LogDamagedError
 from ledger.log.codec import frame_event
 from tests.driver import CATALOG, LEDGER, Driver, definition
 
+UNASKED = (Resigned, LedgerCreated, TxnsExpired)
+
 
 class Log(Driver):
     """A domain with a table, an open txn with write id 1, and an aborted one with write id 2."""
@@ -47,7 +49,8 @@ class Log(Driver):
     def says(self, body: Body, *, txn: int = 0, ahead: int = 1) -> Event:
         """Return an event of the session that the log would hold next."""
         position = self.state.position + ahead
-        return Event(Control(NO_CHAIN, 1, position, 0, self.session, 0, self.now, txn), body)
+        cmd = self.state.last_cmd + (type(body) not in UNASKED)
+        return Event(Control(NO_CHAIN, 1, position, cmd, self.session, 0, self.now, txn), body)
 
     def commits(self, *, write_id: int, version: int, table: int = 0, txn: int = 0) -> Event:
         """Return a commit of one table."""

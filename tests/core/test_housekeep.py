@@ -10,6 +10,7 @@ from ledger.core.events import (
     CatalogCreated,
     ForgottenPart,
     LedgerCreated,
+    TxnCommitted,
     TxnEnd,
     TxnsExpired,
 )
@@ -107,21 +108,32 @@ def test_expired(
     assert found == [body for body in [expected(scene)] if body is not None]
 
 
-def test_replicated_txns_survive_their_session() -> None:
-    """A silent session's replicated txn stays open until its own deadline."""
+def test_replicated_txns_outlive_a_lease() -> None:
+    """A silent session stays for its replicated txn, and ends with it; its other txns do not."""
     driver = Driver()
     session = driver.open_session()
     kept = driver.open_txn(session, "replicated")
     ended = driver.open_txn(session)
-    bodies = tidied(driver, Lapsed([session]))
+    expired = [body for body in tidied(driver, Lapsed([session])) if isinstance(body, TxnsExpired)]
     still_open = list(driver.state.txns.open)
-    bodies += tidied(driver, Lapsed([session], [kept]))
+    body = housekeep(driver.state, Lapsed([session], [kept]))
 
+    assert expired == [TxnsExpired([], [TxnEnd(ended, "lease", [])])]
     assert still_open == [kept]
-    assert [body for body in bodies if isinstance(body, TxnsExpired)] == [
-        TxnsExpired([session], [TxnEnd(ended, "lease", [])]),
-        TxnsExpired([], [TxnEnd(kept, "deadline", [])]),
-    ]
+    assert body == TxnsExpired([], [TxnEnd(kept, "deadline", [])])
+
+
+def test_an_owner_of_replicated_txns_may_still_commit() -> None:
+    """Silence for a lease costs a session with a replicated txn nothing but its other txns."""
+    driver = Driver()
+    session = driver.open_session()
+    kept = driver.open_txn(session, "replicated")
+    tidied(driver, Lapsed([session]))
+    committed = driver.commit(session, kept)
+    ended = [body for body in tidied(driver, Lapsed([session])) if isinstance(body, TxnsExpired)]
+
+    assert isinstance(committed.body, TxnCommitted)
+    assert ended == [TxnsExpired([session], [])]
 
 
 def test_closing_ends_replicated_txns_too() -> None:
