@@ -47,14 +47,15 @@ def write_ids_allocated(state: DomainState, _control: Control, body: WriteIdsAll
 
 def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:
     """Make a txn visible: its versions, its metadata changes, its claims to have won."""
+    held: dict[int, int] = {}
     if body.one_shot:
         state.txns.commit_at_once(control.txn, control.position, state.limits.outcomes_max)
     else:
-        forget_owner(
-            state, state.txns.commit(control.txn, control.position, state.limits.outcomes_max)
-        )
+        ended = state.txns.commit(control.txn, control.position, state.limits.outcomes_max)
+        held = ended.write_ids
+        forget_owner(state, ended)
     for part in body.parts:
-        commit_part(state, control, body, part)
+        commit_part(state, control, body, part, held.get(part.table, 0))
     if control.txn in state.tables.pending:
         apply_pending(state, control)
     watermark.advance(state.txns)
@@ -62,15 +63,17 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
 
 
 def commit_part(
-    state: DomainState, control: Control, body: TxnCommitted, part: CommittedPart
+    state: DomainState, control: Control, body: TxnCommitted, part: CommittedPart, held: int
 ) -> None:
-    """Apply one table of a commit."""
+    """Apply one table of a commit; `held` is the write id the txn had there before, or 0."""
     table = state.tables.by_id[part.table]
     assert part.version == table.version + 1, (
         f"version {part.version} of table {part.table} follows {table.version}"
     )
     table.version = part.version
-    if part.write_id > table.last_write_id:
+    if held:
+        assert part.write_id == held, f"write id {part.write_id} committed, the txn has {held}"
+    elif part.write_id:
         take_write_id(table, part.write_id)
         state.txns.map(control.txn, part.table, part.write_id)
     if body.type in JUDGED_TYPES:
@@ -141,5 +144,7 @@ def aborted_forgotten(state: DomainState, _control: Control, body: AbortedForgot
 def session_closed(state: DomainState, control: Control, body: SessionClosed) -> None:
     """End a session and its txns."""
     end_txns(state, control, body.ends)
+    left = state.sessions.by_number[control.session].txns
+    assert not left, f"session {control.session} closed with txns {list(left)} open"
     state.sessions.end(control.session)
     watermark.advance(state.txns)

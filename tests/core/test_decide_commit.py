@@ -115,12 +115,6 @@ REFUSALS = [
         lambda s: s.planes,
     ),
     Refusal(
-        Reason.WRITE_ID_REQUIRED,
-        "files of table planes lie under their write id",
-        lambda s: commit(s, s.mine, update(s.planes, s.floor - 1)),
-        lambda s: s.planes,
-    ),
-    Refusal(
         Reason.READ_AT_REQUIRED,
         "names the position it was planned from",
         lambda s: commit(s, 0, update(s.flights)),
