@@ -103,15 +103,15 @@ class Transaction:
 
     def write_id(self, table: TableLike) -> int:
         """Return the txn's write id in a table, given when it is first asked for."""
-        return self.write_ids([table])[table]
+        return self.write_ids([table])[0]
 
-    def write_ids(self, tables: Sequence[TableLike]) -> Mapping[TableLike, int]:
-        """Return the txn's write ids by table; those it does not have yet in one round trip."""
-        numbers = {table: self._names.find(table)[0] for table in tables}
-        missing = [each for each in numbers.values() if each not in self._write_ids]
+    def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
+        """Return the txn's write ids in the order of `tables`, missing ones in one round trip."""
+        numbers = [self._names.find(table)[0] for table in tables]
+        missing = [each for each in numbers if each not in self._write_ids]
         if missing:
             allocate([self], missing)
-        return {table: self._write_ids[number] for table, number in numbers.items()}
+        return [self._write_ids[number] for number in numbers]
 
     def insert(self, table: TableLike, partition: str | None = None) -> None:
         """Declare that rows were added: it conflicts with nothing."""

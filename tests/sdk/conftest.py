@@ -1,0 +1,34 @@
+"""What the tests of the SDK share: a ledger in memory, and one client of it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.settings import ClientSettings, SequencerSettings
+from ledger.testing import InMemoryLedger
+from tests.sdk.lossy import LossyLog
+
+# Short, so that what was lost is sent again soon; long enough for a loaded machine to answer.
+IMPATIENT = ClientSettings(timeout_s=20.0, attempt_s=0.1)
+# A standby notices a crash as soon as it has looked.
+ALERT = SequencerSettings(suspect_s=0.01, jitter_s=0.01)
+
+
+@pytest.fixture
+def log() -> LossyLog:
+    """Return the log of the ledger, in which nothing is lost yet."""
+    return LossyLog()
+
+
+@pytest.fixture
+def memory(log: LossyLog) -> Iterator[InMemoryLedger]:
+    """Return a ledger in memory that is led."""
+    with InMemoryLedger(log=log, settings=ALERT) as memory:
+        yield memory
+
+
+@pytest.fixture
+def ledger(memory: InMemoryLedger) -> Ledger:
+    """Return a client that soon sends again what was not answered."""
+    return memory.connect(settings=IMPATIENT, application="etl")

@@ -1,0 +1,235 @@
+"""Which table a name means to a client and to its txns, and what becomes of tables."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import Column, Property
+from ledger.errors import (
+    CommandInvalidError,
+    MetadataChangedException,
+    ProtocolChangedException,
+    SettingsError,
+    TableExistsError,
+    UnknownTableError,
+)
+from ledger.testing import InMemoryLedger
+from tests.sdk.lossy import LossyLog
+
+
+@pytest.fixture
+def blind(log: LossyLog, memory: InMemoryLedger) -> Iterator[Ledger]:
+    """Return a client that has nothing to read from."""
+    assert memory.log is log
+    with Ledger.connect(log=log) as ledger:
+        yield ledger
+
+
+def test_definition(ledger: Ledger) -> None:
+    """A table is as it was described: columns numbered from 1, properties by key."""
+    made = ledger.create_table(
+        "flights",
+        [("day", "date"), Column("tail", "string", nullable=False, id=9)],
+        partition_columns=["day"],
+        layout="directories",
+        location="file:///lake/flights",
+        properties={"owner": "ada", "delta.appendOnly": "true"},
+    )
+
+    assert made == ledger.table("FLIGHTS")
+    assert list(made.definition.columns) == [
+        Column("day", "date", nullable=True, id=1),
+        Column("tail", "string", nullable=False, id=9),
+    ]
+    assert list(made.definition.properties) == [
+        Property("delta.appendOnly", "true"),
+        Property("owner", "ada"),
+    ]
+
+
+def test_own_names_without_reads(blind: Ledger) -> None:
+    """What a client created it can name without a read model."""
+    flights = blind.create_table("flights")
+
+    with blind.transaction() as txn:
+        assert txn.write_id("Flights") == 1
+
+    assert txn.receipt is not None
+    assert list(txn.receipt.tables) == [flights.table]
+
+
+def test_names_of_others_need_reads(blind: Ledger, ledger: Ledger) -> None:
+    """Without a read model the tables of others are known by id alone."""
+    flights = ledger.create_table("flights")
+    txn = blind.begin()
+
+    with pytest.raises(SettingsError, match="LAKELEDGER_STORE"):
+        txn.write_id("flights")
+    assert txn.write_id(flights.table) == 1
+
+
+def test_name_taken_by_another_table(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Once somebody renamed a table, a name that was known means what it means now."""
+    old = ledger.create_table("flights")
+    other = memory.connect()
+    other.rename_table("flights", "old_flights")
+    new = other.create_table("flights")
+
+    ledger.begin().write_id("flights")
+
+    written = [(row.table, row.last_write_id) for row in memory.reads.tables()]
+    assert written == [(old.table, 0), (new.table, 1)]
+
+
+def test_rename(ledger: Ledger) -> None:
+    """A renamed table keeps its id, and its old name means nothing."""
+    flights = ledger.create_table("flights")
+
+    ledger.rename_table("flights", "voyages")
+
+    assert ledger.table("voyages").table == flights.table
+    assert ledger.begin().write_id("voyages") == 1
+    with pytest.raises(UnknownTableError, match="no table flights"):
+        ledger.begin().write_id("flights")
+
+
+def test_rename_without_reads(blind: Ledger) -> None:
+    """The new name that a client gave is known to it too."""
+    blind.create_table("flights")
+
+    blind.rename_table("flights", "voyages")
+
+    assert blind.begin().write_id("voyages") == 1
+
+
+def test_drop(ledger: Ledger) -> None:
+    """A dropped table is gone, and a new one of its name is another table."""
+    flights = ledger.create_table("flights")
+
+    ledger.drop_table("flights")
+
+    with pytest.raises(UnknownTableError):
+        ledger.begin().write_id("flights")
+    assert ledger.tables() == []
+    assert ledger.create_table("flights").table != flights.table
+
+
+def test_tables(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """All tables of the ledger are listed, whoever created them."""
+    made = [ledger.create_table("flights"), memory.connect().create_table("routes")]
+    ledger.wait(made[1].created)
+
+    assert ledger.tables() == made
+
+
+def test_unknown_table(ledger: Ledger) -> None:
+    """A name that no table has is an error that says where to look."""
+    with pytest.raises(UnknownTableError, match=r"ledger\.tables\(\)"):
+        ledger.table("flights")
+
+
+def test_name_taken(ledger: Ledger) -> None:
+    """A name is given once."""
+    ledger.create_table("flights")
+
+    with pytest.raises(TableExistsError, match="Choose another name"):
+        ledger.create_table("Flights")
+
+
+def test_changed_since_read(ledger: Ledger) -> None:
+    """A change of a table that was changed since it was read is refused as Delta does."""
+    ledger.create_table("flights")
+    read_at = ledger.token
+    ledger.rename_table("flights", "voyages")
+
+    with pytest.raises(MetadataChangedException, match="repeat the change") as raised:
+        ledger.drop_table("voyages", read_at=read_at)
+
+    assert raised.value.explain() == str(raised.value)
+
+
+def test_created_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A table created in a txn is its own until it commits, then everybody's."""
+    other = memory.connect()
+    with ledger.transaction() as txn:
+        made = txn.create_table("flights", [("day", "date")])
+        assert txn.write_id("flights") == 1
+        with pytest.raises(UnknownTableError):
+            other.table("flights")
+
+    assert (made.creator, made.version) == (txn.id, -1)
+    other.wait(ledger.token)
+    found = other.table("flights")
+    assert (found.table, found.creator, found.version) == (made.table, 0, 0)
+    assert ledger.begin().write_id("flights") == 2
+
+
+def test_create_in_a_txn_that_aborts(ledger: Ledger) -> None:
+    """A table of a txn that aborted never was."""
+    txn = ledger.begin()
+    txn.create_table("flights")
+    txn.abort()
+
+    assert ledger.tables() == []
+    with pytest.raises(UnknownTableError):
+        ledger.begin().write_id("flights")
+
+
+def test_names_within_a_txn(ledger: Ledger) -> None:
+    """A txn that swaps two names sees them swapped at once, others after its commit."""
+    flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
+    with ledger.transaction() as txn:
+        txn.rename_table("flights", "spare")
+        txn.rename_table("routes", "flights")
+        with pytest.raises(UnknownTableError, match="has freed the name routes"):
+            txn.write_id("routes")
+        txn.rename_table("spare", "routes")
+        txn.update("routes")
+        assert ledger.table("flights").table == flights.table
+
+    assert ledger.table("flights").table == routes.table
+    assert ledger.table("routes").table == flights.table
+
+
+def test_drop_within_a_txn(ledger: Ledger) -> None:
+    """A txn that dropped a table can no longer name it, and may give the name again."""
+    old = ledger.create_table("flights")
+    with ledger.transaction() as txn:
+        txn.drop_table("flights")
+        with pytest.raises(UnknownTableError):
+            txn.insert("flights")
+        new = txn.create_table("flights")
+
+    assert ledger.table("flights").table == new.table
+    assert new.table != old.table
+
+
+def test_name_lost_to_another(ledger: Ledger) -> None:
+    """A txn that wanted a name which another took first loses at its commit."""
+    txn = ledger.begin()
+    txn.create_table("flights")
+    ledger.create_table("flights")
+
+    with pytest.raises(ProtocolChangedException) as raised:
+        txn.commit()
+
+    assert "a change outside a txn: create" in raised.value.explain()
+
+
+def test_external_tables(ledger: Ledger) -> None:
+    """An external table has no write ids."""
+    ledger.create_table("flights", kind="external", location="file:///raw/flights")
+
+    with pytest.raises(CommandInvalidError, match="external"):
+        ledger.begin().write_id("flights")
+
+
+def test_unknown_catalog(log: LossyLog, memory: InMemoryLedger) -> None:
+    """A catalog that the ledger does not have takes no tables."""
+    assert memory.log is log
+    with (
+        Ledger.connect(log=log, catalog="lake") as ledger,
+        pytest.raises(CommandInvalidError, match="Connect with a catalog of this ledger"),
+    ):
+        ledger.create_table("flights")

@@ -1,0 +1,124 @@
+"""What a client reads, what it waits for, and the tokens and outcomes it hands on."""
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.log.memory import MemoryLog
+from ledger.receipt import Outcome, Token
+from ledger.settings import ClientSettings
+from ledger.state_reads import StateReads
+from ledger.testing import InMemoryLedger
+from tests.sdk.lossy import LossyLog
+
+
+def test_token_text() -> None:
+    """A token survives its text form."""
+    token = Token("5f3a9c1e", 0, 44)
+
+    assert str(token) == "5f3a9c1e:0:44"
+    assert Token.parse(str(token)) == token
+
+
+@pytest.mark.parametrize("text", ["", "44", "5f3a:0", ":0:44", "5f3a:0:x", "5f3a:0:-1", "a:b:0:1"])
+def test_no_token(text: str) -> None:
+    """A text that is no token is told so, with one that is."""
+    with pytest.raises(ValueError, match="looks like 5f3a9c1e:0:44"):
+        Token.parse(text)
+
+
+def test_wait_for_the_write_of_another(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Who waits for a token sees what was written up to there, given as token, text or position."""
+    other = memory.connect()
+    ledger.create_table("flights")
+    token = ledger.token
+
+    positions = [other.wait(each) for each in (token, str(token), token.position)]
+
+    assert min(positions) >= token.position
+    assert other.table("flights").name == "flights"
+
+
+def test_wait_in_vain(ledger: Ledger) -> None:
+    """A position that is not there yet is not waited for longer than asked."""
+    with pytest.raises(ReaderBehindError) as raised:
+        ledger.wait(1_000_000, timeout_s=0.01)
+
+    assert raised.value.wanted == 1_000_000
+
+
+def test_token_of_another_ledger(ledger: Ledger) -> None:
+    """A token of another ledger is not taken for a position of this one."""
+    with pytest.raises(ValueError, match="not of this ledger"):
+        ledger.wait(Token("5f3a9c1e", 0, 1))
+
+
+class Behind(StateReads):
+    """A read model whose follower stands still at the position it was made at."""
+
+    def wait(self, position: int, timeout_ms: int) -> int:
+        """Wait in vain for anything later."""
+        if position > 1:
+            raise ReaderBehindError(1, position, timeout_ms)
+        return 1
+
+
+def test_reads_own_writes(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A read never answers from before the client's own last write."""
+    with Ledger.connect(log=log, reads=Behind(log), timeout_s=5.0) as ledger:
+        before = ledger.tables()
+        ledger.create_table("flights")
+
+        with pytest.raises(ReaderBehindError) as raised:
+            ledger.tables()
+
+    assert before == []
+    assert raised.value.wanted == ledger.token.position
+    assert memory.reads.position() > ledger.token.position
+
+
+def test_outcome_of_the_read_model(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Anyone may ask what a command was answered, also after its process is gone."""
+    txn = ledger.begin()
+    session = memory.reads.history(txn.opened - 1, 1)[0].session
+    ledger.close()
+
+    outcome = memory.connect().outcome(session, 1)
+
+    assert outcome == Outcome(session, 1, outcome.as_of, "TxnOpened", txn.opened, txn.id, 1)
+    assert outcome.is_known
+    assert str(outcome) == (
+        f"command 1 of session {session} was answered at position {txn.opened}: TxnOpened, "
+        f"1 from {txn.id} on"
+    )
+
+
+def test_outcome_not_known_yet(ledger: Ledger) -> None:
+    """That a command has no answer yet is an answer of its own."""
+    outcome = ledger.outcome(4, 1_000)
+
+    assert not outcome.is_known
+    assert str(outcome).endswith(f"no answer up to position {outcome.as_of}; ask again later")
+
+
+def test_no_such_ledger() -> None:
+    """A log without a ledger in it is told so, with what starts one."""
+    with pytest.raises(SettingsError, match="lakeledger up"):
+        Ledger(MemoryLog(), open_reads=lambda: None, settings=ClientSettings(timeout_s=0.01))  # type: ignore[arg-type,return-value]
+
+
+def test_nothing_to_read_from(memory: InMemoryLedger, log: LossyLog) -> None:
+    """Reading without a read model says where one would come from."""
+    assert memory.log is log
+    with Ledger.connect(log=log) as ledger, pytest.raises(SettingsError, match="reads="):
+        ledger.snapshot()
+
+
+def test_after_close(ledger: Ledger) -> None:
+    """A closed ledger says so, and may be closed again."""
+    ledger.create_table("flights")
+    ledger.close()
+    ledger.close()
+
+    with pytest.raises(LogError, match="was closed"):
+        ledger.begin()

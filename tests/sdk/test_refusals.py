@@ -1,0 +1,161 @@
+"""Every refusal of the log is raised as an exception that says what to do."""
+
+import pickle
+
+import pytest
+
+from ledger import errors
+from ledger.core.events import (
+    CommandRefused,
+    CommandRepeated,
+    Control,
+    Evidence,
+    SessionOpened,
+    Side,
+    TxnAborted,
+    TxnCommitted,
+)
+from ledger.core.outcomes import Reason
+from ledger.errors import (
+    ConflictError,
+    LedgerError,
+    OutcomeUnknownError,
+    RefusedError,
+    TxnNotOpenError,
+    UnknownTableError,
+)
+from ledger.refusals import CONFLICTS, ROWS, body_as
+
+CONTROL = Control(b"", 1, 44, 9, 4, 2, 0, 7)
+EVIDENCE = Evidence(
+    rule="coarse_write_write",
+    exception="ConcurrentDeleteDelete",
+    table=3,
+    unit="partition day=1",
+    operation="delete",
+    read_at=40,
+    winner=Side(5, 43, "update", "ada@lake etl"),
+    remedy="read the unit again and retry in a new txn",
+)
+
+
+def refused(reason: str) -> CommandRefused:
+    """Return a refusal."""
+    return CommandRefused(b"", reason, "why it was", 3)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason(reason: Reason) -> None:
+    """Each reason has its exception, and its message says why and what to do."""
+    row = ROWS[reason]
+
+    with pytest.raises(row.error) as raised:
+        body_as(TxnCommitted, CONTROL, refused(reason))
+
+    assert str(raised.value) == f"why it was. {row.advice}"
+    assert row.error is not RefusedError
+
+
+def test_where_it_was_refused() -> None:
+    """A refusal names its reason, what it is about and where it stands in the log."""
+    with pytest.raises(UnknownTableError) as raised:
+        body_as(TxnCommitted, CONTROL, refused("UnknownTable"))
+
+    found = raised.value
+    assert (found.reason, found.subject, found.position) == ("UnknownTable", 3, 44)
+
+
+def test_forgotten_is_unknown() -> None:
+    """A command too old to be remembered is no refusal: its first copy may have been executed."""
+    with pytest.raises(OutcomeUnknownError) as raised:
+        body_as(TxnCommitted, CONTROL, refused("CommandForgotten"))
+
+    assert (raised.value.session, raised.value.n) == (4, 2)
+
+
+def test_reason_of_a_later_version() -> None:
+    """A reason that this version does not know is a refusal all the same."""
+    with pytest.raises(RefusedError, match="why it was") as raised:
+        body_as(TxnCommitted, CONTROL, refused("QuotaSpent"))
+
+    assert raised.value.reason == "QuotaSpent"
+
+
+def test_every_conflict_has_its_class() -> None:
+    """Each of Delta's six names is raised as the class that has it."""
+    named = {kind.__name__.removesuffix("Exception"): kind for kind in CONFLICTS.values()}
+
+    assert named == dict(CONFLICTS)
+    assert set(named.values()) == set(ConflictError.__subclasses__())
+
+
+@pytest.mark.parametrize("exception", [*CONFLICTS, "RowConflict"])
+def test_conflict(exception: str) -> None:
+    """A lost commit is raised with its evidence, one of a later version as plain conflict."""
+    evidence = EVIDENCE._replace(exception=exception)
+    lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=evidence)
+
+    with pytest.raises(CONFLICTS.get(exception, ConflictError), match="retry in a new") as raised:
+        body_as(TxnCommitted, CONTROL, lost)
+
+    assert raised.value.evidence is evidence
+    assert (raised.value.reason, raised.value.subject) == (exception, 7)
+
+
+def test_explain() -> None:
+    """The explanation of a conflict has a line each for who, what, whence, why and what helps."""
+    error = ConflictError("lost", reason="ConcurrentDeleteDelete", subject=7, evidence=EVIDENCE)
+
+    assert error.explain().splitlines() == [
+        "ConcurrentDeleteDelete: txn 7 lost",
+        "  to      txn 5: update by ada@lake etl at position 43",
+        "  over    table 3, partition day=1",
+        "  with    delete planned at position 40",
+        "  by rule coarse_write_write",
+        "  helps   read the unit again and retry in a new txn",
+    ]
+
+
+def test_abort_where_a_commit_was_hoped_for() -> None:
+    """A commit that is answered with an abort without evidence says that the txn ended."""
+    with pytest.raises(TxnNotOpenError, match="txn 7 was aborted: deadline"):
+        body_as(
+            TxnCommitted,
+            CONTROL,
+            TxnAborted("deadline", one_shot=False, parts=(), evidence=None),
+        )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"), [("TxnAborted", TxnNotOpenError), ("UnknownTable", UnknownTableError)]
+)
+def test_repeat_of_something_else(outcome: str, error: type[LedgerError]) -> None:
+    """A repeat whose first answer was an abort or a refusal is raised as that was."""
+    with pytest.raises(error, match="answered before, at position 41"):
+        body_as(TxnCommitted, CONTROL, CommandRepeated(b"", 41, outcome, 7, 1, ()))
+
+
+def test_answer_of_another_kind() -> None:
+    """An answer that cannot be one stops the caller."""
+    with pytest.raises(AssertionError, match="TxnCommitted"):
+        body_as(TxnCommitted, CONTROL, SessionOpened(b"", "", "", "", 0))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RefusedError("no", reason="TxnNotOpen", subject=7, position=44),
+        ConflictError("lost", reason="ConcurrentAppend", subject=7, evidence=EVIDENCE),
+        OutcomeUnknownError("silence", session=4, n=2),
+        errors.LogDamagedError(44, "a bit"),
+        errors.OffsetGoneError("gone", wanted=1, earliest=2),
+        errors.ReaderBehindError(1, 2, 3),
+        errors.SettingsError("unset"),
+    ],
+)
+def test_errors_survive_pickling(error: LedgerError) -> None:
+    """An error that leaves a worker process keeps its message and its fields."""
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - what this test made itself
+
+    assert type(copy) is type(error)
+    assert (str(copy), vars(copy)) == (str(error), vars(error))

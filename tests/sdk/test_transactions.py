@@ -1,0 +1,436 @@
+"""What a producer does in a txn, and what it is told."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import CoarseWrite, TableWrite
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.errors import (
+    CommandInvalidError,
+    ConcurrentDeleteDeleteException,
+    LogError,
+    NotOwnerError,
+    TxnNotOpenError,
+)
+from ledger.receipt import TableVersion
+from ledger.state_reads import StateReads
+from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
+from tests.sdk.lossy import LossyLog
+
+INSERT = CoarseWrite("unpartitioned", "", "insert")
+UPDATE = CoarseWrite("unpartitioned", "", "update")
+LOSES = pytest.raises(ConcurrentDeleteDeleteException)
+
+
+def test_block_commits(ledger: Ledger) -> None:
+    """A block that ends commits its txn, and the receipt says what each table got."""
+    flights = ledger.create_table("flights")
+
+    with ledger.transaction() as txn:
+        write_id = txn.write_id("flights")
+        txn.insert("flights")
+
+    assert (write_id, txn.status) == (1, "committed")
+    assert txn.receipt is not None
+    assert {flights.table: TableVersion(1, 1)} == txn.receipt.tables
+    assert (txn.id, ledger.token) == (txn.receipt.txn, txn.receipt.token)
+    assert not txn.receipt.repeated
+
+
+def test_receipt_has_its_time(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A receipt has the time that the sequencer gave the event, in UTC."""
+    receipt = ledger.begin().commit()
+
+    committed = memory.reads.txn(receipt.txn)
+    assert committed is not None
+    assert committed.ended_at == round(receipt.at.timestamp() * 1000)
+    assert receipt.at.tzname() == "UTC"
+
+
+@pytest.mark.parametrize("error", [ValueError("no more rows"), KeyboardInterrupt(), SystemExit(3)])
+def test_block_aborts(ledger: Ledger, memory: InMemoryLedger, error: BaseException) -> None:
+    """A block that raises aborts its txn with that as the reason, and raises it again."""
+    ledger.create_table("flights")
+
+    with pytest.raises(type(error)) as raised:
+        write_and_raise(ledger, error)
+
+    row = memory.reads.txn(1)
+    assert row is not None
+    assert error is raised.value
+    assert ("aborted", f"{type(error).__name__}: {error}") == (row.status, row.reason)
+    assert [part.wrote for part in row.parts] == [True]
+
+
+def write_and_raise(ledger: Ledger, error: BaseException) -> None:
+    """Take a write id in a block that raises."""
+    with ledger.transaction() as txn:
+        txn.write_id("flights")
+        raise error
+
+
+def test_abort_without_writes_pins_nothing(ledger: Ledger) -> None:
+    """A txn that raised before it had a write id holds no watermark."""
+    with pytest.raises(ValueError, match="early"), ledger.transaction():
+        raise ValueError("early")
+
+    assert ledger.begin().id == ledger.reads().watermark().watermark
+
+
+def test_ended_within_the_block(ledger: Ledger) -> None:
+    """A txn that was ended within its block is left alone at the end of it."""
+    with ledger.transaction() as committed:
+        committed.commit()
+    with ledger.transaction() as aborted:
+        aborted.abort("changed my mind", ())
+
+    assert (committed.status, aborted.status) == ("committed", "aborted")
+
+
+def test_unread_plan_is_refused_and_aborted(memory: InMemoryLedger, ledger: Ledger) -> None:
+    """A commit that is refused in a block leaves no open txn behind."""
+    flights = ledger.create_table("flights")
+
+    with pytest.raises(CommandInvalidError, match="lies after"), ledger.transaction() as txn:
+        txn.update(flights, read_at=ledger.token.at(1_000_000))
+
+    row = memory.reads.txn(txn.id)
+    assert row is not None
+    assert (row.status, txn.status) == ("aborted", "aborted")
+
+
+def test_conflict(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """The second of two that changed the same rows loses, and is told to whom."""
+    ledger.create_table("flights")
+    winner, loser = ledger.begin(), ledger.begin()
+    winner.update("flights")
+    loser.delete("flights")
+    winner.commit()
+
+    with pytest.raises(ConcurrentDeleteDeleteException) as raised:
+        loser.commit()
+
+    assert ("aborted", loser.id) == (loser.status, raised.value.subject)
+    assert winner.id == raised.value.evidence.winner.txn
+    explained = raised.value.explain()
+    assert f"txn {winner.id}: update by" in explained
+    assert "coarse_write_write" in explained
+    assert [loser.id] == [row.txn for row in memory.reads.aborted_txns(10)]
+
+
+def test_inserts_do_not_conflict(ledger: Ledger) -> None:
+    """Two that insert into one table both commit, in commit order."""
+    flights = ledger.create_table("flights")
+    first, second = ledger.begin_many(2)
+    first.insert(flights)
+    second.insert(flights)
+
+    versions = [txn.commit().tables[flights.table].version for txn in (second, first)]
+
+    assert versions == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("loser", "end"),
+    [
+        ({"partition": "day=2"}, nullcontext()),
+        ({"partition": "day=1"}, LOSES),
+        ({"whole_table": True}, LOSES),
+    ],
+)
+def test_partitions(
+    ledger: Ledger, loser: dict[str, Any], end: AbstractContextManager[object]
+) -> None:
+    """Changes of different partitions do not meet; that of the whole table meets all."""
+    ledger.create_table("flights", [("day", "int"), ("tail", "string")], partition_columns=["day"])
+    first, second = ledger.begin_many(2)
+    first.update("flights", "day=1")
+    second.update("flights", **loser)
+    first.commit()
+
+    with end:
+        second.commit()
+
+
+def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
+    """An update of a partitioned table has to say of which partition, or of all."""
+    ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
+    txn = ledger.begin()
+
+    with pytest.raises(ValueError, match="partitioned by day"):
+        txn.update("flights")
+    with pytest.raises(ValueError, match="not of both"):
+        txn.delete("flights", "day=1", whole_table=True)
+    txn.insert("flights")
+    txn.commit()
+
+
+def test_table_by_id_alone(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A table of which another client knows only the id counts as changed as a whole."""
+    flights = ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
+    first, second = ledger.begin(), memory.connect().begin()
+    first.update("flights", "day=1")
+    second.update(flights.table)
+    first.commit()
+
+    with pytest.raises(ConcurrentDeleteDeleteException, match="table"):
+        second.commit()
+
+
+def test_later_read(ledger: Ledger) -> None:
+    """A txn that read the rows again, after the winner, does not lose."""
+    ledger.create_table("flights")
+    loser = ledger.begin()
+    with ledger.transaction() as winner:
+        winner.update("flights")
+
+    loser.update("flights", read_at=ledger.token)
+
+    assert loser.commit().position > winner.opened
+
+
+def test_oldest_read_counts(ledger: Ledger) -> None:
+    """Of several reads of one table the oldest is what the commit is judged by."""
+    ledger.create_table("flights")
+    loser = ledger.begin()
+    with ledger.transaction() as winner:
+        winner.update("flights")
+    loser.update("flights", read_at=ledger.token)
+    loser.delete("flights")
+
+    with pytest.raises(ConcurrentDeleteDeleteException):
+        loser.commit()
+
+
+def test_many_txns(ledger: Ledger) -> None:
+    """Txns opened together have neighbouring ids, and each sees those before it as open."""
+    earlier = ledger.begin()
+
+    txns = ledger.begin_many(3)
+
+    first = earlier.id + 1
+    assert [first, first + 1, first + 2] == [txn.id for txn in txns]
+    assert ValidTxnList(first + 2, (earlier.id, first, first + 1), (), earlier.id) == (
+        txns[2].valid_txns
+    )
+
+
+def test_snapshot_holds(ledger: Ledger) -> None:
+    """What a txn may see stays as it was when it opened."""
+    writer = ledger.begin()
+    reader = ledger.begin("read_only")
+
+    writer.commit()
+
+    assert not reader.valid_txns.is_valid(writer.id)
+    assert ledger.snapshot().is_valid(writer.id)
+
+
+@pytest.mark.parametrize("inline_max", [0, 256])
+def test_snapshot_read_elsewhere(log: LossyLog, inline_max: int) -> None:
+    """A list too long for the event is read as of its position, and is the same list."""
+    limits = DEFAULT_LIMITS._replace(snapshot_inline_max=inline_max)
+    with InMemoryLedger(log=log, limits=limits) as memory:
+        ledger = memory.connect()
+        ledger.begin().abort("", ())
+        earlier = ledger.begin()
+        txns = ledger.begin_many(2)
+        ledger.begin().commit()
+
+        lists = [txn.valid_txns for txn in txns]
+
+    assert [
+        ValidTxnList(3, (earlier.id,), (1,), earlier.id),
+        ValidTxnList(4, (earlier.id, 3), (1,), earlier.id),
+    ] == lists
+
+
+class Forgetful(StateReads):
+    """A read model that has lost what happened to a txn."""
+
+    def valid_txns(self, position: int | None = None) -> ValidTxnList:
+        """Return a list without exceptions."""
+        return ValidTxnList(super().valid_txns(position).hwm, (), (), None)
+
+
+def test_snapshot_against_its_digest(log: LossyLog) -> None:
+    """A list that is not the one the log has a digest of is refused."""
+    limits = DEFAULT_LIMITS._replace(snapshot_inline_max=0)
+    with InMemoryLedger(log=log, limits=limits) as memory:
+        ledger = Ledger.connect(log=log, reads=Forgetful(log), catalog="main")
+        earlier, txn = memory.connect().begin(), ledger.begin()
+
+        with pytest.raises(LogError, match="Rebuild its store"):
+            _ = txn.valid_txns
+
+        ledger.close()
+    assert earlier.id < txn.id
+
+
+def test_write_ids(ledger: Ledger) -> None:
+    """A txn has one write id in a table, asked for once or again, by name or by row."""
+    flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
+    txn = ledger.begin()
+
+    assert txn.write_ids(["flights", routes.table]) == [1, 1]
+    asked = ledger.token
+    assert txn.write_id(flights) == 1
+    assert asked == ledger.token
+
+
+def test_allocate_for_many(ledger: Ledger) -> None:
+    """Write ids of many txns and tables come in one round trip, by table and txn ascending."""
+    flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
+    first, second = ledger.begin_many(2)
+
+    ids = ledger.allocate([first, second], ["flights", routes])
+
+    assert {
+        (flights.table, first.id): 1,
+        (flights.table, second.id): 2,
+        (routes.table, first.id): 1,
+        (routes.table, second.id): 2,
+    } == ids
+    assert second.write_id("routes") == 2
+
+
+def test_valid_write_ids(ledger: Ledger) -> None:
+    """A txn sees its own write id and those committed before it, not the others'."""
+    flights = ledger.create_table("flights")
+    committed, still_open, own = (written(ledger, "flights") for _ in range(3))
+    committed.commit()
+    late = written(ledger, "flights")
+
+    assert ValidWriteIdList("main.flights", 3, (1, 2), (), 1) == own.valid_write_ids(flights)
+    assert ValidWriteIdList("main.flights", 4, (2, 3), (), 2) == late.valid_write_ids("flights")
+    assert still_open.valid_write_ids("flights").is_valid(2)
+
+
+def written(ledger: Ledger, *tables: str) -> Transaction:
+    """Return an open txn that has a write id in these tables."""
+    txn = ledger.begin()
+    txn.write_ids(tables)
+    return txn
+
+
+def test_commit_at_once(ledger: Ledger) -> None:
+    """A commit without a txn opens, allocates and commits in one round trip."""
+    flights = ledger.create_table("flights")
+
+    receipt = ledger.commit_once([TableWrite(flights.table, 0, (INSERT,))])
+
+    assert {flights.table: TableVersion(1, 1)} == receipt.tables
+    assert ledger.snapshot().is_valid(receipt.txn)
+
+
+def test_commit_at_once_loses(ledger: Ledger) -> None:
+    """A commit without a txn loses to whatever came after the position it was planned from."""
+    flights = ledger.create_table("flights")
+    planned = ledger.token.position
+    with ledger.transaction() as winner:
+        winner.update(flights)
+
+    with pytest.raises(ConcurrentDeleteDeleteException, match="the commit was aborted"):
+        ledger.commit_once([TableWrite(flights.table, planned, (UPDATE,))])
+
+
+def test_abort_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Anyone may abort a txn; its owner then learns that it is not open."""
+    txn = ledger.begin()
+
+    memory.connect().abort(txn.id, "it held the watermark")
+
+    with pytest.raises(TxnNotOpenError, match="aborted"):
+        txn.commit()
+    assert txn.status == "aborted"
+
+
+def test_abort_twice(ledger: Ledger) -> None:
+    """A txn that is aborted again is told where it was aborted first."""
+    txn = ledger.begin()
+    first = txn.abort("no longer wanted")
+
+    again = txn.abort("no longer wanted")
+
+    assert (first.position, True) == (again.position, again.repeated)
+
+
+def test_abort_after_commit(ledger: Ledger) -> None:
+    """A committed txn cannot be aborted."""
+    txn = ledger.begin()
+    txn.commit()
+
+    with pytest.raises(TxnNotOpenError, match="committed"):
+        ledger.abort(txn.id, "too late")
+
+
+def test_commit_twice(ledger: Ledger) -> None:
+    """A txn that is committed again is told where it committed first."""
+    txn = ledger.begin()
+    first = txn.commit()
+
+    again = txn.commit()
+
+    assert (first.position, first.txn, True) == (again.position, again.txn, again.repeated)
+
+
+def test_only_the_owner_writes(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Another client's txn takes no write ids from here."""
+    ledger.create_table("flights")
+    txn = memory.connect().begin()
+    own = ledger.begin()
+
+    with pytest.raises(NotOwnerError):
+        ledger.allocate([own, txn], ["flights"])
+
+
+@pytest.mark.parametrize("named", [{"txns": [1]}, {"table": "flights", "write_ids": [1]}])
+def test_forget_aborted(ledger: Ledger, memory: InMemoryLedger, named: dict[str, Any]) -> None:
+    """Aborted ids whose files are gone let the watermark move on, named one way or the other."""
+    ledger.create_table("flights", layout="directories")
+    txn = written(ledger, "flights")
+    txn.abort("no longer wanted", ["flights"])
+    held = ledger.reads().watermark().watermark
+
+    ledger.forget_aborted(**named)
+
+    assert held == txn.id
+    assert txn.id < ledger.reads().watermark().watermark
+    assert tuple(memory.reads.aborted_txns(10)) == ()
+
+
+def test_deadline(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A txn has the deadline it was opened with."""
+    txn = ledger.begin(deadline_s=1.5)
+
+    row = memory.reads.txn(txn.id)
+    assert row is not None
+    assert row.deadline - row.opened_at == 1_500
+
+
+def test_labels(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Who opened a txn can be seen."""
+    row = memory.reads.txn(ledger.begin().id)
+
+    assert row is not None
+    assert row.application == "etl"
+    assert "" not in {row.user, row.host}
+
+
+def test_shown(ledger: Ledger) -> None:
+    """What a person sees of a ledger, a txn and a receipt names the numbers."""
+    flights = ledger.create_table("flights")
+    with ledger.transaction() as txn:
+        txn.write_id(flights)
+
+    assert f"<Transaction {txn.id} default, committed, opened at {txn.opened}>" == repr(txn)
+    assert repr(txn.receipt).startswith(
+        f"<Receipt txn {txn.id} at position {ledger.token.position}"
+    )
+    assert repr(txn.receipt).endswith(f"table {flights.table} version 1 write id 1>")
+    assert f"catalog main, at {ledger.token}>" in repr(ledger)
