@@ -54,6 +54,5 @@ def answers(applied: Applied) -> Iterator[RowChange]:
     """Return the row of the answered command, if its session remembers it."""
     control = applied.event.control
     session = applied.state.sessions.by_number.get(control.session)
-    # Numbers below 1 are refused, but whoever forges them still gets an answer event.
-    if session is not None and control.n > 0 and control.n in session.answers:
+    if session is not None and control.n in session.answers:
         yield pair_key(ANSWER, session.number, control.n), value(session.answers[control.n])

@@ -171,9 +171,13 @@ def log_of(
     return driver
 
 
+# 33 events, the newest checkpoint at the 28th.
+OURS = log_of(24, 4)
+
+
 def test_resumes_from_the_newest_checkpoint() -> None:
     """After a restart only the records from the newest checkpoint on are read again."""
-    store = kept(MemoryStore(), log_of(20, 8).records)
+    store = kept(MemoryStore(), OURS.records)
     fold = Fold.load(store, TOPIC)
 
     assert (fold.position, fold.offset, fold.mark.position) == (28, 27, 33)
@@ -191,7 +195,7 @@ def test_resumes_from_the_newest_checkpoint() -> None:
 )
 def test_rewritten_log(theirs: Driver) -> None:
     """A log that lost its end and grew another one is found before any row is changed."""
-    store = kept(MemoryStore(), log_of(20, 8).records)
+    store = kept(MemoryStore(), OURS.records)
     before = digest(store)
     fold = Fold.load(store, TOPIC)
 
@@ -207,7 +211,7 @@ def test_rewritten_log(theirs: Driver) -> None:
 )
 def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
     """A log that no longer holds what the rows were made from, or what comes next, is refused."""
-    fold = Fold.load(kept(MemoryStore(), log_of(20, 8).records), TOPIC)
+    fold = Fold.load(kept(MemoryStore(), OURS.records), TOPIC)
 
     with pytest.raises(error):
         fold.check_log(first, end)
@@ -216,7 +220,7 @@ def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
 @pytest.mark.parametrize(("first", "end"), [(0, 33), (27, 33), (0, 90)])
 def test_whole_log(first: int, end: int) -> None:
     """A log that holds the newest checkpoint and all that follows is followed."""
-    Fold.load(kept(MemoryStore(), log_of(20, 8).records), TOPIC).check_log(first, end)
+    Fold.load(kept(MemoryStore(), OURS.records), TOPIC).check_log(first, end)
 
 
 def test_log_without_its_beginning() -> None:

@@ -18,6 +18,7 @@ from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import valid_txn_list
 from projections.fold import Fold
+from projections.history import EXCEPTIONS_EVERY
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
@@ -56,6 +57,19 @@ def test_every_position_of_a_long_history(seed: int) -> None:
     positions = range(1, driver.head.position + 1)
 
     assert [reads.valid_txns(each) for each in positions] == lists_at_every_position(driver)
+    assert [row.txn for row in reads.open_txns(99)] == list(driver.state.txns.open)
+
+
+def test_read_only_behind_a_full_list() -> None:
+    """A read-only txn is open for who lists the open ones, and an exception for nobody."""
+    domain = Followed()
+    session = domain.open_session()
+    txn = domain.open_txn(session, "read_only")
+    for _ in range(EXCEPTIONS_EVERY):
+        domain.open_session()
+
+    assert [row.txn for row in domain.reads.open_txns(9)] == [txn]
+    assert domain.reads.valid_txns() == ValidTxnList(txn, (), (), None)
 
 
 def test_before_the_first_event() -> None:

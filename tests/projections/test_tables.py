@@ -73,6 +73,13 @@ def close_create(domain: Followed, session: int, table: int) -> None:
     domain.close_session(session)
 
 
+def lose_a_name(domain: Followed, session: int, table: int) -> None:
+    """Create a table in a txn, and at once another of its name, then abort the txn."""
+    create_pending(domain, session, table)
+    domain.create_table(session, "planes")
+    domain.abort(session, 1)
+
+
 def drop_under_a_rename(domain: Followed, session: int, table: int) -> None:
     """Drop a table while a txn waits to rename it, then abort that."""
     txn = domain.open_txn(session)
@@ -98,6 +105,7 @@ PLAYS: list[tuple[Play, dict[str, int], dict[str, Any]]] = [
     (create_pending, {"flights": 1}, {"dropped": 0}),
     (commit_create, {"flights": 1, "planes": 2}, {"dropped": 0}),
     (close_create, {"flights": 1}, {"dropped": 0}),
+    (lose_a_name, {"flights": 1, "planes": 3}, {"dropped": 0}),
     (drop_under_a_rename, {}, {"dropped": 8}),
 ]
 
