@@ -1,0 +1,86 @@
+"""`python -m spark_sink.demo`: the whole of LakeLedger in a few minutes, with real data.
+
+Everything runs on this machine, in a temporary home. It ends by itself; Ctrl-C ends it early and
+leaves nothing behind either.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from ledger.errors import LedgerError
+from ledger.process import ExitCode, set_up_logging
+from spark_sink.demo.report import CheckFailedError, Report
+from spark_sink.demo.stage import Home
+from spark_sink.demo.story import play
+
+INTERRUPTED: Final = 130
+STDERR: Final = 2
+LINES: Final = "processes.log"
+
+
+def main(
+    *, keep: Annotated[bool, typer.Option("--keep", help="Keep the home of the demo.")] = False
+) -> None:
+    """Run a ledger with its producers, readers and Spark, kill some of them, check the rest."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    report = Report()
+    home = Path(mkdtemp(prefix="lakeledger-demo-"))
+    code = perform(home, report)
+    if keep or code == ExitCode.FAILED:
+        report.say(f"kept: {home}; what the processes said is in {home / LINES}")
+    else:
+        shutil.rmtree(home)
+    sys.exit(code)
+
+
+def perform(home: Path, report: Report) -> int:
+    """Play the story and return the exit code."""
+    try:
+        with errors_to(home / LINES):
+            play(Home(home), report)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (CheckFailedError, LedgerError) as error:
+        report.end(f"failed: {type(error).__name__}: {error}", well=False)
+        return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is shown and the demo has failed
+        report.crash(error)
+        return ExitCode.FAILED
+    report.end(f"{report.checks} checks hold, {report.elapsed_s:.0f} s", well=True)
+    return ExitCode.DONE
+
+
+def interrupt(*_: object) -> NoReturn:
+    """Leave the story at once, and let nothing disturb the taking down."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    print("\ninterrupted: taking everything down", flush=True)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def errors_to(path: Path) -> Iterator[None]:
+    """Send standard error of this process and its children to a file that experts read."""
+    terminal = os.dup(STDERR)
+    with path.open("wb") as lines:
+        os.dup2(lines.fileno(), STDERR)
+        set_up_logging()
+        try:
+            yield
+        finally:
+            os.dup2(terminal, STDERR)
+            os.close(terminal)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,117 @@
+"""Answers: what readers and Spark found, judged by the raw rows and by what producers say they did.
+
+A snapshot says which txns it shows; the manifests say which days those wrote; so the sums are known
+without a look at write ids and files.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from ledger.core.valid_lists import ValidTxnList
+from ledger.reads import TableRow
+from spark_sink.demo.delta_folders import delta_folders, valid_folders
+from spark_sink.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month
+from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.reader import HeldReader
+from spark_sink.demo.report import Report
+from spark_sink.demo.spark_job import spark_totals
+from spark_sink.demo.stage import Stage
+
+READ_WAIT_MS: Final = 30_000
+
+
+class Answers:
+    """Asks and judges; `totals` are the sums of the raw rows by day.
+
+    Attributes:
+        rows_checked: how many rows all answers together were about.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        report: Report,
+        table: TableRow,
+        totals: Mapping[Day, Totals],
+        told: list[Entry],
+    ) -> None:
+        self.rows_checked = 0
+        self._stage = stage
+        self._report = report
+        self._table = table
+        self._totals = totals
+        self._wrote = with_step(told, "wrote")
+
+    def check_reader(self, reader: HeldReader) -> None:
+        """Check that a reader got the same answer every time, and the right one."""
+        for number, answer in enumerate(reader.answers):
+            if answer != reader.answers[0]:
+                self._judge(f"answer {number} of the reader", answer, reader.answers[0])
+        wanted = self._shown_by(reader.valid_txns)
+        count = len(reader.answers)
+        self._judge(f"{count} answers of the reader, all the same", reader.answers[0], wanted)
+        self.rows_checked += rows_of(wanted) * (count - 1)
+
+    def check_not_visible(self, gone: list[Entry]) -> None:
+        """Check that files of aborted txns lie on disk and that no list shows them."""
+        on_disk = {folder.write_id for folder in delta_folders(self._stage.home.location)}
+        reads = self._stage.ledger.reads()
+        valid = reads.valid_write_ids(self._table.table, reads.valid_txns())
+        for entry in gone:
+            self._report.check(
+                f"write id {entry.write_id} of txn {entry.txn} lies on disk and is not visible",
+                holds=entry.write_id in on_disk and not valid.is_valid(entry.write_id),
+                found=f"{entry.producer}, {entry.date}",
+            )
+
+    def check_spark_held(self, reader: HeldReader) -> None:
+        """Check that Spark finds under the reader's snapshot what the reader finds."""
+        valid = self._stage.spark_reads.valid_write_ids(self._table.table, reader.valid_txns)
+        self._report.same(
+            "Spark's store and the follower's give the reader the same write ids",
+            valid.text(),
+            reader.valid_write_ids().text(),
+            f"up to {valid.hwm}, without {len(valid.exceptions())}",
+        )
+        found = self._ask_spark(reader.valid_txns)
+        self._judge("Spark under the reader's snapshot", found, self._shown_by(reader.valid_txns))
+
+    def check_spark_now(self, what: str) -> None:
+        """Check that Spark finds every raw row once under a new snapshot."""
+        with self._stage.ledger.transaction("read_only") as txn:
+            self._stage.spark_reads.wait(txn.opened, READ_WAIT_MS)
+            found = self._ask_spark(txn.valid_txns)
+        self._judge(what, found, totals_by_month(self._totals, self._totals))
+
+    def _shown_by(self, txns: ValidTxnList) -> dict[int, Totals]:
+        shown = [entry.date for entry in self._wrote if txns.is_valid(entry.txn)]
+        return totals_by_month(self._totals, shown)
+
+    def _ask_spark(self, txns: ValidTxnList) -> dict[int, Totals]:
+        started_s = time.monotonic()
+        valid = self._stage.spark_reads.valid_write_ids(self._table.table, txns)
+        location = self._stage.home.location
+        folders = valid_folders(location, valid)
+        found = spark_totals(self._stage.spark, self._table.definition, folders)
+        every = sum(1 for _ in delta_folders(location))
+        self._report.say(
+            f"Spark reads {len(folders)} of {every} folders in {time.monotonic() - started_s:.1f} s"
+        )
+        return found
+
+    def _judge(self, what: str, found: dict[int, Totals], wanted: dict[int, Totals]) -> None:
+        rows = rows_of(wanted)
+        wrong = differences(found, wanted)
+        right = f"{rows:,} rows, 3 sums for each of {len(wanted)} months as in the raw data"
+        self._report.check(what, holds=not wrong, found="; ".join(wrong) or right)
+        self.rows_checked += rows
+
+
+def differences(found: Mapping[int, Totals], wanted: Mapping[int, Totals]) -> list[str]:
+    """Return what is wrong with sums by month, a line for each month."""
+    return [
+        f"month {month} has {found.get(month, NOTHING)} instead of {wanted.get(month, NOTHING)}"
+        for month in sorted(found.keys() | wanted.keys())
+        if found.get(month) != wanted.get(month)
+    ]

@@ -1,0 +1,76 @@
+"""Delta folders: where the rows of a table of layout `directories` lie, and who may read which.
+
+The rows of a txn lie at `<location>/month=<month>/delta_<write id>/`, whatever becomes of it. A
+reader opens the folders whose write id its list says is valid, and no others: this is all the
+isolation there is on disk.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from ledger.core.valid_lists import ValidWriteIdList
+from spark_sink.demo.flights import MEASURES, Totals, totals_of
+
+PARTITION: Final = "month"
+PART: Final = "part-00000.parquet"
+
+
+class DeltaFolder(NamedTuple):
+    """One folder as found on disk: what one txn wrote into one partition."""
+
+    path: Path
+    month: int
+    write_id: int
+
+
+def delta_path(location: Path, month: int, write_id: int) -> Path:
+    """Return where the rows of a write id in a month lie."""
+    return location / f"{PARTITION}={month}" / f"delta_{write_id:07d}"
+
+
+def write_delta(folder: Path, rows: pa.Table) -> None:
+    """Write rows; the partition column is told by the path alone."""
+    folder.mkdir(parents=True)
+    pq.write_table(rows.drop_columns([PARTITION]), folder / PART)
+
+
+def delta_folders(location: Path) -> Iterator[DeltaFolder]:
+    """Return every folder there is, valid or not."""
+    for path in sorted(location.glob(f"{PARTITION}=*/delta_*")):
+        _, month = path.parent.name.split("=")
+        _, write_id = path.name.split("_")
+        yield DeltaFolder(path, int(month), int(write_id))
+
+
+def valid_folders(location: Path, valid: ValidWriteIdList) -> list[DeltaFolder]:
+    """Return the folders that a reader of this list may open."""
+    return [folder for folder in delta_folders(location) if valid.is_valid(folder.write_id)]
+
+
+def totals_in(folders: Iterable[DeltaFolder]) -> dict[int, Totals]:
+    """Read Parquet files and return the sums of their rows by month."""
+    by_month: dict[int, list[Path]] = {}
+    for folder in folders:
+        by_month.setdefault(folder.month, []).extend(sorted(folder.path.glob("*.parquet")))
+    return {month: totals_of(read(files)) for month, files in by_month.items()}
+
+
+def read(files: Sequence[Path]) -> pa.Table:
+    """Return the measures of all rows in some Parquet files."""
+    dataset = ds.dataset([str(path) for path in files], format="parquet")
+    return dataset.to_table(columns=list(MEASURES))
+
+
+def remove_folders(location: Path, write_ids: Iterable[int]) -> list[DeltaFolder]:
+    """Remove what lies under some write ids, and return what that was."""
+    gone = set(write_ids)
+    found = [folder for folder in delta_folders(location) if folder.write_id in gone]
+    for folder in found:
+        shutil.rmtree(folder.path)
+    return found

@@ -1,0 +1,77 @@
+"""The fleet: the producers of the demo as child processes: started, killed, waited for."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Final, Self
+
+from spark_sink.demo.producer import Job
+from spark_sink.demo.report import CheckFailedError
+
+STOP_S: Final = 5.0
+
+
+class Fleet:
+    """Producers that wait for a job, or do it; on leaving a `with` block none is there any more."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def give(self, job: Job) -> None:
+        """Give the producer of that name its job, which it begins at once."""
+        pipe = self._processes[job.name].stdin
+        assert pipe is not None, "it was asked for"
+        pipe.write(job.line())
+        pipe.flush()
+
+    def kill(self, name: str) -> int:
+        """Kill a producer as kill -9 does, and return its process id."""
+        process = self._processes.pop(name)
+        process.kill()
+        end(process)
+        return process.pid
+
+    def check(self) -> None:
+        """Raise CheckFailedError if a producer failed."""
+        for name, process in self._processes.items():
+            if process.poll():
+                raise CheckFailedError(f"{name} ended with exit code {process.returncode}")
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether every producer has done its job; raises as `check`."""
+        self.check()
+        return all(process.poll() == 0 for process in self._processes.values())
+
+    def __enter__(self) -> Self:
+        for name in self._names:
+            self._processes[name] = started()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._processes.values():
+            process.kill()
+            end(process)
+
+
+def started() -> subprocess.Popen[bytes]:
+    """Start a producer, in a session of its own: Ctrl-C is for the demo alone."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "spark_sink.demo.producer"],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that ends, and let go of it."""
+    process.wait(STOP_S)
+    if process.stdin is not None:
+        process.stdin.close()

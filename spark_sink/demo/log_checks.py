@@ -1,0 +1,109 @@
+"""Checks of the log: after the kills every command is answered once, and no id is missing."""
+
+from typing import Final
+
+from ledger.reads import TableRow
+from ledger.verify import verify
+from spark_sink.demo.audit import Audit, Term, is_dense, read_audit
+from spark_sink.demo.loading import Load
+from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.report import Report
+from spark_sink.demo.stage import Kill, Stage
+
+EXPIRED: Final = "lease"
+MS_PER_S: Final = 1000
+
+
+def check_log(
+    stage: Stage, report: Report, table: TableRow, load: Load, told: list[Entry]
+) -> Audit:
+    """Read the whole log and check that nothing was lost or doubled; return what it says."""
+    audit = read_audit(stage.log)
+    check_commands(report, audit)
+    check_ids(report, audit, table)
+    check_ends(report, audit, load, told)
+    check_take_over(report, audit, load.kill)
+    return audit
+
+
+def check_commands(report: Report, audit: Audit) -> None:
+    """Check that every command was answered, and executed once."""
+    asked, answered = len(audit.asked_ms), sum(audit.first_answers.values())
+    report.check("no command is lost", holds=audit.all_answered, found=f"{asked} are answered")
+    report.check("no number of a session is missing", holds=not audit.missing)
+    report.check(
+        "no command is executed twice",
+        holds=not audit.doubled,
+        found=f"{answered} numbers answered, {audit.repeated} sent again and told so",
+    )
+    report.same("commands refused", audit.refused, [], "none")
+    report.same("conflicts", audit.conflicts, 0)
+
+
+def check_ids(report: Report, audit: Audit, table: TableRow) -> None:
+    """Check that ids rise without a gap and belong to one txn each."""
+    report.check(
+        "txn ids are dense", holds=is_dense(audit.opened), found=f"1 to {len(audit.opened)}"
+    )
+    ids = audit.write_ids[table.table]
+    report.check(
+        f"write ids of {table.name} are dense", holds=is_dense(list(ids)), found=f"1 to {len(ids)}"
+    )
+    report.check(
+        "each write id belongs to one txn", holds=all(len(txns) == 1 for txns in ids.values())
+    )
+
+
+def check_ends(report: Report, audit: Audit, load: Load, told: list[Entry]) -> None:
+    """Check that the log and the producers say the same of every txn."""
+    commits = {entry.txn: entry.position for entry in with_step(told, "committed")}
+    in_log = {entry.txn: audit.committed.get(entry.txn) for entry in with_step(told, "wrote")}
+    found = {txn: position for txn, position in in_log.items() if position is not None}
+    report.same(
+        "the log has just the commits that producers got receipts for",
+        found,
+        commits,
+        f"{len(commits)} at the same positions",
+    )
+    killed = load.left_open.txn
+    report.same(f"txn {killed} of the killed producer ended by", audit.aborted.get(killed), EXPIRED)
+
+
+def check_take_over(report: Report, audit: Audit, kill: Kill) -> None:
+    """Check that the standby leads, and answered what had been asked before it did."""
+    term = term_after(audit, kill)
+    leader, _ = term.sequencer.split("/")
+    report.check(
+        f"{leader} leads epoch {term.epoch} after {kill.sequencer}",
+        holds=leader != kill.sequencer,
+        found=f"fence {(term.fenced_ms - kill.at_ms) / MS_PER_S:.2f} s and first answer "
+        f"{take_over_s(audit, kill):.2f} s after the kill",
+    )
+    waiting = audit.waiting_at(term)
+    report.check(
+        "commands were in flight at the kill and are answered by the next epoch",
+        holds=waiting > 0,
+        found=str(waiting),
+    )
+
+
+def check_bytes(stage: Stage, report: Report) -> str:
+    """Check the chain of the whole log record by record, and that it folds; return the result."""
+    verified = verify(stage.log)
+    dropped = sum(verified.dropped.values())
+    report.check(
+        "every record of the log counts or is dropped by rule",
+        holds=verified.records == verified.head.position + dropped,
+        found=f"{verified.records} records, {dropped} dropped, digest {verified.digest[:16]}",
+    )
+    return f"{verified.records} records up to position {verified.head.position}, {dropped} dropped"
+
+
+def term_after(audit: Audit, kill: Kill) -> Term:
+    """Return the term that began after a kill."""
+    return next(term for term in audit.terms if term.fenced_ms >= kill.at_ms)
+
+
+def take_over_s(audit: Audit, kill: Kill) -> float:
+    """Return the time from the kill to the first answer of the next epoch."""
+    return (term_after(audit, kill).answers[0].at_ms - kill.at_ms) / MS_PER_S

@@ -1,0 +1,126 @@
+"""A producer: loads its days into the table, one txn for each, as a process of its own.
+
+It is told what to do in one line on standard input, and ends when that ends, so that none outlives
+the demo. Two days may go otherwise than planned: one whose txn it aborts after all files were
+written, and one in the middle of which it waits to be killed.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+from typing import Final, NamedTuple
+
+from ledger.client import Ledger
+from ledger.transaction import Transaction
+from spark_sink.demo.delta_folders import delta_path, write_delta
+from spark_sink.demo.flights import Day, read_days
+from spark_sink.demo.manifest import Entry, Manifest, Step
+
+ABORT_REASON: Final = "the producer changed its mind"
+
+
+class Job(NamedTuple):
+    """What a producer is told: where everything is, and which days to load.
+
+    The day at index `abort_at` is aborted once and loaded after that, the one at `hold_at` is left
+    unfinished.
+    """
+
+    name: str
+    bootstrap: str
+    ledger: str
+    table: int
+    flights: str
+    location: str
+    manifests: str
+    days: Sequence[Sequence[int]]
+    abort_at: int | None = None
+    hold_at: int | None = None
+
+    def line(self) -> bytes:
+        """Return the job as the line that `read` takes."""
+        return json.dumps(self).encode() + b"\n"
+
+    @classmethod
+    def read(cls, line: bytes) -> "Job":
+        """Return the job of a line."""
+        return cls(*json.loads(line))
+
+
+class Producer:
+    """Does one job with one connection of its own."""
+
+    def __init__(self, ledger: Ledger, job: Job, ended: Signal) -> None:
+        self._ledger = ledger
+        self._job = job
+        self._ended = ended
+        self._flights = read_days(Path(job.flights))
+        self._manifest = Manifest(Path(job.manifests), job.name)
+
+    def run(self) -> None:
+        """Load day after day, until all are loaded or standard input has ended."""
+        for number, day in enumerate(Day(*each) for each in self._job.days):
+            if self._ended.is_set():
+                return
+            if number == self._job.hold_at:
+                self._write(self._ledger.begin(), day)
+                self._ended.wait()
+                return
+            if number == self._job.abort_at:
+                self._give_up(day)
+            self._load(day)
+
+    def _load(self, day: Day) -> None:
+        with self._ledger.transaction() as txn:
+            write_id = self._write(txn, day)
+        if txn.receipt is not None:
+            self._note("committed", txn, write_id, day, txn.receipt.position)
+
+    def _give_up(self, day: Day) -> None:
+        txn = self._ledger.begin()
+        write_id = self._write(txn, day)
+        receipt = txn.abort(ABORT_REASON)
+        self._note("aborted", txn, write_id, day, receipt.position)
+
+    def _write(self, txn: Transaction, day: Day) -> int:
+        """Write the rows of a day under the txn's write id, and return that."""
+        write_id = txn.write_id(self._job.table)
+        folder = delta_path(Path(self._job.location), day.month, write_id)
+        write_delta(folder, self._flights[day])
+        txn.insert(self._job.table, f"month={day.month}")
+        self._note("wrote", txn, write_id, day)
+        return write_id
+
+    def _note(
+        self, step: Step, txn: Transaction, write_id: int, day: Day, position: int = 0
+    ) -> None:
+        at_ns = time.monotonic_ns()
+        self._manifest.write(Entry(self._job.name, step, txn.id, write_id, *day, position, at_ns))
+
+
+def main() -> None:
+    """Do the job that stands on standard input."""
+    job = Job.read(sys.stdin.buffer.readline())
+    ended = Signal()
+    Thread(target=wait_for_end, args=(ended,), daemon=True).start()
+    with Ledger.connect(bootstrap=job.bootstrap, ledger=job.ledger) as ledger:
+        Producer(ledger, job, ended).run()
+
+
+def wait_for_end(ended: Signal) -> None:
+    """Set the signal when standard input has ended.
+
+    It is read past Python's buffer, whose lock a thread must not hold when the interpreter ends.
+    """
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    ended.set()
+
+
+if __name__ == "__main__":
+    main()

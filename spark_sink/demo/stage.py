@@ -1,0 +1,170 @@
+"""The stage: everything the demo runs on, brought up in a home of its own and taken down again.
+
+A ledger with its broker, two sequencers, a follower and the Spark feeder as child processes; a
+batch session of Spark and one connection to the ledger in this one.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from ledger.client import Ledger
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.reads import Reads
+from ledger.up import Running, UpSettings, running
+from projections.errors import StoreMissingError
+from projections.queries import open_reads
+from spark_sink.demo.report import PATIENCE_S, CheckFailedError, Report, wait_until
+from spark_sink.demo.spark_job import start_spark
+
+LEDGER: Final = "demo"
+LEASE_S: Final = 3.0
+NS_PER_MS: Final = 1_000_000
+CATCH_UP_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the demo keeps everything."""
+
+    root: Path
+
+    @property
+    def flights(self) -> Path:
+        """Return the file of the raw rows."""
+        return self.root / "flights.feather"
+
+    @property
+    def location(self) -> Path:
+        """Return the location of the table."""
+        return self.root / "warehouse" / "flights"
+
+    @property
+    def manifests(self) -> Path:
+        """Return the folder of what the producers say."""
+        return self.root / "manifests"
+
+    @property
+    def scratch(self) -> Path:
+        """Return the folder that Spark spills to."""
+        return self.root / "scratch"
+
+
+class Kill:
+    """The end of a leader: who it was, and when in milliseconds since 1970."""
+
+    def __init__(self, sequencer: str, pid: int) -> None:
+        self.sequencer, self.pid = sequencer, pid
+        self.at_ms = now_ms()
+        os.kill(pid, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is up; `reads` are those of the follower's store, `spark_reads` of the feeder's."""
+
+    home: Home
+    up: Running
+    log: KafkaLog
+    ledger: Ledger
+    reads: Reads
+    spark_reads: Reads
+    spark: SparkSession
+
+    def catch_up(self) -> int:
+        """Wait until both stores hold everything up to now, and return the position."""
+        position = self.ledger.token.position
+        return min(each.wait(position, CATCH_UP_MS) for each in (self.reads, self.spark_reads))
+
+    def events_on_disk(self) -> int:
+        """Return how many bytes the events take in the broker's folder."""
+        assert self.up.broker is not None, "the demo runs on the embedded broker"
+        segments = self.up.broker.folder.glob(f"**/{LEDGER}.{Topic.EVENTS}-*/*.log")
+        return sum(segment.stat().st_size for segment in segments)
+
+    def kill_leader(self) -> Kill:
+        """Kill the process of the leading sequencer as kill -9 does."""
+        with closing(self.log.reader(Topic.BEATS, self.log.ends(Topic.BEATS)[1])) as beats:
+            beat = beats.read(1, PATIENCE_S)[0]
+        name, pid = json.loads(beat.value)["sequencer"].split("/")
+        return Kill(name, int(pid))
+
+
+def now_ms() -> int:
+    """Return the wall clock in milliseconds since 1970, as the log is stamped with."""
+    return time.time_ns() // NS_PER_MS
+
+
+@contextmanager
+def set_up(home: Home, report: Report) -> Iterator[Stage]:
+    """Bring everything up, and down again on leaving; raises what `ledger.up.running` raises."""
+    # Both Spark sessions leave their scratch files here, the feeder's too if it is killed.
+    os.environ["SPARK_LOCAL_DIRS"] = str(home.scratch / "local")
+    settings = UpSettings(
+        ledger=LEDGER, home=home.root / "ledger", with_spark=True, lease_s=LEASE_S
+    )
+    with ExitStack() as held:
+        pool = held.enter_context(ThreadPoolExecutor(1))
+        starting = pool.submit(start_spark, home.scratch)
+        held.callback(lambda: starting.result().stop())
+        up = held.enter_context(running(settings, report.say))
+        watchman = Watchman(up)
+        held.callback(watchman.stop)
+        reads = held.enter_context(closing(open_when_there(up.address.store, watchman)))
+        spark_store = settings.folder / "spark" / "rows"
+        spark_reads = held.enter_context(closing(open_when_there(spark_store, watchman)))
+        log = held.enter_context(closing(KafkaLog(up.address.bootstrap, LEDGER)))
+        ledger = held.enter_context(
+            Ledger.connect(up.address.bootstrap, LEDGER, reads=reads, application="demo")
+        )
+        yield Stage(home, up, log, ledger, reads, spark_reads, starting.result())
+
+
+class Watchman:
+    """Restarts roles that fail, in a thread of its own."""
+
+    def __init__(self, up: Running) -> None:
+        self._roles = up.supervisor.roles
+        self._stop = Signal()
+        self._thread = Thread(target=up.supervisor.watch, args=(self._stop,), daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise CheckFailedError if a role ended in a way that it would end in again."""
+        ended = [role.name for role in self._roles if role.process and role.process.poll()]
+        if ended and not self._thread.is_alive():
+            raise CheckFailedError(f"ended for good: {', '.join(ended)}")
+
+    def stop(self) -> None:
+        """Restart no longer; the roles run on."""
+        self._stop.set()
+        self._thread.join()
+
+
+def open_when_there(store: Path | None, watchman: Watchman) -> Reads:
+    """Return the reads of a store as soon as its writer has made it."""
+    assert store is not None, "a ledger that is up keeps rows"
+    found: list[Reads] = []
+
+    def opened() -> bool:
+        watchman.check()
+        try:
+            found.append(open_reads(store))
+        except StoreMissingError:
+            return False
+        return True
+
+    wait_until(opened, f"the store at {store} is there")
+    return found[0]

@@ -1,0 +1,117 @@
+"""The story of the demo, act by act; each act checks what it has shown."""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from ledger.reads import TableRow
+from spark_sink.demo.answers import Answers
+from spark_sink.demo.cleaning import clean
+from spark_sink.demo.delta_folders import PARTITION
+from spark_sink.demo.figures import Figures
+from spark_sink.demo.fleet import Fleet
+from spark_sink.demo.flights import (
+    PACKAGE,
+    Day,
+    Totals,
+    columns,
+    read_flights,
+    totals_by_day,
+    write_days,
+)
+from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Load, Loader
+from spark_sink.demo.log_checks import check_bytes, check_log
+from spark_sink.demo.manifest import Entry, read_manifests, with_step
+from spark_sink.demo.report import Report, wait_until
+from spark_sink.demo.stage import LEASE_S, Home, Stage, set_up
+from spark_sink.demo.visibility import Commit, Watches
+
+TABLE: Final = "flights"
+PROBES: Final = "probes"
+PROBE_COMMITS: Final = 50
+MS_PER_S: Final = 1000
+
+
+def play(home: Home, report: Report) -> None:
+    """Play the demo; raises CheckFailedError at the first check that does not hold."""
+    report.step("The data")
+    flights = read_flights()
+    totals = totals_by_day(flights)
+    write_days(flights, home.flights)
+    report.say(f"{flights.num_rows:,} flights of {len(totals)} days, from the package {PACKAGE}")
+    report.step("The ledger: Kafka, two sequencers, a follower, Spark Structured Streaming")
+    with Fleet((*PRODUCERS, STANDS_BY)) as fleet, set_up(home, report) as stage:
+        report.say(", ".join(f"{name} {pid}" for name, pid in stage.up.roles().items()))
+        table = stage.ledger.create_table(
+            TABLE,
+            columns(flights.schema),
+            partition_columns=[PARTITION],
+            layout="directories",
+            location=str(home.location),
+        )
+        report.say(f"table {table.name} is partitioned by {PARTITION} and lies in {home.location}")
+        report.say(f"both stores of rows have reached position {stage.catch_up()}")
+        play_on(stage, fleet, report, table, totals)
+
+
+def play_on(
+    stage: Stage, fleet: Fleet, report: Report, table: TableRow, totals: Mapping[Day, Totals]
+) -> None:
+    """Play everything that needs the ledger; `totals` are the sums of the raw rows by day."""
+    stores = {"the follower's store": stage.reads, "Spark's store": stage.spark_reads}
+    with Watches(stores) as watches:
+        report.step("Loading: four producers, one reader, two kills and a change of mind")
+        load = Loader(stage, fleet, report, table, list(totals)).run()
+        told = read_manifests(stage.home.manifests)
+        commits = [Commit(each.position, each.at_ns) for each in with_step(told, "committed")]
+        loading = watches.delays(commits)
+        report.step(f"Visibility: {PROBE_COMMITS} commits more, one at a time")
+        alone = watches.delays(commit_alone(stage))
+    report.step("What the readers saw")
+    answers = Answers(stage, report, table, totals, told)
+    answers.check_reader(load.reader)
+    gone = wait_for_expiry(stage, report, load, told)
+    answers.check_not_visible(gone)
+    report.step("Spark reads the folders that a snapshot shows, and no others")
+    answers.check_spark_held(load.reader)
+    answers.check_spark_now("Spark under a new snapshot")
+    report.step("Cleaning")
+    clean(stage, report, load.reader.txn, gone)
+    answers.check_spark_now("Spark under a new snapshot, unchanged")
+    report.step("The log, read once more from its first record")
+    audit = check_log(stage, report, table, load, told)
+    verified = check_bytes(stage, report)
+    disk = stage.events_on_disk()
+    figures = Figures(audit, load, told, loading, alone, answers.rows_checked, disk, verified)
+    report.table("Figures", figures.rows())
+
+
+def commit_alone(stage: Stage) -> list[Commit]:
+    """Commit to another table, each time when the last commit can be read everywhere."""
+    probes = stage.ledger.create_table(PROBES, [("number", "BIGINT")])
+    commits = []
+    for _ in range(PROBE_COMMITS):
+        txn = stage.ledger.begin()
+        txn.insert(probes)
+        commits.append(Commit(txn.commit().position, time.monotonic_ns()))
+        stage.catch_up()
+    return commits
+
+
+def wait_for_expiry(stage: Stage, report: Report, load: Load, told: list[Entry]) -> list[Entry]:
+    """Wait for the end of the txn that was left open; return it with those that were aborted."""
+    killed = load.left_open
+
+    def is_aborted() -> bool:
+        row = stage.reads.txn(killed.txn)
+        return row is not None and row.status == "aborted"
+
+    wait_until(is_aborted, f"txn {killed.txn} has expired")
+    row = stage.reads.txn(killed.txn)
+    assert row is not None, "it was there a moment ago"
+    after_s = (row.ended_at - load.killed_ms) / MS_PER_S
+    report.say(
+        f"txn {killed.txn} of the killed {killed.producer} was aborted {after_s:.1f} s after the "
+        f"kill: its lease is {LEASE_S:.0f} s, and a new leader waits for one before it ends any"
+    )
+    return [*with_step(told, "aborted"), killed]
