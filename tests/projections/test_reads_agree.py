@@ -1,0 +1,64 @@
+"""Reads from rows and reads from a state in memory give the same answers after any history."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from ledger.reads import Reads
+from ledger.state_reads import StateReads
+from projections.queries import StoreReads
+from tests.core.histories import Step, played, random_steps, steps
+from tests.driver import CATALOG, Driver
+from tests.projections.followed import PATIENT, rows_of
+
+
+def plain(answer: Any) -> Any:
+    """Return an answer with every sequence in it as a tuple."""
+    return tuple(map(plain, answer)) if isinstance(answer, list | tuple) else answer
+
+
+def answers(reads: Reads, driver: Driver) -> dict[str, Any]:
+    """Return everything that can be asked after a driver's history."""
+    state = driver.state
+    tables = range(1, state.tables.next_table)
+    positions = range(1, driver.head.position + 1)
+    names = ("a", "b", "c", "d", "e", "x")
+    found = {
+        "identity": reads.identity(),
+        "position": reads.wait(driver.head.position, 0),
+        "txns": [reads.txn(txn) for txn in range(state.txns.next_txn + 1)],
+        "open": reads.open_txns(99),
+        "aborted": reads.aborted_txns(99),
+        "tables": [reads.table(table) for table in tables],
+        "listed": reads.tables(),
+        "every": reads.tables(include_dropped=True),
+        "named": [reads.table_named(CATALOG, name) for name in names],
+        "mappings": [reads.mappings(table) for table in tables],
+        "write ids": [reads.valid_write_ids(table, reads.valid_txns()) for table in tables],
+        "watermark": reads.watermark(),
+        "sessions": [reads.session(session) for session in positions],
+        "outcomes": [reads.outcome(s, n) for s in state.sessions.by_number for n in range(90)],
+        "nonces": [reads.session_of(nonce) for nonce in state.sessions.by_nonce],
+        "history": reads.history(0, driver.head.position),
+    }
+    return {question: plain(answer) for question, answer in found.items()}
+
+
+@PATIENT
+@given(history=steps(min_size=30))
+def test_same_answers(history: list[Step]) -> None:
+    """Rows say what the events and the state say, each kept in its own way."""
+    driver = played(history).driver
+
+    rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
+    assert answers(rows, driver) == answers(state, driver)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_same_answers_of_a_long_history(seed: int) -> None:
+    """The same, after much was cleaned, dropped and forgotten."""
+    driver = played(random_steps(seed, 500)).driver
+
+    rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
+    assert answers(rows, driver) == answers(state, driver)
