@@ -1,0 +1,291 @@
+"""The demo: its own sums, folders and findings are right; and all of it, run once for real."""
+
+import io
+import json
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from ledger.core.valid_lists import ValidWriteIdList
+from spark_sink.demo.answers import differences
+from spark_sink.demo.audit import Audit, is_dense, read_audit
+from spark_sink.demo.delta_folders import (
+    delta_folders,
+    delta_path,
+    remove_folders,
+    totals_in,
+    valid_folders,
+    write_delta,
+)
+from spark_sink.demo.figures import longest_gap_s
+from spark_sink.demo.flights import (
+    Day,
+    Totals,
+    columns,
+    cut,
+    read_days,
+    read_flights,
+    shares,
+    totals_by_day,
+    totals_by_month,
+    totals_of,
+    write_days,
+)
+from spark_sink.demo.manifest import Entry, Manifest, read_manifests, with_step
+from spark_sink.demo.producer import Job
+from spark_sink.demo.report import CheckFailedError, Report, wait_until
+from spark_sink.demo.visibility import Commit, Look, delays_ms, percentiles
+from tests.driver import Driver, write
+
+DEMO_S = 300
+FLIGHTS = pa.table(
+    {
+        "month": [1, 1, 1, 2],
+        "day": [1, 1, 2, 1],
+        "distance": [100, 200, 400, 800],
+        "dep_delay": [5, None, -2, None],
+    }
+)
+TOTALS = {
+    Day(1, 1): Totals(2, 300, 5),
+    Day(1, 2): Totals(1, 400, -2),
+    Day(2, 1): Totals(1, 800, 0),
+}
+YEAR = [Day(month, day) for month in range(1, 13) for day in range(1, 29)]
+
+
+def entry(txn: int, step: str, at_ns: int) -> Entry:
+    """Return a line of a manifest."""
+    return Entry("producer-1", step, txn, txn, 1, 1, 0, at_ns)  # type: ignore[arg-type]
+
+
+def test_package_is_read_whole() -> None:
+    """All rows of the package come, its NA as null, with a Spark type for each column."""
+    flights = read_flights()
+
+    assert (flights.num_rows, flights["dep_delay"].null_count, len(columns(flights.schema))) == (
+        336_776,
+        8_255,
+        19,
+    )
+
+
+def test_sums_leave_missing_delays_out() -> None:
+    """Sums by day, by month and altogether are those of the rows, a missing delay is no delay."""
+    assert totals_by_day(FLIGHTS) == TOTALS
+    assert totals_by_month(TOTALS, TOTALS) == {1: Totals(3, 700, 3), 2: Totals(1, 800, 0)}
+    assert totals_of(FLIGHTS) == Totals(4, 1_500, 3)
+
+
+def test_day_named_twice_counts_twice() -> None:
+    """Rows that two visible txns hold would show as a wrong sum."""
+    assert totals_by_month(TOTALS, [Day(2, 1), Day(2, 1)]) == {2: Totals(2, 1_600, 0)}
+
+
+def test_days_cut_the_rows_without_rest(tmp_path: Path) -> None:
+    """The rows by day are all rows, also after they went through the file for producers."""
+    write_days(FLIGHTS, tmp_path / "flights.feather")
+
+    days = read_days(tmp_path / "flights.feather")
+
+    assert {day: totals_of(rows) for day, rows in days.items()} == TOTALS
+    assert pa.concat_tables(cut(FLIGHTS).values()).equals(FLIGHTS)
+
+
+@pytest.mark.parametrize("producers", [1, 4, 5, 12])
+def test_shares_deal_out_every_day_once(producers: int) -> None:
+    """Every day is in one share, and all days of a month are in the same one."""
+    dealt = shares(YEAR, producers)
+
+    assert sorted(chain(*dealt)) == YEAR
+    assert sum(len({day.month for day in share}) for share in dealt) == 12
+
+
+def test_folder_says_month_and_write_id(tmp_path: Path) -> None:
+    """What a folder is for can be told from its path."""
+    write_delta(delta_path(tmp_path, 12, 34), FLIGHTS)
+
+    assert [(found.month, found.write_id) for found in delta_folders(tmp_path)] == [(12, 34)]
+
+
+def test_readers_open_valid_folders_only(tmp_path: Path) -> None:
+    """Rows under write ids above the list or among its exceptions are not read."""
+    for write_id in range(1, 6):
+        write_delta(delta_path(tmp_path, 1 + write_id % 2, write_id), FLIGHTS)
+    valid = ValidWriteIdList("main.flights", 4, (2,), (3,), 2)
+
+    folders = valid_folders(tmp_path, valid)
+
+    assert [folder.write_id for folder in folders] == [4, 1]
+    assert totals_in(folders) == {1: Totals(4, 1_500, 3), 2: Totals(4, 1_500, 3)}
+
+
+def test_removed_folders_are_those_of_the_write_ids(tmp_path: Path) -> None:
+    """Cleaning removes what lies under the named ids and leaves the rest."""
+    for write_id in (1, 2, 3):
+        write_delta(delta_path(tmp_path, 1, write_id), FLIGHTS)
+
+    removed = remove_folders(tmp_path, [1, 3])
+
+    assert [folder.write_id for folder in removed] == [1, 3]
+    assert [folder.write_id for folder in delta_folders(tmp_path)] == [2]
+
+
+def test_manifests_are_read_in_order_of_time(tmp_path: Path) -> None:
+    """Lines of several producers come in the order they were written, and by step."""
+    first, second = Manifest(tmp_path, "producer-1"), Manifest(tmp_path, "producer-2")
+    second.write(entry(2, "wrote", 20))
+    first.write(entry(1, "wrote", 10))
+    first.write(entry(1, "committed", 30))
+    first.close()
+    second.close()
+
+    told = read_manifests(tmp_path)
+
+    assert [each.txn for each in told] == [1, 2, 1]
+    assert [each.date for each in with_step(told, "committed")] == [Day(1, 1)]
+
+
+def test_line_cut_off_by_a_kill_is_passed_over(tmp_path: Path) -> None:
+    """A line without its end is none yet."""
+    whole = json.dumps(entry(1, "wrote", 10))
+    (tmp_path / "producer-1.jsonl").write_text(f"{whole}\n{whole[:9]}", encoding="utf-8")
+
+    assert read_manifests(tmp_path) == [entry(1, "wrote", 10)]
+
+
+def test_job_survives_the_pipe() -> None:
+    """A producer reads the job it was given."""
+    job = Job("p", "host:1", "demo", 7, "f", "l", "m", [[1, 2]], abort_at=3)
+
+    assert Job.read(job.line()) == job
+
+
+@pytest.mark.parametrize(
+    ("commits", "delays"),
+    [
+        pytest.param([Commit(4, 0)], [1.0], id="seen by the first look behind it"),
+        pytest.param([Commit(5, 500_000)], [0.5], id="seen by the look that stands there"),
+        pytest.param([Commit(5, 9_000_000)], [0.0], id="seen before its receipt"),
+        pytest.param([Commit(6, 0), Commit(9, 0)], [3.0], id="not seen yet"),
+    ],
+)
+def test_commit_is_visible_from_the_first_look_that_reached_it(
+    commits: list[Commit], delays: list[float]
+) -> None:
+    """The delay is from the receipt to the first look that found the store so far."""
+    looks = [Look(2, 0), Look(5, 1_000_000), Look(8, 3_000_000)]
+
+    assert delays_ms(looks, commits) == delays
+
+
+def test_percentiles_are_of_all_delays() -> None:
+    """Of 0 to 100 ms the median is 50 and the 99th percentile 99."""
+    assert str(percentiles([float(ms) for ms in range(101)])) == (
+        "p50 50 ms, p99 99 ms of 101 commits"
+    )
+
+
+def test_longest_gap_is_between_neighbours() -> None:
+    """The time without a receipt is that between two that follow each other."""
+    told = [entry(txn, "committed", second * 10**9) for txn, second in enumerate((1, 2, 5, 6))]
+
+    assert longest_gap_s(told) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("ids", "dense"),
+    [([3, 1, 2], True), ([], True), ([1, 3], False), ([1, 1, 2], False), ([2, 3], False)],
+)
+def test_dense_ids_have_neither_gap_nor_double(ids: list[int], dense: bool) -> None:  # noqa: FBT001
+    """Ids are dense iff they are 1, 2, 3 and so on, each once, in any order."""
+    assert is_dense(ids) is dense
+
+
+def test_audit_finds_what_the_log_says() -> None:
+    """Commits, ends, ids, terms and dropped records come out as they went into the log."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "t", layout="directories")
+    kept, left = driver.open_txn(session), driver.open_txn(session)
+    driver.allocate(session, [kept, left], [table])
+    committed = driver.commit(session, kept, write(table))
+    driver.tidy(sessions=[session])
+    driver.fence()
+
+    audit = read_audit(driver.log)
+
+    assert audit.committed == {kept: committed.control.position}
+    assert (audit.aborted, audit.opened) == ({left: "lease"}, [kept, left])
+    assert audit.write_ids[table] == {1: {kept}, 2: {left}}
+    assert [term.epoch for term in audit.terms] == [1, 2]
+    assert (audit.missing, audit.doubled, audit.refused) == ([], [], [])
+    assert audit.records == len(driver.records)
+
+
+def test_audit_misses_numbers_and_counts_doubles() -> None:
+    """A number of a session without an answer, and one with two, are both named."""
+    audit = Audit([])
+    audit.first_answers.update([(5, 1), (5, 3), (5, 3), (8, 1)])
+
+    assert (audit.missing, audit.doubled) == ([(5, 2)], [(5, 3)])
+
+
+def test_audit_waits_for_every_command() -> None:
+    """A command behind the last one answered counts as lost."""
+    answered, lost = Audit([]), Audit([0])
+
+    assert (answered.all_answered, lost.all_answered) == (True, False)
+
+
+def test_wrong_sums_are_named_by_month() -> None:
+    """What differs is said month by month, what is missing or too much as well."""
+    found = {1: Totals(1, 1, 1), 2: Totals(2, 2, 2)}
+
+    assert differences(found, found) == []
+    assert differences(found, {1: Totals(1, 1, 1), 3: Totals(2, 2, 2)}) == [
+        f"month 2 has {Totals(2, 2, 2)} instead of {Totals(0, 0, 0)}",
+        f"month 3 has {Totals(0, 0, 0)} instead of {Totals(2, 2, 2)}",
+    ]
+
+
+def test_check_that_fails_ends_the_demo_by_name() -> None:
+    """The first check that does not hold is shown with a cross and raised with its name."""
+    shown = io.StringIO()
+    report = Report(Console(file=shown))
+    report.check("all is well", holds=True)
+
+    with pytest.raises(CheckFailedError, match="sums: 3 instead of 4"):
+        report.same("sums", 3, 4)
+
+    assert shown.getvalue() == "  ✓ all is well\n  ✗ sums: 3 instead of 4\n"
+    assert report.checks == 1
+
+
+def test_wait_that_takes_too_long_says_for_what() -> None:
+    """A wait ends the demo like a check."""
+    with pytest.raises(CheckFailedError, match="not within 0 s: the moon is full"):
+        wait_until(lambda: False, "the moon is full", timeout_s=0)
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_demo_holds_all_its_checks() -> None:
+    """The whole demo ends by itself, well, and leaves no home behind."""
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_sink.demo"],
+        capture_output=True,
+        text=True,
+        timeout=DEMO_S,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert "checks hold" in done.stdout
+    assert "kept:" not in done.stdout
