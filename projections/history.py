@@ -24,7 +24,7 @@ from projections.applied import Applied, touched_tables
 from projections.rows import EXCEPTIONS, HISTORY, fields_value, number_key
 from projections.store import RowChange
 
-EXCEPTIONS_EVERY: Final = 256
+EXCEPTIONS_EVERY: Final = 64
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

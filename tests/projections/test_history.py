@@ -90,7 +90,7 @@ def test_pages(after: int, limit: int, expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("open_txns", "apart"), [(1, 256), (255, 256), (256, 512), (600, 1024), (3_000, 4096)]
+    ("open_txns", "apart"), [(1, 64), (63, 64), (64, 128), (600, 1024), (3_000, 4096)]
 )
 def test_spacing(open_txns: int, apart: int) -> None:
     """Full lists are as far apart as they are long, so that per event they cost nothing."""
