@@ -163,6 +163,8 @@ def table(rows: RowReader, number: int) -> TableRow | None:
 
 def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
     """Return the table that holds a name now."""
+    if "\0" in catalog + name:
+        return None  # No table can be called so, and no key can hold it.
     number = read(rows, name_row_key(name_key(catalog, name)))
     return None if number is None else table(rows, number)
 

@@ -181,6 +181,14 @@ def test_found_by_name(name: str) -> None:
     assert found.table == FLIGHTS
 
 
+@pytest.mark.parametrize(
+    ("catalog", "name"), [(CATALOG, "planes"), ("elsewhere", "flights"), (CATALOG, "fli\0ghts")]
+)
+def test_not_found_by_name(catalog: str, name: str) -> None:
+    """A name that no table of the catalog holds leads nowhere."""
+    assert domain_after(lambda _d, _s, _t: None).reads.table_named(catalog, name) is None
+
+
 def by_state(state: DomainState) -> dict[int, tuple[object, ...]]:
     """Return what the state says of each of its tables."""
     return {
