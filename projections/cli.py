@@ -13,7 +13,6 @@ from threading import Event as Signal
 from typing import Annotated, Any
 
 import typer
-from ledger.client import Ledger
 from rich.progress import Progress
 
 from ledger.address import Address, find_address
@@ -29,6 +28,7 @@ from ledger.cli import (
     say,
     serve,
 )
+from ledger.client import Ledger
 from ledger.errors import RefusedError, SettingsError, UnknownTableError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
