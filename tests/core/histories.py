@@ -40,7 +40,7 @@ from tests.driver import CATALOG, NEVER, Driver, definition
 # A plain run draws the same few examples every time, and ends with the first that fails. A deep one
 # draws new ones, shrinks what fails, and prints how to draw it again.
 QUICK = settings(
-    max_examples=12, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
+    max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
 )
 DEEP = settings(max_examples=500, deadline=None, print_blob=True)
 

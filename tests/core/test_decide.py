@@ -179,6 +179,27 @@ def test_not_after_is_the_last_moment(late_by: int, kind: type) -> None:
     assert isinstance(decide(driver.state, command, at), kind)
 
 
+@pytest.mark.parametrize(
+    ("from_newest", "reason"),
+    [
+        (-WINDOW, Reason.COMMAND_FORGOTTEN),
+        (1 - WINDOW, None),
+        (WINDOW, None),
+        (WINDOW + 1, Reason.LIMIT_EXCEEDED),
+    ],
+)
+def test_window_is_as_wide_as_said(from_newest: int, reason: Reason | None) -> None:
+    """The last 1,024 numbers are remembered, and as many more may be outstanding."""
+    driver = Driver()
+    session = driver.open_session()
+    driver.ask(OpenTxn(session, WINDOW, NEVER, "default", 1, 0))
+    driver.ask(OpenTxn(session, WINDOW + 2, NEVER, "default", 1, 0))
+    n = WINDOW + 2 + from_newest
+    body = driver.ask(OpenTxn(session, n, NEVER, "default", 1, 0)).body
+
+    assert getattr(body, "reason", None) == reason
+
+
 LARGEST: list[tuple[str, Asks]] = [
     ("deadline", lambda s: OpenTxn(*s.asks(s.ada), "default", 1, ID_MAX)),
     ("size", lambda s: OpenTxn(*s.asks(s.ada), "default", ID_MAX, 0)),

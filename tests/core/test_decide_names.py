@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ledger.core.commands import RenameTable
 from ledger.core.events import Event, Evidence, Side, TxnAborted, TxnCommitted
 from tests.core.scene import last
 from tests.driver import Driver, write
@@ -37,6 +38,11 @@ class Catalog(Driver):
     def rename(self, table: int, name: str) -> Event:
         """Rename a table in ada's txn."""
         return self.rename_table(self.ada, table, name, txn=self.mine)
+
+    def rename_as_of_now(self, table: int, name: str) -> Event:
+        """Rename a table in ada's txn, having read it just now."""
+        asks, position = self.asks(self.ada), self.state.position
+        return self.ask(RenameTable(*asks, self.mine, position, table, name))
 
     def drop(self, table: int) -> Event:
         """Drop a table in ada's txn."""
@@ -161,6 +167,15 @@ LOST = [
         "a drop of a table renamed meanwhile",
         lambda c: c.drop(c.a),
         lambda c: last(c.rename_table(c.bob, c.a, "d", txn=c.others), c.commit(c.bob, c.others)),
+        ("metadata_first_committer", "MetadataChanged", "metadata"),
+    ),
+    (
+        "a rename of a table renamed meanwhile, repeated on top of that",
+        lambda c: c.rename(c.a, "c"),
+        lambda c: last(
+            c.rename_table(c.bob, c.a, "d"),
+            c.rename_as_of_now(c.a, "e"),
+        ),
         ("metadata_first_committer", "MetadataChanged", "metadata"),
     ),
     (

@@ -170,6 +170,16 @@ def test_their_neighbours_are_applied(possible: Callable[[Log], Event]) -> None:
     assert log.state.position == event.control.position
 
 
+@pytest.mark.parametrize(("step", "expected"), [(5, 5), (0, 0), (-5, 0)])
+def test_time_never_falls(step: int, expected: int) -> None:
+    """The time of a state is the latest of its events', whatever clocks said."""
+    log = Log()
+    at, event = log.state.at, log.says(Resigned("x"))
+    evolve(log.state, Event(event.control._replace(at=at + step), event.body))
+
+    assert log.state.at == at + expected
+
+
 @pytest.mark.parametrize(
     ("body", "cmd"),
     [

@@ -42,7 +42,7 @@ NUMBERS = st.one_of(
 ORDER = st.one_of(st.integers(1, 12), st.sampled_from([0, -1, WINDOW, WINDOW + 30, 10**6]))
 TEXTS = st.sampled_from(["flights", "b", "", CATALOG, "x" * 300, "\0", "\U0001f6e9", "a:b"])
 SCHEMAS = st.integers(COMMAND_IDS.start - 1, COMMAND_IDS.start + 12) | st.integers(0, 2**32 - 1)
-MANY = settings(QUICK, max_examples=60)
+MANY = settings(QUICK, max_examples=25)
 
 
 def fields(record: type) -> st.SearchStrategy[Any]:

@@ -167,6 +167,16 @@ def test_ends_come_in_batches() -> None:
     ]
 
 
+def test_a_full_batch_ends_its_session() -> None:
+    """A session whose txns just fit a batch ends with them."""
+    driver = Driver()
+    session, _ = crowd(driver, ENDS_MAX)
+    body = housekeep(driver.state, Lapsed([session]))
+
+    assert isinstance(body, TxnsExpired)
+    assert (body.sessions, len(body.ends)) == ([session], ENDS_MAX)
+
+
 def test_deadlines_come_in_batches() -> None:
     """No event ends more overdue txns than a batch."""
     driver = Driver()

@@ -125,6 +125,18 @@ def test_worked_examples(text: str) -> None:
     assert scenario.found == scenario.marks
 
 
+def test_data_in_a_table_that_never_came_to_be_pins_nothing() -> None:
+    """An abort takes with it what others say they left in a table it had created."""
+    scenario = Scenario("T1 open, T2 open")
+    driver, session = scenario.driver, scenario.session
+    draft = driver.create_table(session, "draft", txn=scenario.txns["T2"])
+    driver.abort(session, scenario.txns["T1"], wrote=[draft])
+    before = driver.state.txns.watermark
+    scenario.abort("T2")
+
+    assert (before, driver.state.txns.watermark) == (scenario.txns["T1"], 3)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
