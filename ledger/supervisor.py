@@ -21,6 +21,7 @@ BACKOFF_MAX_S = 5.0
 # A role that lived this long starts again at once when it ends.
 SETTLED_S = 10.0
 STOP_S = 20.0
+LEDGER = (sys.executable, "-m", "ledger")
 
 log_lines = structlog.get_logger("lakeledger.supervisor")
 
@@ -31,6 +32,7 @@ class Role:
 
     name: str
     arguments: Sequence[str]
+    program: Sequence[str] = LEDGER
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     retry_s: float = 0.0
@@ -40,12 +42,18 @@ class Role:
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         """Start the process in a session of its own, so that Ctrl-C reaches only its parent."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ledger", *self.arguments],
+            [*self.program, *self.arguments],
             stdin=subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
         self.started_s = time.monotonic()
+
+    def release(self) -> None:
+        """Let go of a process that has ended."""
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process = None
 
     @property
     def pid(self) -> int:
@@ -94,7 +102,7 @@ class Supervisor:
             BACKOFF_MIN_S if lived_s > SETTLED_S else min(role.backoff_s * 2, BACKOFF_MAX_S)
         )
         role.retry_s = now_s + role.backoff_s
-        role.process = None
+        role.release()
         return None
 
     def stop(self) -> None:
@@ -116,6 +124,4 @@ def end(role: Role) -> None:
         log_lines.warning("role did not stop and is killed", role=role.name, pid=process.pid)
         process.kill()
         process.wait()
-    if process.stdin is not None:
-        process.stdin.close()
-    role.process = None
+    role.release()
