@@ -1,0 +1,1 @@
+"""Whole ledgers of real processes on a real broker: killed, paused, restarted, and audited."""

@@ -1,0 +1,25 @@
+"""Leaders killed and paused under load: nothing is lost, doubled, forked or left unanswered."""
+
+import pytest
+
+from ledger.broker import Broker
+from tests.integration.kill_series import Series, run, show
+
+pytestmark = pytest.mark.kafka
+
+
+def broken(series: Series) -> list[str]:
+    """Return the laws that do not hold, and show the whole series to who runs it with `-s`."""
+    show(series)
+    return [f"{check.law}: {check.found}" for check in series.checks if not check.holds]
+
+
+def test_a_few_strikes(broker: Broker, ledger_name: str) -> None:
+    """Two leaders killed and one paused keep every law, with 500 commands under way throughout."""
+    assert broken(run(broker, ledger_name, kills=2, stops=1, seed=1)) == []
+
+
+@pytest.mark.slow
+def test_many_strikes(broker: Broker, ledger_name: str) -> None:
+    """Twenty leaders killed and five paused keep every law as well."""
+    assert broken(run(broker, ledger_name, kills=20, stops=5, seed=2)) == []
