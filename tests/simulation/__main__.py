@@ -1,0 +1,109 @@
+"""Run the simulation: `python -m tests.simulation --seeds N [--first K] [--jobs J]`.
+
+Or one seed, told in full: `--seed K --trace`; or the mutants: `--mutants`. The last line counts the
+seeds that passed and failed. Exit status 1 if any failed, if a kind of fault struck too seldom to
+prove anything, or if a mutant survived.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from rich.progress import track
+
+from ledger.core.acceptance import Verdict
+from tests.simulation.faults import Fault
+from tests.simulation.hunt import be_quiet, hunt, report, run_many
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.run import Result, run_seed
+
+# In ten thousand seeds every kind of fault strikes a thousand times.
+SEEDS_A_STRIKE: Final = 10
+ENOUGH_TO_COUNT: Final = 1_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run as the command line says and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=500, help="how many seeds to run")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--jobs", type=int, default=2, help="how many processes run them")
+    parser.add_argument("--seed", type=int, help="run this one seed only")
+    parser.add_argument("--trace", action="store_true", help="tell everything that happens in it")
+    parser.add_argument("--mutants", action="store_true", help="hunt the mutants")
+    options = parser.parse_args(arguments)
+    if options.mutants:
+        return hunt_all(options.jobs)
+    if options.seed is not None:
+        return run_one(options.seed, trace=options.trace)
+    return run_all(range(options.first, options.first + options.seeds), options.jobs)
+
+
+def run_all(seeds: range, jobs: int) -> int:
+    """Run seeds, tell the failed ones, and count everything."""
+    strikes: Counter[Fault] = Counter()
+    dropped: Counter[Verdict] = Counter()
+    counts: Counter[str] = Counter()
+    for result in shown(run_many(seeds, jobs), len(seeds), "seeds"):
+        strikes += result.strikes
+        dropped += result.dropped
+        counts["commands"] += result.commands
+        counts["events"] += result.events
+        counts["passed" if result.broken is None else "failed"] += 1
+        if result.broken is not None:
+            tell(result)
+    print(f"{counts['commands']} commands, {counts['events']} events that counted")
+    for verdict in Verdict:
+        if dropped[verdict]:
+            print(
+                f"{dropped[verdict]:9d} records dropped: {verdict.name.lower().replace('_', ' ')}"
+            )
+    for kind in Fault:
+        print(f"{strikes[kind]:9d} {kind}")
+    seldom = [kind for kind in Fault if strikes[kind] < len(seeds) // SEEDS_A_STRIKE]
+    if seldom and len(seeds) >= ENOUGH_TO_COUNT:
+        print(f"struck too seldom to prove anything: {', '.join(seldom)}")
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] or (seldom and len(seeds) >= ENOUGH_TO_COUNT) else 0
+
+
+def run_one(seed: int, *, trace: bool) -> int:
+    """Run one seed and tell what came of it."""
+    be_quiet()
+    result = run_seed(seed, trace=print if trace else None)
+    print(f"seed {seed} ends at {result.fingerprint}")
+    if result.broken is not None:
+        tell(result)
+    print("0 passed, 1 failed" if result.broken else "1 passed, 0 failed")
+    return 1 if result.broken else 0
+
+
+def hunt_all(jobs: int) -> int:
+    """Hunt every mutant and tell what told it."""
+    be_quiet()
+    missed = 0
+    for mutant in MUTANTS:
+        hunted = hunt(mutant, jobs)
+        missed += not hunted.is_as_named
+        print("\n".join(report(hunted)), flush=True)
+    print(f"{len(MUTANTS) - missed} killed, {missed} survived")
+    return 1 if missed else 0
+
+
+def tell(result: Result) -> None:
+    """Print why a seed failed and how to see it happen."""
+    print(f"seed {result.seed} failed. {result.broken}")
+    print(f"    see it: python -m tests.simulation --seed {result.seed} --trace", flush=True)
+
+
+def shown(results: Iterator[Result], total: int, what: str) -> Iterable[Result]:
+    """Return the results, with a progress bar where somebody looks."""
+    if not sys.stdout.isatty():
+        return results
+    return track(results, description=what, total=total)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

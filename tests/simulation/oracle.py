@@ -1,0 +1,98 @@
+"""The oracle: reads every record the moment it lands, and says what every other reader must hold.
+
+It folds with the accept rule of the variant under test, so what it knows is what that rule makes of
+the log; the history then judges whether that is lawful.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from ledger.checkpoint import digest
+from ledger.core.acceptance import NO_CHAIN, LogHead
+from ledger.core.events import Event
+from ledger.core.evolve import evolve
+from ledger.core.state import DomainState
+from ledger.log.acceptor import Acceptor, Rule
+from tests.simulation.broken import BrokenError
+from tests.simulation.history import History
+
+# A digest costs as much as folding twenty events, so states are compared now and then; chains,
+# which cost nothing, are compared at every step.
+SAMPLE_EVERY: Final = 128
+
+
+class Sampled(Protocol):
+    """A reader: its name, and the position of the last state compared."""
+
+    name: str
+    sampled: int
+
+
+class Oracle:
+    """The fold of the true log; `taken` holds all its records as (framed, appended at, counted)."""
+
+    def __init__(self, rule: Rule, history: History) -> None:
+        self.acceptor = Acceptor(LogHead(), rule)
+        self.state = DomainState()
+        self.history = history
+        self.taken: list[tuple[bytes, float, bool]] = []
+        self._chains = [NO_CHAIN]
+        self._digests: dict[int, str] = {}
+
+    @property
+    def position(self) -> int:
+        """Return the position of the last event that counted."""
+        return self.acceptor.head.position
+
+    def take(self, framed: bytes, queued_s: float) -> Event | None:
+        """Judge and fold one record; raises LogDamagedError as every reader would."""
+        event = self.acceptor.take(framed)
+        self.taken.append((framed, queued_s, event is not None))
+        if event is None:
+            return None
+        self.history.take(event, framed, queued_s)
+        evolve(self.state, event)
+        self._chains.append(self.acceptor.head.chain)
+        if self.samples(event.control.position):
+            self._digest_here()
+        return event
+
+    def samples(self, position: int) -> bool:
+        """Tell whether the state at a position is kept for comparison."""
+        return position % SAMPLE_EVERY == 0
+
+    def agree(self, reader: Sampled, head: LogHead, state: DomainState | None) -> None:
+        """Raise BrokenError unless a reader holds what the log says at its position."""
+        position = head.position
+        if position >= len(self._chains) or self._chains[position] != head.chain:
+            raise BrokenError(
+                "readers agree at equal positions",
+                f"{reader.name} at position {position} has read another log",
+            )
+        if state is None or not self._is_due(reader, position):
+            return
+        reader.sampled = position
+        self.must_equal(reader, head, state)
+
+    def must_equal(self, reader: Sampled, head: LogHead, state: DomainState) -> None:
+        """Raise BrokenError unless the states are equal, at a position this one has."""
+        expected = self._digests.get(head.position) or self._digest_here()
+        if digest(state, head) != expected:
+            raise BrokenError(
+                "states agree at equal positions",
+                f"the state of {reader.name} at position {head.position} is another",
+            )
+
+    def prefix(self, count: int) -> Iterator[tuple[bytes, float, bool]]:
+        """Yield the first records, as taken."""
+        yield from self.taken[:count]
+
+    def _is_due(self, reader: Sampled, position: int) -> bool:
+        if position in self._digests:
+            return reader.sampled != position
+        return position == self.position and position - reader.sampled >= SAMPLE_EVERY
+
+    def _digest_here(self) -> str:
+        found = digest(self.state, self.acceptor.head)
+        self._digests[self.position] = found
+        return found

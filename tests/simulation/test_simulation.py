@@ -1,0 +1,115 @@
+"""The simulation itself: honest code breaks no law, broken code does, and a seed decides all."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from tests.simulation.__main__ import main
+from tests.simulation.faults import Fault
+from tests.simulation.hunt import be_quiet, hunt, run_many, run_named
+from tests.simulation.mutants import BY_NAME
+from tests.simulation.run import Result, run_seed
+
+SEEDS = 30
+MANY_SEEDS = 10_000
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Keep the sequencers of a test from logging."""
+    be_quiet()
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="module")
+def results() -> list[Result]:
+    """Run some seeds once for all tests that look at them."""
+    be_quiet()
+    return [run_seed(seed) for seed in range(SEEDS)]
+
+
+def test_no_law_breaks(results: list[Result]) -> None:
+    """Whatever strikes, no law breaks."""
+    assert {result.seed: result.broken for result in results if result.broken} == {}
+
+
+def test_every_seed_asks_enough(results: list[Result]) -> None:
+    """Every run asks at least two hundred commands."""
+    assert min(result.commands for result in results) >= 200
+
+
+def test_all_faults_strike(results: list[Result]) -> None:
+    """A few dozen seeds meet every kind of fault."""
+    strikes = sum((result.strikes for result in results), Counter[Fault]())
+    assert {kind for kind in Fault if not strikes[kind]} == set()
+
+
+def test_a_seed_decides_everything() -> None:
+    """Another process, which hashes words otherwise, makes the same history of a seed."""
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", "--seed", "8"],
+        env={"PYTHONHASHSEED": "123"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    assert told.splitlines() == [
+        f"seed 8 ends at {run_seed(8).fingerprint}",
+        "1 passed, 0 failed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("leading before the fence is read back", Fault.CRASH),
+        ("no position", Fault.DOUBLED),
+        ("position > last, no chain", Fault.LOST),
+        ("internal events counted as answers", Fault.CRASH),
+        ("repair in place", Fault.LATE),
+        ("no cmd check", Fault.SKIPPED),
+        ("cmd > last", Fault.SKIPPED),
+        ("no chain", Fault.FLIPPED),
+        ("leases judged from the first moment", Fault.PAUSE),
+    ],
+)
+def test_one_fault_tells_a_mutant(name: str, only: Fault) -> None:
+    """With no other fault about, this one soon shows why the rule is there."""
+    others = frozenset(Fault) - {only}
+    assert any(run_named(name, others, seed).broken for seed in range(SEEDS))
+
+
+def test_the_last_line_counts_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run of seeds ends with the count of passed and failed ones."""
+    assert main(["--seeds", "4", "--first", "100", "--jobs", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "4 passed, 0 failed"
+
+
+def test_a_trace_tells_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
+    """A traced seed tells who leads and what landed in the log."""
+    assert main(["--seed", "3", "--trace"]) == 0
+    told = capsys.readouterr().out
+    assert "leads epoch 1" in told
+    assert "LedgerCreated" in told
+
+
+@pytest.mark.slow
+def test_many_seeds_break_no_law() -> None:
+    """Ten thousand seeds pass, and in them every kind of fault strikes a thousand times."""
+    results = list(run_many(range(MANY_SEEDS), 2))
+    strikes = sum((result.strikes for result in results), Counter[Fault]())
+    assert [result.seed for result in results if result.broken is not None] == []
+    assert {kind: strikes[kind] for kind in Fault if strikes[kind] < 1_000} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_mutant_is_told(name: str) -> None:
+    """Every mutant is told within two thousand seeds, by the faults named for it."""
+    assert hunt(BY_NAME[name], 2).is_as_named

@@ -1,0 +1,149 @@
+"""The workload: what a client asks next, given what it knows from its answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
+from typing import Any, Final
+
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CloseSession,
+    CoarseWrite,
+    CommitTxn,
+    CreateTable,
+    DropTable,
+    ForgetAborted,
+    OpenTxn,
+    RenameTable,
+    SessionCommand,
+    TableDefinition,
+    TableWrite,
+)
+
+CATALOG: Final = "lake"
+NAMES: Final = tuple(f"t{number}" for number in range(9))
+Asker = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Shared:
+    """What clients tell each other: tables that exist, txns that were aborted, sessions."""
+
+    tables: list[int] = field(default_factory=list)
+    aborted: list[int] = field(default_factory=list)
+    txns: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Workload:
+    """One client's next commands; `own` are its open txns as far as it knows."""
+
+    chance: Random
+    shared: Shared
+    own: list[int] = field(default_factory=list)
+    position: int = 0
+
+    def next(self, asker: Asker) -> SessionCommand:
+        """Return a command of a kind drawn by weight, or what makes sense instead of it."""
+        make = self.chance.choices(MAKERS, cum_weights=CUMULATED)[0]
+        return make(self, asker)
+
+    def open_txn(self, asker: Asker) -> OpenTxn:
+        """Open some txns, now and then with a deadline that will pass."""
+        kind: Any = self.chance.choices(
+            ("default", "read_only", "compaction", "replicated", "soft_delete"), (12, 2, 1, 1, 1)
+        )[0]
+        deadline_ms = 4_000 if self.chance.random() < 0.1 else 0
+        return OpenTxn(*asker, kind, self.chance.choice((1, 1, 1, 2, 3)), deadline_ms)
+
+    def allocate(self, asker: Asker) -> SessionCommand:
+        """Take write ids for some txns in some tables."""
+        if not self.own or not self.shared.tables:
+            return self.create(asker)
+        txns = sorted(set(self.chance.choices(self.own, k=self.chance.choice((1, 1, 2)))))
+        tables = sorted(set(self.chance.choices(self.shared.tables[-8:], k=2)))
+        return AllocateWriteIds(*asker, txns, tables)
+
+    def commit(self, asker: Asker) -> SessionCommand:
+        """Commit one of the open txns."""
+        if not self.own:
+            return self.open_txn(asker)
+        txn = self.chance.choice(self.own)
+        tables = self.shared.tables[-4:] if self.chance.random() < 0.6 else []
+        return CommitTxn(*asker, txn, [self.write(table) for table in tables[:2]])
+
+    def commit_at_once(self, asker: Asker) -> SessionCommand:
+        """Commit without a txn."""
+        if not self.shared.tables:
+            return self.create(asker)
+        table = self.chance.choice(self.shared.tables[-8:])
+        return CommitTxn(*asker, 0, [self.write(table)])
+
+    def write(self, table: int) -> TableWrite:
+        """Return what a commit did to a table."""
+        operation: Any = self.chance.choices(("insert", "update", "delete"), (6, 2, 1))[0]
+        partition = self.chance.choice(("", "p=1", "p=2"))
+        scope: Any = "partition" if partition else "unpartitioned"
+        read_at = self.position if self.chance.random() < 0.6 else 0
+        return TableWrite(table, read_at, (CoarseWrite(scope, partition, operation),))
+
+    def abort(self, asker: Asker) -> SessionCommand:
+        """Abort an own txn, rarely that of another."""
+        txns = self.own if self.chance.random() < 0.8 else self.shared.txns[-20:]
+        if not txns:
+            return self.open_txn(asker)
+        wrote: list[int] | None = [] if self.chance.random() < 0.3 else None
+        return AbortTxn(*asker, self.chance.choice(txns), "no longer wanted", wrote)
+
+    def create(self, asker: Asker) -> SessionCommand:
+        """Create a table, at once or in a txn."""
+        layout: Any = self.chance.choice(("listed", "listed", "directories"))
+        kind: Any = "external" if self.chance.random() < 0.1 else "managed"
+        definition = TableDefinition(kind, layout, "file:///lake/t", (), (), ())
+        name = self.chance.choice(NAMES)
+        return CreateTable(*asker, self._own_or_none(), 0, CATALOG, name, definition)
+
+    def rename(self, asker: Asker) -> SessionCommand:
+        """Rename a table."""
+        if not self.shared.tables:
+            return self.create(asker)
+        table = self.chance.choice(self.shared.tables[-8:])
+        return RenameTable(*asker, self._own_or_none(), 0, table, self.chance.choice(NAMES))
+
+    def drop(self, asker: Asker) -> SessionCommand:
+        """Drop a table."""
+        if len(self.shared.tables) < 3:
+            return self.create(asker)
+        table = self.chance.choice(self.shared.tables)
+        return DropTable(*asker, self._own_or_none(), 0, table)
+
+    def forget(self, asker: Asker) -> SessionCommand:
+        """State that nothing is left of an aborted txn."""
+        if not self.shared.aborted:
+            return self.abort(asker)
+        return ForgetAborted(*asker, [self.chance.choice(self.shared.aborted[-10:])], 0, ())
+
+    def close(self, asker: Asker) -> SessionCommand:
+        """End the session."""
+        return CloseSession(*asker)
+
+    def _own_or_none(self) -> int:
+        return self.chance.choice(self.own) if self.own and self.chance.random() < 0.5 else 0
+
+
+KINDS: Final[dict[Callable[[Workload, Asker], SessionCommand], int]] = {
+    Workload.open_txn: 26,
+    Workload.allocate: 20,
+    Workload.commit: 20,
+    Workload.commit_at_once: 10,
+    Workload.abort: 7,
+    Workload.create: 7,
+    Workload.rename: 3,
+    Workload.drop: 2,
+    Workload.forget: 3,
+    Workload.close: 1,
+}
+MAKERS: Final = tuple(KINDS)
+CUMULATED: Final = tuple(accumulate(KINDS.values()))
