@@ -6,20 +6,32 @@ Durations are in seconds and say so.
 import secrets
 from dataclasses import dataclass, field
 
+from ledger.core.decide_tables import NAME_FORBIDDEN
 from ledger.core.events import LedgerCreated, Limits
 from ledger.core.state import DEFAULT_LIMITS
+from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic
 
 
 @dataclass(frozen=True, slots=True)
 class Genesis:
-    """What a ledger is created with, should it not exist yet."""
+    """What a ledger is created with, should it not exist yet.
+
+    Raises SettingsError for a catalog that Hive's text forms could not carry.
+    """
 
     name: str
     catalog: str = "main"
     domain: int = 0
     limits: Limits = DEFAULT_LIMITS
     ledger: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __post_init__(self) -> None:
+        """Check the name of the catalog."""
+        if not self.catalog or any(char in NAME_FORBIDDEN for char in self.catalog):
+            raise SettingsError(
+                f"{self.catalog!r} is no catalog name: one or more characters without ':' and '$'"
+            )
 
     def event(self, log: Log) -> LedgerCreated:
         """Return the first event of the ledger, with the ids its topics have now."""

@@ -36,12 +36,16 @@ class Acceptor:
         """Return the event with its place in the log, or None if the record does not count.
 
         Raises LogDamagedError for bytes no sequencer wrote, IncompatibleError for an event of a
-        later version.
+        later version that counts.
         """
         try:
             event = decode_event(framed)
         except UnreadableError as error:
             raise LogDamagedError(self.head.position + 1, str(error)) from error
+        except IncompatibleError:
+            if self.take_control(framed) is None:
+                return None
+            raise
         if not self.judge(event.control, record_kind(framed), framed):
             return None
         if isinstance(event.body, Fenced):
