@@ -35,16 +35,22 @@ def exchange(
     Raises OutcomeUnknownError, with what was wrong with the broker as its cause if anything was.
     """
     key, framed = str(command.session).encode(), encode_command(command)
-    failure: LogUnavailableError | None = None
-    while (left_s := times.left_s()) > 0:
+    failure = commands.send(key, framed)
+    while (event := awaited.wait(min(times.attempt_s, times.left_s()))) is None:
+        if times.left_s() <= 0:
+            raise unanswered(command, failure) from failure
         failure = commands.send(key, framed) or failure
-        event = awaited.wait(min(times.attempt_s, left_s))
-        if event is not None:
-            return event
-    raise OutcomeUnknownError(
+    return event
+
+
+def unanswered(
+    command: OpenSession | SessionCommand, failure: LogUnavailableError | None
+) -> OutcomeUnknownError:
+    """Return the error for a command whose time is up."""
+    return OutcomeUnknownError(
         f"{type(command).__name__} was not answered in time, so nobody knows whether it was "
         f"executed{f' ({failure})' if failure else ''}. See whether broker and sequencer run, then "
         f"ask ledger.outcome({command.session}, {command.n})",
         session=command.session,
         n=command.n,
-    ) from failure
+    )

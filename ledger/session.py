@@ -7,6 +7,7 @@ unknown, until its answer is seen after all. Heartbeats keep the session open wh
 lives; once it has ended, so have its txns, and nothing brings them back.
 """
 
+from contextlib import suppress
 from threading import Condition, Lock, Thread
 from threading import Event as Signal
 from time import monotonic
@@ -102,30 +103,36 @@ class Session:
         """End the session, as far as the ledger can be told so within a short time."""
         self._silent.set()
         if not self.is_expired:
-            try:
+            # If it cannot be told, its lease ends it: it is silent from now on.
+            with suppress(LedgerError):
                 self.ask(CloseSession(*UNNUMBERED), self._settings.close_s)
-            except LedgerError:
-                # Silent from now on, it is ended by its lease.
-                self.is_expired = True
+        self._expire()
         self._pulse.join(self._settings.close_s)
 
     def _number(self, times: Times) -> tuple[int, Awaited]:
         """Return the next number, as soon as there is room, and what its answer comes to."""
         with self._window:
-            if not self._window.wait_for(self._has_room, times.left_s()):
-                # With nothing on its way no answer will make room: a fresh session has to.
-                self.is_expired = self.is_expired or not self._outstanding
-                raise LimitExceededError(
-                    f"{WINDOW} commands of session {self.number} have no answer, which is as many "
-                    "as may be under way. Nothing was sent; see whether broker and sequencer run, "
-                    "then try again",
-                    reason=Reason.LIMIT_EXCEEDED,
-                )
+            # Late answers make room too, but wake nobody here: they are looked for now and then.
+            while not self._window.wait_for(
+                self._has_room, min(times.attempt_s, max(0.0, times.left_s()))
+            ):
+                if times.left_s() <= 0:
+                    raise self._no_room()
             n = self._next_n
             awaited = self._channel.tail.expect((self.number, n))
             self._next_n += 1
             self._outstanding[n] = None
         return n, awaited
+
+    def _no_room(self) -> LimitExceededError:
+        if not self._outstanding:
+            # With nothing on its way no answer will make room: a fresh session has to.
+            self._expire()
+        return LimitExceededError(
+            f"{WINDOW} commands of session {self.number} have no answer, which is as many as may "
+            "be under way. Nothing was sent; see whether broker and sequencer run, then try again",
+            reason=Reason.LIMIT_EXCEEDED,
+        )
 
     def _has_room(self) -> bool:
         """Tell whether the ledger will take the next number: see `ledger.core.sessions`."""
@@ -154,13 +161,16 @@ class Session:
         control, body = event
         match body:
             case CommandRefused(reason=Reason.SESSION_EXPIRED):
-                self.is_expired = True
-                self._silent.set()
+                self._expire()
             case CommandRepeated():
                 return Answer(*(self._seen_at(body.answered) or event), is_repeat=True)
             case _:
                 pass
         return Answer(control, body, is_repeat=False)
+
+    def _expire(self) -> None:
+        self.is_expired = True
+        self._silent.set()
 
     def _seen_at(self, position: int) -> Event | None:
         """Return the late answer that stands at a position, if it was seen."""

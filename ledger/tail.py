@@ -87,7 +87,7 @@ class Tail:
         self._ended: LedgerError | None = None
         self._ending = Lock()
         self._stop = Signal()
-        self._thread = Thread(target=self._run, name="lakeledger-tail", daemon=True)
+        self._thread = Thread(target=self.run, name="lakeledger-tail", daemon=True)
 
     @classmethod
     def start(cls, log: Log, domain: int) -> Self:
@@ -125,11 +125,8 @@ class Tail:
         self._end(LogError("this ledger was closed; connect again"))
         self._thread.join(timeout_s)
 
-    def _check(self) -> None:
-        if self._ended is not None:
-            raise copy(self._ended) from self._ended
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Follow until closed; what ends it early is told to whoever waits."""
         try:
             while not self._stop.is_set():
                 self._follow()
@@ -141,6 +138,10 @@ class Tail:
             )
             ended.__cause__ = error
             self._end(ended)
+
+    def _check(self) -> None:
+        if self._ended is not None:
+            raise copy(self._ended) from self._ended
 
     def _follow(self) -> None:
         """Read until told to stop, or until the broker is away."""

@@ -76,6 +76,13 @@ class SequencerThread:
                     f"{self.failure!r}"
                 )
 
+    def wait_end(self, timeout_s: float = 10.0) -> BaseException | None:
+        """Wait until it has ended by itself, and return with what; raises LogError if it runs."""
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise LogError(f"the sequencer still does its rounds after {timeout_s} s")
+        return self.failure
+
     def resign(self) -> None:
         """End in good order: a standby takes over at once."""
         self.stop()
@@ -123,7 +130,7 @@ class InMemoryLedger:
         settings: SequencerSettings | None = None,
         log: Log | None = None,
     ) -> None:
-        self.log: Log = log or MemoryLog()
+        self.log = MemoryLog() if log is None else log
         self.clock = clock or SystemClock()
         self.reads = StateReads(self.log)
         self._genesis = Genesis("test", catalog, limits=limits)
@@ -139,11 +146,18 @@ class InMemoryLedger:
         )
 
     def connect(
-        self, *, application: str | None = None, settings: ClientSettings | None = None
+        self,
+        *,
+        application: str | None = None,
+        settings: ClientSettings | None = None,
+        log: Log | None = None,
     ) -> Ledger:
-        """Return a client of this ledger, as another process would have it."""
+        """Return a client of this ledger, as another process would have it.
+
+        `log` is the same log as that process sees it, should it not see all.
+        """
         ledger = Ledger(
-            self.log,
+            self.log if log is None else log,
             catalog=self._genesis.catalog,
             open_reads=lambda: self.reads,
             application=application,

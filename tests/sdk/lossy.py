@@ -12,7 +12,7 @@ Fault = Counter[Topic]
 
 
 class LossyLog(MemoryLog):
-    """A log with faults to come.
+    """A log with faults to come; made of another one it has the same records and its own faults.
 
     Attributes:
         lost: records that are never there, though nobody is told.
@@ -23,8 +23,10 @@ class LossyLog(MemoryLog):
         writers: how many writers were made, by topic.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, of: MemoryLog | None = None) -> None:
         super().__init__()
+        if of is not None:
+            self.topics, self.changed = of.topics, of.changed
         self.lost: Fault = Counter()
         self.unacknowledged: Fault = Counter()
         self.refused: Fault = Counter()
@@ -48,6 +50,12 @@ class LossyLog(MemoryLog):
             fault[topic] -= is_due
             return is_due
 
+    def heal(self) -> None:
+        """Let no further fault strike."""
+        with self.changed:
+            for fault in (self.lost, self.unacknowledged, self.refused, self.doubled, self.away):
+                fault.clear()
+
     def wait_for(self, topic: Topic, end: int, timeout_s: float = 10.0) -> None:
         """Wait until a topic has grown to an end offset."""
         with self.changed:
@@ -65,9 +73,12 @@ class LossyReader(MemoryReader):
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
         """Return the next records, or raise LogUnavailableError while the broker is away."""
+        before = self._next
+        records = super().read(limit, timeout_s)
         if self._lossy.strikes(self._lossy.away, self._name):
+            self._next = before
             raise LogUnavailableError("the broker is away")
-        return super().read(limit, timeout_s)
+        return records
 
 
 class LossyWriter(MemoryWriter):

@@ -1,0 +1,130 @@
+"""Where a client finds a ledger: as told, else as the environment says, else what is up here."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.address import Address, find_address, home_folder
+from ledger.errors import SettingsError
+
+
+def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:
+    """Leave the address of a ledger as if it were up."""
+    folder = home / ledger
+    folder.mkdir(parents=True)
+    address = Address(bootstrap, ledger, folder / "store")
+    address.write(folder)
+    return address
+
+
+def test_written_and_read(tmp_path: Path) -> None:
+    """An address is read as it was written, with a store or without, and nothing else is left."""
+    first = Address("127.0.0.1:9092", "lake", tmp_path / "store")
+    second = Address("127.0.0.1:9093", "lake")
+
+    read = [written_and_read(tmp_path, each) for each in (first, second)]
+
+    assert read == [first, second]
+    assert [path.name for path in tmp_path.iterdir()] == ["address.json"]
+
+
+def written_and_read(folder: Path, address: Address) -> Address | None:
+    """Return what is read after an address was written."""
+    address.write(folder)
+    return Address.read(folder)
+
+
+def test_removed(tmp_path: Path) -> None:
+    """A ledger that is down has no address; to take it away twice is allowed."""
+    up(tmp_path, "lake")
+    Address.remove(tmp_path / "lake")
+    Address.remove(tmp_path / "lake")
+
+    assert Address.read(tmp_path / "lake") is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"bootstrap": "127.0.0.1:1"}'])
+def test_damaged(tmp_path: Path, text: str) -> None:
+    """A file that does not say where a ledger is, is named, with what to do about it."""
+    (tmp_path / "address.json").write_text(text)
+
+    with pytest.raises(SettingsError, match=r"address\.json .* remove it"):
+        Address.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"LAKELEDGER_HOME": "/data/ledgers"}, Path("/data/ledgers")),
+        ({"XDG_DATA_HOME": "/data"}, Path("/data/lakeledger")),
+        ({}, Path("~/.local/share/lakeledger").expanduser()),
+    ],
+)
+def test_home(environ: dict[str, str], folder: Path) -> None:
+    """The home of ledgers is the one chosen, else the user's folder for data."""
+    assert home_folder(environ) == folder
+
+
+def test_the_one_that_is_up(tmp_path: Path) -> None:
+    """Who says nothing gets the only ledger that is up on this machine."""
+    address = up(tmp_path, "lake")
+
+    assert find_address(environ={"LAKELEDGER_HOME": str(tmp_path)}) == address
+
+
+@pytest.mark.parametrize(("ledger", "environ"), [("sea", {}), (None, {"LAKELEDGER_LEDGER": "sea"})])
+def test_one_of_several(tmp_path: Path, ledger: str | None, environ: dict[str, str]) -> None:
+    """Of several ledgers one is found by its name, given or from the environment."""
+    up(tmp_path, "lake")
+    sea = up(tmp_path, "sea")
+
+    assert find_address(None, ledger, {"LAKELEDGER_HOME": str(tmp_path), **environ}) == sea
+
+
+def test_which_of_several(tmp_path: Path) -> None:
+    """With several ledgers up and none named, all are named."""
+    up(tmp_path, "lake")
+    up(tmp_path, "sea")
+
+    with pytest.raises(SettingsError, match=r"lake, sea\. Say which with ledger="):
+        find_address(environ={"LAKELEDGER_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize("ledger", [None, "sea"])
+def test_none(tmp_path: Path, ledger: str | None) -> None:
+    """With no ledger up, one is told how to start it or where to point."""
+    with pytest.raises(SettingsError, match=r"lakeledger up.*LAKELEDGER_BOOTSTRAP") as raised:
+        find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
+
+    assert (f"ledger {ledger}" in str(raised.value)) == (ledger is not None)
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "environ", "found"),
+    [
+        ("kafka:9092", {}, Address("kafka:9092", "lake")),
+        (None, {"LAKELEDGER_BOOTSTRAP": "kafka:9092"}, Address("kafka:9092", "lake")),
+        ("kafka:1", {"LAKELEDGER_BOOTSTRAP": "kafka:9092"}, Address("kafka:1", "lake")),
+        (
+            "kafka:9092",
+            {"LAKELEDGER_LEDGER": "sea", "LAKELEDGER_STORE": "/rows"},
+            Address("kafka:9092", "sea", Path("/rows")),
+        ),
+    ],
+)
+def test_a_broker_named(
+    tmp_path: Path, bootstrap: str | None, environ: dict[str, str], found: Address
+) -> None:
+    """A broker that is named is the one used, whatever is up here; what is given goes first."""
+    up(tmp_path, "lake", "127.0.0.1:9092")
+
+    assert find_address(bootstrap, environ={"LAKELEDGER_HOME": str(tmp_path), **environ}) == found
+
+
+def test_store_of_the_broker_named(tmp_path: Path) -> None:
+    """A broker of this machine that is named has its store with it."""
+    address = up(tmp_path, "lake")
+
+    found = find_address(address.bootstrap, environ={"LAKELEDGER_HOME": str(tmp_path)})
+
+    assert found == address

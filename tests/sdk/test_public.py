@@ -1,0 +1,64 @@
+"""What the package names for programs, and that naming it costs nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+import ledger
+from ledger import errors
+
+ERRORS = [
+    name
+    for name, each in vars(errors).items()
+    if isinstance(each, type) and issubclass(each, errors.LedgerError)
+]
+
+
+def test_sorted() -> None:
+    """The public names are sorted, each named once."""
+    assert ledger.__all__ == sorted(set(ledger.__all__))
+
+
+@pytest.mark.parametrize("name", ledger.__all__)
+def test_named(name: str) -> None:
+    """Each public name is there, and says what it is."""
+    assert getattr(ledger, name).__doc__
+    assert name in dir(ledger)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_error(name: str) -> None:
+    """Every error that may be raised can be caught by a public name."""
+    assert name in ledger.__all__
+    assert getattr(ledger, name) is getattr(errors, name)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_drawn(name: str) -> None:
+    """Every error stands in the tree that the module draws."""
+    assert name in (errors.__doc__ or "")
+
+
+def test_no_such_name() -> None:
+    """A name that is not there is an error like in any module."""
+    with pytest.raises(AttributeError, match="no attribute 'Lake'"):
+        _ = ledger.Lake
+
+
+@pytest.mark.parametrize(
+    ("statement", "unloaded"),
+    [
+        ("import ledger", "ledger.client fastavro pyroaring"),
+        ("from ledger import Ledger", "confluent_kafka structlog rocksdict ledger.sequencer"),
+        ("import ledger.core.decide", "fastavro confluent_kafka"),
+    ],
+)
+def test_light(statement: str, unloaded: str) -> None:
+    """A program loads no more than it uses: no Kafka client before it connects."""
+    script = f"{statement}\nimport sys\nprint(set(sys.modules) & set({unloaded.split()}))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,218 @@
+"""What is lost on the way is sent again, and never executed twice."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import FencedError, OutcomeUnknownError
+from ledger.log.port import Topic
+from ledger.receipt import TableVersion
+from ledger.settings import ClientSettings
+from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
+from tests.sdk.conftest import IMPATIENT
+from tests.sdk.lossy import LossyLog
+
+HASTY = ClientSettings(timeout_s=0.5, attempt_s=0.1, close_s=0.05)
+ALWAYS = 10**9
+
+
+def events(memory: InMemoryLedger, kind: str) -> int:
+    """Return how many events of a type there are."""
+    return sum(row.type == kind for row in memory.reads.history(0, ALWAYS))
+
+
+def test_lost_command(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
+    """A command that never arrived is sent again with the same writer."""
+    ledger.create_table("flights")
+    log.lost[Topic.COMMANDS] = 2
+
+    txn = ledger.begin()
+
+    assert txn.id == 1
+    assert (events(memory, "TxnOpened"), events(memory, "CommandRepeated")) == (1, 0)
+
+
+def test_refused_command(ledger: Ledger, log: LossyLog) -> None:
+    """A command that the broker did not take is sent again with a fresh writer."""
+    ledger.create_table("flights")
+    log.refused[Topic.COMMANDS] = 2
+    before = log.writers[Topic.COMMANDS]
+
+    assert ledger.begin().id == 1
+    assert log.writers[Topic.COMMANDS] == before + 2
+
+
+def test_lost_acknowledgement(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
+    """A command that arrived without anyone being told is answered, and the next one is sent."""
+    ledger.create_table("flights")
+    log.unacknowledged[Topic.COMMANDS] = 1
+
+    txns = [ledger.begin(), ledger.begin()]
+
+    assert [txn.id for txn in txns] == [1, 2]
+    assert events(memory, "TxnOpened") == 2
+
+
+def test_doubled_command(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
+    """A command that arrived twice is executed once, and both answers are one to the caller."""
+    ledger.create_table("flights")
+    log.doubled[Topic.COMMANDS] = ALWAYS
+
+    txns = [ledger.begin() for _ in range(3)]
+    log.heal()
+    txns.append(ledger.begin())
+
+    assert [txn.id for txn in txns] == [1, 2, 3, 4]
+    assert (events(memory, "TxnOpened"), events(memory, "CommandRepeated")) == (4, 3)
+
+
+def test_lost_answer(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
+    """A leader whose answer was lost ends, and the next one answers the same command."""
+    ledger.create_table("flights")
+    log.lost[Topic.EVENTS] = 1
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ledger.begin)
+        ended = memory.leader.wait_end()
+        memory.take_over(crash=True)
+        txn = asked.result()
+
+    assert isinstance(ended, FencedError)
+    assert (txn.id, events(memory, "TxnOpened")) == (1, 1)
+
+
+@pytest.mark.parametrize("crash", [True, False])
+def test_sequencer_replaced(ledger: Ledger, memory: InMemoryLedger, *, crash: bool) -> None:
+    """Txns go on while one sequencer after the other ends, and none commits twice."""
+    flights = ledger.create_table("flights")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(lambda: [commit_one(ledger, flights.table) for _ in range(60)])
+        for _ in range(3):
+            memory.reads.wait(memory.reads.position() + 15, 20_000)
+            memory.take_over(crash=crash)
+        versions = done.result()
+
+    assert versions == [TableVersion(number, number) for number in range(1, 61)]
+
+
+def commit_one(ledger: Ledger, table: int) -> TableVersion:
+    """Return what a txn got that wrote to a table."""
+    with ledger.transaction() as txn:
+        txn.write_id(table)
+    assert txn.receipt is not None
+    return txn.receipt.tables[table]
+
+
+def test_unknown_outcome(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A commit that nobody answers is neither done nor failed; committed again it tells."""
+    hasty = memory.connect(settings=HASTY)
+    txn = hasty.begin()
+    memory.leader.crash()
+
+    with pytest.raises(OutcomeUnknownError, match=r"ask ledger\.outcome\(") as raised:
+        txn.commit()
+
+    assert txn.status == "unknown"
+    memory.leader = memory.standby("successor").start()
+    ledger.begin()
+    assert hasty.outcome(raised.value.session, raised.value.n).answer == "CommandTooLate"
+    assert not txn.commit().repeated
+
+
+def test_unknown_outcome_leaves_a_block(memory: InMemoryLedger) -> None:
+    """A block whose commit is not answered raises that, and aborts nothing."""
+    hasty = memory.connect(settings=HASTY)
+    hasty.create_table("flights")
+    with pytest.raises(OutcomeUnknownError), hasty.transaction() as txn:
+        memory.leader.crash()
+
+    assert txn.status == "unknown"
+    memory.leader = memory.standby("successor").start()
+    memory.connect(settings=IMPATIENT).begin()
+    assert txn.commit().txn == txn.id
+
+
+def test_abort_unanswered(memory: InMemoryLedger) -> None:
+    """An error in a block is raised though nobody answers the abort, which is noted in it."""
+    hasty = memory.connect(settings=HASTY)
+    with pytest.raises(ValueError, match="no rows") as raised:
+        abort_alone(memory, hasty)
+
+    assert ["could not be aborted" in note for note in raised.value.__notes__] == [True]
+
+
+def abort_alone(memory: InMemoryLedger, ledger: Ledger) -> None:
+    """Raise in a block after the sequencer was lost."""
+    with ledger.transaction():
+        memory.leader.crash()
+        raise ValueError("no rows")
+
+
+def test_late_answer(memory: InMemoryLedger, log: LossyLog) -> None:
+    """An answer that comes after its caller gave up is what the repeat returns."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    flights = cut_off.create_table("flights")
+    txn = cut_off.begin()
+    txn.write_id(flights)
+    view.away[Topic.EVENTS] = ALWAYS
+    with pytest.raises(OutcomeUnknownError) as raised:
+        txn.commit()
+    view.heal()
+
+    receipt = txn.commit()
+
+    outcome = cut_off.outcome(raised.value.session, raised.value.n)
+    assert (receipt.repeated, receipt.tables) == (True, {flights.table: TableVersion(1, 1)})
+    assert (outcome.answer, outcome.position) == ("TxnCommitted", receipt.position)
+    assert txn.receipt == receipt
+
+
+def test_broker_away(ledger: Ledger, log: LossyLog) -> None:
+    """A broker that is away for reading is waited for."""
+    view = LossyLog(log)
+    with Ledger.connect(log=view) as other:
+        view.away[Topic.EVENTS] = 2
+
+        assert other.begin().id == 1
+    assert ledger.begin().id == 2
+
+
+class Step(NamedTuple):
+    """A step after which a process is lost, and the event that answers it."""
+
+    take: Callable[[Ledger, Transaction], object]
+    answer: str
+
+
+STEPS = {
+    "begin": Step(lambda ledger, _: ledger.begin(), "TxnOpened"),
+    "allocate": Step(lambda _, txn: txn.write_id("flights"), "WriteIdsAllocated"),
+    "create": Step(lambda ledger, _: ledger.create_table("routes"), "TableCreated"),
+    "create in a txn": Step(lambda _, txn: txn.create_table("routes"), "TableCreated"),
+    "rename": Step(lambda ledger, _: ledger.rename_table("flights", "routes"), "TableRenamed"),
+    "drop": Step(lambda _, txn: txn.drop_table("flights"), "TableDropped"),
+    "commit": Step(lambda _, txn: txn.commit(), "TxnCommitted"),
+    "abort": Step(lambda _, txn: txn.abort("lost"), "TxnAborted"),
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_process_lost(memory: InMemoryLedger, log: LossyLog, step: Step) -> None:
+    """Whatever a process asked before it was lost, another one learns the outcome."""
+    view = LossyLog(log)
+    lost = memory.connect(settings=HASTY, log=view)
+    lost.create_table("flights")
+    txn = lost.begin()
+    before = events(memory, step.answer)
+    view.away[Topic.EVENTS] = ALWAYS
+    with pytest.raises(OutcomeUnknownError) as raised:
+        step.take(lost, txn)
+
+    outcome = memory.connect(settings=IMPATIENT).outcome(raised.value.session, raised.value.n)
+
+    assert outcome.answer == step.answer
+    assert events(memory, step.answer) == before + 1

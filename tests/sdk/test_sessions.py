@@ -1,0 +1,295 @@
+"""Sessions: opened once, kept open by heartbeats, lost with their txns, and closed in the end."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+
+import pytest
+
+from ledger.channel import Channel
+from ledger.client import Ledger
+from ledger.clock import SystemClock
+from ledger.core.commands import OpenTxn
+from ledger.core.sessions import WINDOW
+from ledger.errors import LimitExceededError, OutcomeUnknownError, SessionExpiredError
+from ledger.log.port import Topic
+from ledger.session import UNNUMBERED, Session
+from ledger.sessions import Labels, Sessions
+from ledger.settings import ClientSettings
+from ledger.testing import FixedClock, InMemoryLedger
+from tests.sdk.conftest import ALERT, IMPATIENT
+from tests.sdk.lossy import LossyLog
+
+LEASE_S = 10
+ALWAYS = 10**9
+BEGIN = OpenTxn(*UNNUMBERED, "default", 1, 0)
+
+
+@pytest.fixture
+def still(log: LossyLog) -> Iterator[InMemoryLedger]:
+    """Return a ledger in memory whose time passes only when a test says so."""
+    with InMemoryLedger(log=log, clock=FixedClock(), settings=ALERT) as memory:
+        memory.advance(LEASE_S)
+        yield memory
+
+
+class Processes:
+    """Processes with a channel and sessions each, which draw the nonces they are given."""
+
+    def __init__(self) -> None:
+        self._started: list[tuple[Sessions, Channel]] = []
+
+    def start(self, log: LossyLog, nonces: Iterable[bytes] = repeat(b"n" * 16)) -> Sessions:
+        """Return the sessions of another process."""
+        drawn = iter(nonces)
+        channel = Channel.open(log, 0)
+        sessions = Sessions(
+            channel,
+            Labels("ada", "host", "etl"),
+            lease_ms=10_000,
+            settings=IMPATIENT,
+            clock=SystemClock(),
+            draw_nonce=lambda: next(drawn),
+        )
+        self._started.append((sessions, channel))
+        return sessions
+
+    def close(self) -> None:
+        """End them all."""
+        for sessions, channel in self._started:
+            sessions.close()
+            channel.close()
+
+
+@pytest.fixture
+def processes(memory: InMemoryLedger) -> Iterator[Processes]:
+    """Return the processes of a test, none yet."""
+    assert memory.leader.failure is None
+    found = Processes()
+    yield found
+    found.close()
+
+
+def opened(memory: InMemoryLedger) -> list[int]:
+    """Return the numbers of all sessions that were opened."""
+    rows = memory.reads.history(0, ALWAYS)
+    return [row.position for row in rows if row.type == "SessionOpened"]
+
+
+def test_opened_by_the_first_command(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A session is opened when it is needed, once, and closed with its ledger."""
+    before = opened(memory)
+    ledger.begin()
+    txn = ledger.begin()
+    ledger.close()
+
+    session, row = opened(memory)[0], memory.reads.txn(txn.id)
+    closed = memory.reads.session(session)
+    assert (before, opened(memory)) == ([], [session])
+    assert row is not None
+    assert closed is not None
+    assert (row.status, row.reason, row.ended) == ("aborted", "closed", closed.ended)
+
+
+@pytest.mark.parametrize("fault", ["lost", "refused", "unacknowledged", "doubled"])
+def test_opened_once(
+    processes: Processes, memory: InMemoryLedger, log: LossyLog, fault: str
+) -> None:
+    """Whatever happens to the command that opens it, a session is opened once."""
+    getattr(log, fault)[Topic.COMMANDS] = 1
+
+    found = processes.start(log).current().number
+
+    assert opened(memory) == [found]
+
+
+def test_opened_again_by_nonce(processes: Processes, memory: InMemoryLedger, log: LossyLog) -> None:
+    """A nonce is the name of its session: who asks again under it gets the same one."""
+    first = processes.start(log).current()
+
+    again = processes.start(log).current()
+
+    assert (first.number, opened(memory)) == (again.number, [first.number])
+
+
+def test_expired_with_its_txns(still: InMemoryLedger) -> None:
+    """A session that fell silent has lost its txns; later ones are in a fresh session."""
+    ledger = still.connect(settings=IMPATIENT)
+    txn = ledger.begin()
+    still.advance(LEASE_S + 1)
+
+    with pytest.raises(SessionExpiredError, match="Begin the txn again"):
+        txn.commit()
+
+    assert txn.status == "aborted"
+    assert ledger.begin().id == txn.id + 1
+    assert len(opened(still)) == 2
+
+
+def test_expired_while_idle(still: InMemoryLedger) -> None:
+    """A session that expired between two txns is replaced without a word."""
+    ledger = still.connect(settings=IMPATIENT)
+    ledger.create_table("flights")
+    still.advance(LEASE_S + 1)
+
+    with ledger.transaction() as txn:
+        assert txn.write_id("flights") == 1
+
+    assert txn.status == "committed"
+    assert len(opened(still)) == 2
+
+
+def test_block_in_an_expired_session(still: InMemoryLedger) -> None:
+    """A block whose session expired meanwhile raises that at its end."""
+    ledger = still.connect(settings=IMPATIENT)
+    with pytest.raises(SessionExpiredError), ledger.transaction() as txn:
+        still.advance(LEASE_S + 1)
+
+    assert txn.status == "aborted"
+
+
+def test_heartbeats(still: InMemoryLedger, log: LossyLog) -> None:
+    """A session that beats outlives its lease, though it asks for nothing."""
+    ledger = still.connect(settings=ClientSettings(beat_s=0.01))
+    txn = ledger.begin()
+    for _ in range(4):
+        log.wait_for(Topic.HEARTBEATS, log.topics[Topic.HEARTBEATS].end() + 2)
+        still.leader.wait_rounds(1)
+        still.advance(0.9 * LEASE_S)
+
+    assert txn.commit().txn == txn.id
+    beat = log.topics[Topic.HEARTBEATS].records[0]
+    assert (beat.key, beat.value) == (str(opened(still)[0]).encode(), b"beat")
+
+
+def test_more_than_the_window(memory: InMemoryLedger, log: LossyLog) -> None:
+    """No more commands are under way than the ledger remembers answers; the others wait."""
+    ledger = memory.connect()
+    ledger.begin()
+    memory.leader.crash()
+    before = log.topics[Topic.COMMANDS].end()
+    threads = WINDOW + 60
+    with ThreadPoolExecutor(threads) as pool:
+        asked = [pool.submit(ledger.begin) for _ in range(threads)]
+        log.wait_for(Topic.COMMANDS, before + WINDOW)
+        under_way = log.topics[Topic.COMMANDS].end() - before
+        memory.leader = memory.standby("successor").start()
+        ids = sorted(each.result().id for each in asked)
+
+    assert under_way == WINDOW
+    assert ids == list(range(2, threads + 2))
+
+
+def test_window_without_answers(
+    processes: Processes, memory: InMemoryLedger, log: LossyLog
+) -> None:
+    """A session of which nothing arrives for a whole window is given up for a fresh one."""
+    nonces = iter((b"n" * 16, b"m" * 16))
+    own = processes.start(log, nonces)
+    session = own.current()
+    log.lost[Topic.COMMANDS] = ALWAYS
+    unanswered = [is_unanswered(session) for _ in range(WINDOW)]
+
+    with pytest.raises(LimitExceededError, match="Nothing was sent"):
+        session.ask(BEGIN, 0.001)
+    log.heal()
+
+    assert all(unanswered)
+    assert session.is_expired
+    fresh, found = own.ask(BEGIN)
+    assert opened(memory) == [session.number, fresh.number]
+    assert (found.control.session, found.control.txn) == (fresh.number, 1)
+
+
+def is_unanswered(session: Session) -> bool:
+    """Tell whether a command that is given no time has no answer."""
+    try:
+        session.ask(BEGIN, 0.0005)
+    except OutcomeUnknownError:
+        return True
+    return False
+
+
+def test_late_answers_make_room(
+    processes: Processes, memory: InMemoryLedger, log: LossyLog
+) -> None:
+    """A session whose answers came late goes on with the same txns."""
+    view = LossyLog(log)
+    session = processes.start(view).current()
+    begins = log.topics[Topic.COMMANDS].end()
+    view.away[Topic.EVENTS] = ALWAYS
+    unanswered = [is_unanswered(session) for _ in range(WINDOW)]
+    log.wait_for(Topic.COMMANDS, begins + WINDOW)
+    memory.leader.wait_rounds(2)
+    view.heal()
+
+    found = session.ask(BEGIN)
+
+    assert all(unanswered)
+    assert not session.is_expired
+    assert found.control.n == WINDOW + 1
+
+
+def test_fork(ledger: Ledger) -> None:
+    """A forked child is told to connect for itself, and its end disturbs nobody."""
+    txn = ledger.begin()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, first_words(ledger, txn.commit))
+        ledger.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    said = os.read(reader, 10_000).decode()
+
+    os.close(reader)
+    os.close(writer)
+    assert said.count("Call Ledger.connect there, after the fork") == 4
+    assert txn.commit().txn == txn.id
+
+
+def first_words(ledger: Ledger, *calls: object) -> bytes:
+    """Return what a ledger answers to whatever it is asked."""
+    said = []
+    for call in (*calls, ledger.begin, ledger.tables, lambda: ledger.wait(1)):
+        try:
+            call()  # type: ignore[operator]
+        except Exception as error:  # noqa: BLE001 - the test looks at all of it
+            said.append(str(error))
+    return "\n".join(said).encode()
+
+
+def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
+    """A ledger whose sequencer is gone closes all the same, and leaves no thread behind."""
+    before = set(threading.enumerate())
+    ledger = memory.connect(settings=ClientSettings(close_s=0.05))
+    ledger.begin()
+    started = {thread.name for thread in set(threading.enumerate()) - before}
+    memory.leader.crash()
+
+    ledger.close()
+
+    assert started == {"lakeledger-tail", "lakeledger-pulse"}
+    assert set(threading.enumerate()) <= before
+
+
+def test_closed_at_exit() -> None:
+    """A process that forgets to close its ledger ends its session at exit, and does not hang."""
+    script = (
+        "import atexit\n"
+        "from ledger.testing import InMemoryLedger\n"
+        "memory = InMemoryLedger().__enter__()\n"
+        "atexit.register(lambda: print(memory.reads.history(0, 99)[-1].type))\n"
+        "memory.connect().begin()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout.split()[-1] == "SessionClosed"
+    assert done.stderr == ""

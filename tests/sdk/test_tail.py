@@ -1,0 +1,335 @@
+"""The tail: answers come from records that count, and from nothing else."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter, read_newest_head
+from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, chain_after
+from ledger.core.commands import OpenTxn
+from ledger.core.decide import decide
+from ledger.core.events import Control, Fenced, SessionOpened, TxnOpened
+from ledger.core.stamp import answer_control
+from ledger.errors import IncompatibleError, LogDamagedError, LogError
+from ledger.log.codec import HEADER, frame_event, frame_fence
+from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.port import Record, Topic
+from ledger.tail import Awaited, Tail, read_genesis
+from ledger.version import CODE_VERSION
+from tests.driver import NEVER, Driver
+
+WAIT_S = 10.0
+LATER_ID = 741_999
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Return a domain with a session and a txn."""
+    driver = Driver()
+    driver.open_txn(driver.open_session())
+    return driver
+
+
+@pytest.fixture
+def tail(driver: Driver) -> Iterator[Tail]:
+    """Return a tail of the domain."""
+    tail = Tail.start(driver.log, 0)
+    yield tail
+    tail.close()
+
+
+def session_of(driver: Driver) -> int:
+    """Return the session of the domain."""
+    return next(iter(driver.state.sessions.by_number))
+
+
+def checkpointed(driver: Driver, *, times: int = 1) -> int:
+    """Write checkpoints of the domain as it is; return the offset behind the last record."""
+    writer = CheckpointWriter(driver.log.writer(Topic.CHECKPOINTS), 0)
+    offset = len(driver.records)
+    for _ in range(times):
+        writer.write(Checkpoint(driver.state, driver.head, offset))
+    return offset
+
+
+def test_answer(driver: Driver, tail: Tail) -> None:
+    """An answer reaches whoever waits for it, with its place in the log."""
+    session = session_of(driver)
+    awaited = tail.expect((session, 2))
+
+    event = driver.ask(OpenTxn(session, 2, NEVER, "default", 1, 0))
+
+    assert awaited.wait(WAIT_S) == event
+    assert tail.position == event.control.position
+    assert awaited.wait(0) == event
+
+
+def test_silence(driver: Driver, tail: Tail) -> None:
+    """The answer to somebody else's command wakes nobody."""
+    session = session_of(driver)
+    ours, other = tail.expect((session, 3)), tail.expect((session, 2))
+    driver.open_txn(session)
+
+    assert other.wait(WAIT_S) is not None
+    assert ours.wait(0) is None
+
+
+def test_forgotten(driver: Driver, tail: Tail) -> None:
+    """What is no longer expected is not delivered."""
+    session = session_of(driver)
+    forgotten, later = tail.expect((session, 2)), tail.expect((session, 3))
+    tail.forget((session, 2))
+    driver.open_txn(session)
+    driver.open_txn(session)
+
+    assert later.wait(WAIT_S) is not None
+    assert forgotten.wait(0) is None
+
+
+def test_session_by_nonce(driver: Driver, tail: Tail) -> None:
+    """The answer to an OpenSession is found by its nonce among those of others."""
+    awaited = tail.expect_session(b"our own nonce !!")
+    driver.open_session(nonce=b"another's nonce!")
+
+    number = driver.open_session(nonce=b"our own nonce !!")
+
+    event = awaited.wait(WAIT_S)
+    assert event is not None
+    assert isinstance(event.body, SessionOpened)
+    assert event.control.position == number
+
+
+def test_zombie(driver: Driver, tail: Tail) -> None:
+    """The answer of a leader that had been replaced is none; its successor's is."""
+    session = session_of(driver)
+    awaited = tail.expect((session, 2))
+    command = OpenTxn(session, 2, NEVER, "default", 1, 0)
+    zombie = answer_by_replaced(driver, command)
+    driver.append(zombie)
+
+    event = driver.ask(command)
+
+    assert awaited.wait(WAIT_S) == event
+    assert isinstance(event.body, TxnOpened)
+    assert event.body.size == 1
+
+
+def answer_by_replaced(driver: Driver, command: OpenTxn) -> bytes:
+    """Return the answer that the leader of an epoch writes which ends meanwhile."""
+    body = decide(driver.state, command._replace(size=5), driver.now)
+    control = answer_control(driver.state, driver.head, command, body, driver.now)
+    _, framed = frame_event(control, body, driver.head.chain)
+    driver.fence()
+    return framed
+
+
+def test_damage(driver: Driver, tail: Tail) -> None:
+    """Bytes that no sequencer wrote end the tail, and whoever waits or asks later is told."""
+    awaited = tail.expect((session_of(driver), 2))
+    opening = tail.expect_session(b"our own nonce !!")
+    driver.append(b"\0\0\0\0\1 no event")
+
+    with pytest.raises(LogDamagedError, match=f"position {driver.head.position + 1}"):
+        awaited.wait(WAIT_S)
+    with pytest.raises(LogDamagedError):
+        opening.wait(WAIT_S)
+    with pytest.raises(LogDamagedError):
+        tail.expect((4, 3))
+    with pytest.raises(LogDamagedError):
+        tail.expect_session(b"our own nonce !!")
+
+
+def test_later_reader_needed(driver: Driver, tail: Tail) -> None:
+    """A log that needs a later reader ends the tail."""
+    awaited = tail.expect((session_of(driver), 2))
+    control = Control(b"", driver.head.epoch + 1, 0, 0, 0, 0, driver.now, 0)
+    driver.append(frame_fence(control, Fenced(b"n" * 16, "later", CODE_VERSION, 1_000)))
+
+    with pytest.raises(IncompatibleError, match="reader of version 1000"):
+        awaited.wait(WAIT_S)
+
+
+def test_event_of_a_later_version(driver: Driver, tail: Tail) -> None:
+    """An event of a type not known here is no obstacle while it answers nothing of ours."""
+    session = session_of(driver)
+    awaited = tail.expect((session, 3))
+    skip_one(driver, later_version(driver, OpenTxn(session, 2, NEVER, "default", 1, 0)))
+
+    event = driver.ask(OpenTxn(session, 3, NEVER, "default", 1, 0))
+
+    assert awaited.wait(WAIT_S) == event
+
+
+def later_version(driver: Driver, command: OpenTxn) -> bytes:
+    """Return the answer to a command as an event of a type that comes with a later version."""
+    body = decide(driver.state, command, driver.now)
+    control = answer_control(driver.state, driver.head, command, body, driver.now)
+    _, known = frame_event(control, body, driver.head.chain)
+    later = HEADER.pack(0, LATER_ID) + known[CHAIN_AT:]
+    return later[:CHAIN_AT] + chain_after(driver.head.chain, later) + later[AFTER_CHAIN:]
+
+
+def skip_one(driver: Driver, framed: bytes) -> None:
+    """Append a record and go on behind it as if it had changed nothing."""
+    assert driver.acceptor.take_control(framed) is not None
+    driver.append(framed)
+    driver.state.position, driver.state.last_cmd = driver.head.position, driver.head.last_cmd
+
+
+def test_close(driver: Driver, tail: Tail) -> None:
+    """Who waits when a ledger is closed is told so."""
+    awaited = tail.expect((session_of(driver), 2))
+
+    tail.close()
+
+    with pytest.raises(LogError, match="connect again"):
+        awaited.wait(WAIT_S)
+
+
+class BrokenReader(MemoryReader):
+    """A reader with an error that nobody foresaw."""
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Fail."""
+        raise ZeroDivisionError(f"{limit} in {timeout_s}")
+
+
+class BrokenLog(MemoryLog):
+    """A log whose readers are broken."""
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a broken reader."""
+        return BrokenReader(self, self.topics[topic], offset)
+
+
+def test_unforeseen_error() -> None:
+    """An error that nobody foresaw reaches whoever waits, and is not swallowed in a thread."""
+    tail = Tail(BrokenLog(), LogHead(), 0)
+    awaited = tail.expect((4, 1))
+
+    tail.run()
+
+    with pytest.raises(LogError, match="ZeroDivisionError"):
+        awaited.wait(WAIT_S)
+
+
+def test_from_the_newest_checkpoint(driver: Driver) -> None:
+    """A tail begins behind the newest checkpoint and needs nothing before it."""
+    offset = checkpointed(driver)
+    driver.log.remove_below(Topic.EVENTS, offset - 1)
+    session = session_of(driver)
+    tail = Tail.start(driver.log, 0)
+    awaited = tail.expect((session, 2))
+
+    event = driver.ask(OpenTxn(session, 2, NEVER, "default", 1, 0))
+
+    assert awaited.wait(WAIT_S) == event
+    tail.close()
+
+
+def test_lost_end(driver: Driver) -> None:
+    """A log that lost its end and grew another one is found at the start."""
+    checkpointed(driver)
+    driver.log.cut(Topic.EVENTS, len(driver.records) - 1)
+    driver.append(b"another end")
+    tail = Tail.start(driver.log, 0)
+
+    with pytest.raises(LogDamagedError, match="lost its end"):
+        expected(tail).wait(WAIT_S)
+
+
+def expected(tail: Tail) -> Awaited:
+    """Return an answer that is waited for, or raise why none can come."""
+    return tail.expect((4, 1))
+
+
+@pytest.mark.parametrize("times", [1, 5, 20])
+def test_head_of_the_newest_checkpoint(driver: Driver, times: int) -> None:
+    """The newest head is found among the remains of older checkpoints."""
+    checkpointed(driver, times=times)
+    driver.open_session()
+    offset = checkpointed(driver)
+
+    assert read_newest_head(driver.log, 0) == (driver.head, offset)
+    assert read_newest_head(driver.log, 1) is None
+
+
+class CountingLog(MemoryLog):
+    """A log that counts the bytes of what is read."""
+
+    def __init__(self, of: MemoryLog) -> None:
+        super().__init__()
+        self.topics, self.changed = of.topics, of.changed
+        self.bytes_read = 0
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a reader that counts."""
+        return CountingReader(self, topic, offset)
+
+
+class CountingReader(MemoryReader):
+    """Counts what it reads."""
+
+    def __init__(self, log: CountingLog, topic: Topic, offset: int) -> None:
+        super().__init__(log, log.topics[topic], offset)
+        self._counting = log
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records."""
+        records = super().read(limit, timeout_s)
+        self._counting.bytes_read += sum(len(record.value) for record in records)
+        return records
+
+
+def test_head_without_the_state(driver: Driver) -> None:
+    """The head is read from the end of the topic: what stands before costs nothing."""
+    writer = driver.log.writer(Topic.CHECKPOINTS)
+    for number in range(100):
+        writer.append(b"0/1/%d" % number, bytes(10_000))
+    offset = checkpointed(driver)
+    counting = CountingLog(driver.log)
+
+    assert read_newest_head(counting, 0) == (driver.head, offset)
+    assert counting.bytes_read < 200_000
+
+
+def test_no_checkpoint() -> None:
+    """Without a checkpoint there is no head to begin from."""
+    assert read_newest_head(MemoryLog(), 0) is None
+
+
+def test_checkpoint_of_a_later_reader(driver: Driver) -> None:
+    """A checkpoint of a log that needs a later reader is not begun from."""
+    checkpointed(driver)
+    topic = driver.log.topics[Topic.CHECKPOINTS]
+    last = topic.records[-1]
+    later = last.value.replace(b'"reader": 1', b'"reader": 1000')
+    topic.records[-1] = last._replace(value=later)
+
+    with pytest.raises(IncompatibleError, match="version 1000"):
+        read_newest_head(driver.log, 0)
+
+
+def test_genesis(driver: Driver) -> None:
+    """A log says at its beginning which ledger it is."""
+    assert read_genesis(driver.log, WAIT_S) == driver.state.genesis
+
+
+def test_genesis_of_another_topic(driver: Driver) -> None:
+    """Events that were recorded in another topic are not taken for those of this one."""
+    renamed = Renamed(driver.log)
+
+    with pytest.raises(LogDamagedError, match="recorded in topic events-0"):
+        read_genesis(renamed, WAIT_S)
+
+
+class Renamed(MemoryLog):
+    """The records of another log, in topics with other ids."""
+
+    def __init__(self, of: MemoryLog) -> None:
+        super().__init__()
+        self.topics, self.changed = of.topics, of.changed
+
+    def topic_id(self, topic: Topic) -> str:
+        """Return an id that is not the one of the other log."""
+        return f"copy of {super().topic_id(topic)}"
