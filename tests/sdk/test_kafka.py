@@ -1,0 +1,163 @@
+"""The SDK on a real broker: the same ways, a leader lost on them, and a broker that is gone."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from ledger.broker import Broker
+from ledger.client import Ledger
+from ledger.errors import (
+    ConcurrentDeleteDeleteException,
+    LogError,
+    LogUnavailableError,
+    OutcomeUnknownError,
+    SettingsError,
+)
+from ledger.log.kafka import KafkaLog
+from ledger.log.topics import create_topics
+from ledger.receipt import TableVersion
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis, SequencerSettings
+from ledger.state_reads import StateReads
+from ledger.testing import SequencerThread
+
+pytestmark = pytest.mark.kafka
+
+ALERT = SequencerSettings(suspect_s=0.3, jitter_s=0.05)
+
+
+class Deployment:
+    """A ledger on a broker: its name, its sequencer, and where its rows are read."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        create_topics(broker.bootstrap, name)
+        self.broker = broker
+        self.name = name
+        self.leader = self.standby().start()
+        self._reads_log = self.log()
+        self.reads = StateReads(self._reads_log)
+
+    def log(self) -> KafkaLog:
+        """Return the log as another process has it."""
+        return KafkaLog(self.broker.bootstrap, self.name)
+
+    def standby(self) -> SequencerThread:
+        """Return another sequencer, not started."""
+        return SequencerThread(Sequencer(self.log(), Genesis(self.name), settings=ALERT))
+
+    def connect(self, timeout_s: float = 30.0) -> Ledger:
+        """Return a client."""
+        return Ledger.connect(
+            self.broker.bootstrap, self.name, reads=self.reads, timeout_s=timeout_s
+        )
+
+    def close(self) -> None:
+        """End the sequencer and let go of the broker."""
+        self.leader.crash()
+        self.reads.close()
+        self._reads_log.close()
+
+
+@pytest.fixture
+def deployment(broker: Broker, ledger_name: str) -> Iterator[Deployment]:
+    """Return a ledger of its own on the broker that all tests share."""
+    with closing(Deployment(broker, ledger_name)) as deployment:
+        yield deployment
+
+
+def commit_one(ledger: Ledger, table: int) -> TableVersion:
+    """Return what a txn got that wrote to a table."""
+    with ledger.transaction() as txn:
+        txn.write_id(table)
+    assert txn.receipt is not None
+    return txn.receipt.tables[table]
+
+
+def test_happy_path(deployment: Deployment) -> None:
+    """Two clients create, write, read, conflict and close on a real broker."""
+    with deployment.connect() as ledger, deployment.connect() as other:
+        flights = ledger.create_table("flights", [("day", "date")])
+        with ledger.transaction() as winner:
+            winner.update("flights")
+            loser = other.begin()
+            loser.delete(flights)
+            own = winner.valid_write_ids("flights")
+
+        with pytest.raises(ConcurrentDeleteDeleteException):
+            loser.commit()
+
+        other.wait(ledger.token)
+        assert own.hwm == 0
+        assert other.table("flights").version == 1
+        assert ledger.snapshot().is_valid(winner.id)
+
+
+def test_leader_lost(deployment: Deployment) -> None:
+    """Txns go on when their leader is lost, and versions stay dense."""
+    with deployment.connect() as ledger, ThreadPoolExecutor(1) as pool:
+        flights = ledger.create_table("flights")
+        done = pool.submit(lambda: [commit_one(ledger, flights.table) for _ in range(100)])
+        deployment.reads.wait(flights.created + 60, 30_000)
+        deployment.leader.crash()
+        deployment.leader = deployment.standby().start()
+
+        assert done.result() == [TableVersion(number, number) for number in range(1, 101)]
+
+
+def test_closed_at_exit(deployment: Deployment) -> None:
+    """A process that forgets to close its ledger ends its session at exit, without noise."""
+    script = "import sys\nfrom ledger import Ledger\nLedger.connect(*sys.argv[1:]).begin()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", script, deployment.broker.bootstrap, deployment.name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    rows = deployment.reads.history(0, 1_000)
+    assert [len(row.ended) for row in rows if row.type == "SessionClosed"] == [1]
+    assert done.stderr == ""
+
+
+def test_no_such_ledger(broker: Broker, ledger_name: str) -> None:
+    """A ledger that has no topics is told apart from a broker that is away."""
+    with pytest.raises(LogUnavailableError, match="no such topic"):
+        Ledger.connect(broker.bootstrap, ledger_name, timeout_s=5.0)
+
+
+def test_not_created(broker: Broker, ledger_name: str) -> None:
+    """Topics that no sequencer has written to are no ledger yet."""
+    create_topics(broker.bootstrap, ledger_name)
+
+    with pytest.raises(SettingsError, match="no sequencer has written"):
+        Ledger.connect(broker.bootstrap, ledger_name, timeout_s=1.0)
+
+
+def test_broker_gone(tmp_path: Path) -> None:
+    """Without its broker a client is told that the outcome is unknown, and closes soon."""
+    with Broker.start(tmp_path / "kafka") as broker:
+        before = set(threading.enumerate())
+        deployment = Deployment(broker, "gone")
+        ledger = deployment.connect(timeout_s=3.0)
+        txn = ledger.begin()
+        broker.kill()
+
+        with pytest.raises(OutcomeUnknownError):
+            txn.commit()
+        began_s = monotonic()
+        ledger.close()
+        took_s = monotonic() - began_s
+        with pytest.raises(LogError, match="closed"):
+            ledger.begin()
+        deployment.close()
+
+    assert took_s < 10.0
+    assert {thread.name for thread in set(threading.enumerate()) - before} == set()
