@@ -31,6 +31,7 @@ from ledger.settings import Genesis, SequencerSettings
 EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024
 COMMANDS_PER_STEP = 500
 EVENTS_PER_STEP = 2_000
+SESSION_DIGITS_MAX = 19
 INTERNAL_PER_STEP = 20
 # Records handed over in one go share a request; one by one, each would cost the broker a request of
 # its own, and the broker is what a busy ledger waits for.
@@ -196,6 +197,7 @@ class Leader:
             self._commands.close()
             self._commands = self._open_commands()
             return 0
+        heard: set[int] = set()
         for record in records:
             if record.offset != self._head.last_cmd + 1:
                 following = self._head.last_cmd + 1
@@ -204,13 +206,15 @@ class Leader:
                     record.offset,
                     f"the topic has no commands {following} to {record.offset - 1}",
                 )
-            self._answer(decode_command(record.value))
+            heard.add(self._answer(decode_command(record.value)).control.session)
             if len(self._unsent) >= SENT_TOGETHER:
                 self._send()
         self._send()
+        for session in heard:
+            self._leases.heard(session)
         return len(records)
 
-    def _answer(self, command: Command) -> None:
+    def _answer(self, command: Command) -> Event:
         at = self._now()
         try:
             body = self._decide(self.state, command, at)
@@ -219,34 +223,40 @@ class Leader:
             nonce = command.nonce if isinstance(command, OpenSession) else b""
             body = refusal._replace(nonce=nonce)
         control = answer_control(self.state, self._head, command, body, at)
-        self._note(self._append_framed(control, body))
+        event = self._append_framed(control, body)
+        self._note(event)
+        return event
 
     def _note(self, event: Event) -> None:
+        """Begin the lease of a session, the deadlines of txns."""
         control, body = event
-        if isinstance(body, SessionOpened):
-            self._leases.add_session(control.position, body.lease_ms)
-            return
-        self._leases.heard(control.session)
         if isinstance(body, TxnOpened):
             for txn in range(control.txn, control.txn + body.size):
                 self._leases.add_txn(txn, body.deadline)
+        elif isinstance(body, SessionOpened):
+            self._leases.add_session(control.position, body.lease_ms)
 
     def _append_framed(self, control: Control, body: Body) -> Event:
-        try:
-            event, framed = frame_event(control, body, self._head.chain)
-            reason = f"the answer has {len(framed)} bytes, too many for a record"
-            fits = len(framed) <= EVENT_BYTES_MAX
-        except (ValueError, OverflowError, TypeError) as error:
-            reason, fits = f"the answer cannot be written: {error!r}", False
-        if not fits:
-            body = refuse(Reason.LIMIT_EXCEEDED, reason)
-            event, framed = frame_event(control._replace(txn=0), body, self._head.chain)
+        event, framed = self._framed(control, body)
         evolve(self.state, event)
         advance(self._head, event.control)
         self._unsent.append(framed)
-        self.flying.append(Flying(event.control, kind_of(body), framed))
+        self.flying.append(Flying(event.control, kind_of(event.body), framed))
         self.flying_bytes += len(framed)
         return event
+
+    def _framed(self, control: Control, body: Body) -> tuple[Event, bytes]:
+        """Return an event and its bytes; one that fits no record becomes a refusal."""
+        try:
+            framed = frame_event(control, body, self._head.chain)
+        except (ValueError, OverflowError, TypeError) as error:
+            reason = f"the answer cannot be written: {error!r}"
+        else:
+            if len(framed[1]) <= EVENT_BYTES_MAX:
+                return framed
+            reason = f"the answer has {len(framed[1])} bytes, too many for a record"
+        refusal = refuse(Reason.LIMIT_EXCEEDED, reason)
+        return frame_event(control._replace(txn=0), refusal, self._head.chain)
 
     def _send(self) -> None:
         for framed in self._unsent:
@@ -275,7 +285,7 @@ class Leader:
             self._heartbeats = self._log.reader(Topic.HEARTBEATS, gone.earliest)
             return
         for beat in beats:
-            if beat.key.isdigit():
+            if len(beat.key) <= SESSION_DIGITS_MAX and beat.key.isdigit():
                 self._leases.heard(int(beat.key))
 
     def _read_to(self) -> tuple[int, int]:

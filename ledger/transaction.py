@@ -84,6 +84,7 @@ class Transaction:
         self._opening = opening
         self._valid_txns: ValidTxnList | None = None
         self._write_ids: dict[int, int] = {}
+        self._taken: set[int] = set()
         self._writes = DeclaredWrites()
         self._last = control.position
 
@@ -184,7 +185,7 @@ class Transaction:
         RefusedError, after which the txn may still be open, see `status`.
         """
         try:
-            answer = self.ask(CommitTxn(*UNNUMBERED, self.id, self._writes.parts()))
+            answer = self.ask(CommitTxn(*UNNUMBERED, self.id, self._writes.parts(self._taken)))
             if not (isinstance(answer.body, CommandRepeated) and is_commit(answer.body)):
                 body_as(TxnCommitted, answer.control, answer.body)
         except OutcomeUnknownError:
@@ -218,6 +219,11 @@ class Transaction:
         self._last = max(self._last, answer.control.position)
         self._view.note(answer.control.position)
         return answer
+
+    def take_write_id(self, table: int, write_id: int) -> None:
+        """Note a write id that was asked for: the txn is going to write there."""
+        self._taken.add(table)
+        self.note_write_id(table, write_id)
 
     def note_write_id(self, table: int, write_id: int) -> None:
         """Note a write id that the txn has by now; 0 = none was given."""
@@ -287,7 +293,7 @@ def allocate(txns: Sequence[Transaction], tables: Sequence[int]) -> Mapping[tupl
     )
     by_txn = {txn.id: txn for txn in txns}
     for each in ids:
-        by_txn[each.txn].note_write_id(each.table, each.write_id)
+        by_txn[each.txn].take_write_id(each.table, each.write_id)
     return {(each.table, each.txn): each.write_id for each in ids}
 
 

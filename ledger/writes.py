@@ -4,8 +4,8 @@ A unit is a partition, the rows of a table without partitions, or a whole table.
 changed rows of one unit cannot both be right; commits that only insert always can.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import CoarseWrite, Column, Property, TableDefinition, TableWrite
 from ledger.core.ids import Layout, Operation, TableKind
@@ -13,6 +13,8 @@ from ledger.reads import TableRow
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
+
+ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 
 
 class DeclaredWrites:
@@ -27,11 +29,18 @@ class DeclaredWrites:
         self._writes.setdefault(table, {})[write] = None
         self._read_at[table] = min(read_at, self._read_at.get(table, read_at))
 
-    def parts(self) -> list[TableWrite]:
-        """Return the parts of the commit, by table id."""
+    def parts(self, taken: Iterable[int] = ()) -> list[TableWrite]:
+        """Return the parts of the commit, by table id.
+
+        Who took a write id in a table meant to write there: of the tables in `taken` those without
+        a declared write count as inserted into, so that one dropped meanwhile is a conflict and not
+        passed over.
+        """
+        implied = dict.fromkeys(taken, (ROWS_ADDED,))
+        declared = {table: tuple(writes) for table, writes in self._writes.items()}
         return [
-            TableWrite(table, self._read_at[table], tuple(writes))
-            for table, writes in sorted(self._writes.items())
+            TableWrite(table, self._read_at.get(table, 0), writes)
+            for table, writes in sorted({**implied, **declared}.items())
         ]
 
 

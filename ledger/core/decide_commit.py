@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ledger.core.commands import CommitTxn, TableWrite
 from ledger.core.conflicts import Winner, unit_name
+from ledger.core.decide_tables import check_ahead
 from ledger.core.decide_txns import aborted_parts, not_open, own_txn
 from ledger.core.events import (
     Answer,
@@ -93,12 +94,7 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
 
 def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
     """Refuse one declared part; a table dropped meanwhile is a conflict, not a refusal."""
-    if write.read_at > state.position:
-        raise Refused(
-            Reason.READ_AT_AHEAD,
-            f"read_at {write.read_at} lies after position {state.position}, which is the newest",
-            write.table,
-        )
+    check_ahead(state, write.read_at, write.table)
     table = visible_table(state, candidate, write.table)
     if table is None:
         dropped = write.table not in state.tables.by_id
@@ -147,7 +143,7 @@ def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
     for table_id in candidate.tables:
         table = visible_table(state, candidate, table_id)
         evidence = (
-            gone(candidate, table_id)
+            gone(state, candidate, table_id)
             if table is None
             else metadata_conflict(state, candidate, table)
             or coarse_conflict(state, candidate, table)
@@ -157,8 +153,9 @@ def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
     return name_conflict(state, candidate) if candidate.changes else None
 
 
-def gone(candidate: Candidate, table: int) -> Evidence:
+def gone(state: DomainState, candidate: Candidate, table: int) -> Evidence:
     """Return the evidence that a table was dropped under the txn."""
+    dropped = state.tables.dropped.get(table)
     return Evidence(
         rule="table_dropped",
         exception="MetadataChanged",
@@ -166,7 +163,7 @@ def gone(candidate: Candidate, table: int) -> Evidence:
         unit="table",
         operation="",
         read_at=candidate.read_at(table),
-        winner=Side(0, 0, "drop", ""),
+        winner=winning_side(state, dropped) if dropped else Side(0, 0, "drop", ""),
         remedy="resolve the name again and write to the table that holds it now",
     )
 

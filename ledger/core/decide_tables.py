@@ -13,6 +13,7 @@ from ledger.core.state import DomainState
 from ledger.core.tables import Table, name_key
 
 NAME_MAX = 255
+CHANGES_PER_TXN_MAX = 1_000
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
 NAME_FORBIDDEN = ":$\0"
 
@@ -98,7 +99,9 @@ def base_of(state: DomainState, txn: int, read_at: int) -> int:
 
 
 def check_ahead(state: DomainState, read_at: int, subject: int) -> None:
-    """Refuse a read position that does not exist yet."""
+    """Refuse a read position that does not exist, or not yet."""
+    if read_at < 0:
+        raise Refused(Reason.COMMAND_INVALID, f"read_at {read_at} is no position", subject)
     if read_at > state.position:
         raise Refused(
             Reason.READ_AT_AHEAD,
@@ -152,8 +155,18 @@ def held(reason: Reason, name: str, table: int) -> Refused:
 
 
 def next_number(state: DomainState, txn: int) -> int:
-    """Return the number of the change within its txn, from 1; 0 outside a txn."""
-    return len(state.tables.pending.get(txn, ())) + 1 if txn else 0
+    """Return the number of the change within its txn, from 1; 0 outside a txn.
+
+    Names are checked against every change of the txn, so their number is bounded.
+    """
+    if not txn:
+        return 0
+    number = len(state.tables.pending.get(txn, ())) + 1
+    if number > CHANGES_PER_TXN_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED, f"txn {txn} changes tables {CHANGES_PER_TXN_MAX} times", txn
+        )
+    return number
 
 
 def write_id_of(state: DomainState, txn: int, table: Table) -> int:

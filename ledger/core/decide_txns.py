@@ -28,6 +28,10 @@ from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.txns import OpenTxn as OpenState
 
+IDS_PER_COMMAND_MAX = 10_000
+# The end of a txn names all its tables in one record.
+TABLES_PER_TXN_MAX = 10_000
+
 
 def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
     """Open `size` txns at once; with them goes the snapshot they hold (rules b1, b2)."""
@@ -64,6 +68,7 @@ def allocate_write_ids(state: DomainState, command: AllocateWriteIds) -> WriteId
     check_count(state, command.txns, "txns")
     check_count(state, command.tables, "tables")
     txns = [writable_txn(state, command.session, txn) for txn in sorted(set(command.txns))]
+    check_room(txns, command.tables)
     ids: list[AllocatedId] = []
     for table_id in dict.fromkeys(command.tables):
         table = managed_table(state, table_id, txns)
@@ -82,6 +87,22 @@ def check_count(state: DomainState, asked: Sequence[int], what: str) -> None:
     most = state.limits.tables_per_command_max
     if not 1 <= len(asked) <= most:
         raise Refused(Reason.LIMIT_EXCEEDED, f"{len(asked)} {what} named, 1 to {most} are allowed")
+
+
+def check_room(txns: Sequence[OpenState], tables: Sequence[int]) -> None:
+    """Refuse ids that one answer, or later the end of a txn, could not carry in one record."""
+    if len(txns) * len(tables) > IDS_PER_COMMAND_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"{len(txns) * len(tables)} write ids asked for, {IDS_PER_COMMAND_MAX} fit one answer",
+        )
+    for txn in txns:
+        if len(txn.write_ids) + len(tables) > TABLES_PER_TXN_MAX:
+            raise Refused(
+                Reason.LIMIT_EXCEEDED,
+                f"txn {txn.txn} would touch more than {TABLES_PER_TXN_MAX} tables",
+                txn.txn,
+            )
 
 
 def own_txn(state: DomainState, session: int, txn: int) -> OpenState:
@@ -147,11 +168,18 @@ def aborted_parts(
     state: DomainState, txn: OpenState, wrote: Iterable[int] | None
 ) -> list[AbortedPart]:
     """Return the tables of an abort; `wrote` None = every table it holds an id in."""
-    named = set(txn.write_ids if wrote is None else wrote) & state.tables.by_id.keys()
+    held = txn.write_ids if wrote is None else wrote
+    named = {table for table in held if is_writable(state, txn, table)}
     return [
         AbortedPart(table, txn.write_ids.get(table, 0), txn.metadata.get(table, 0), table in named)
         for table in sorted(named | txn.write_ids.keys() | txn.metadata.keys())
     ]
+
+
+def is_writable(state: DomainState, txn: OpenState, table: int) -> bool:
+    """Tell whether a txn can have left data in a table that aborts must account for."""
+    found = state.tables.visible(table, txn.txn)
+    return found is not None and found.definition.kind == "managed"
 
 
 def forget_aborted(state: DomainState, command: ForgetAborted) -> AbortedForgotten:

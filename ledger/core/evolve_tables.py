@@ -70,14 +70,15 @@ def table_dropped(state: DomainState, control: Control, body: TableDropped) -> N
             state, control, body, Pending(body.number, "drop", body.table, "", "", body.read_at)
         )
         return
-    drop_table(state, state.tables.by_id[body.table])
+    change = Change(control.position, 0, control.session, "drop")
+    drop_table(state, state.tables.by_id[body.table], change)
     watermark.advance(state.txns)
 
 
-def drop_table(state: DomainState, table: Table) -> None:
+def drop_table(state: DomainState, table: Table, change: Change) -> None:
     """Remove a table and all that aborted txns left in it."""
     writers = tuple(state.txns.writers.get(table.table, ()))
-    state.tables.drop(table)
+    state.tables.drop(table, change)
     state.txns.release_table(table.table)
     for txn in writers:
         note_forgettable(state, txn)
@@ -127,4 +128,4 @@ def apply_pending(state: DomainState, control: Control) -> None:
         if name:
             state.tables.claim(table, name, control.position)
         else:
-            drop_table(state, table)
+            drop_table(state, table, table.change)

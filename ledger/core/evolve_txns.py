@@ -116,7 +116,8 @@ def end_txn(state: DomainState, position: int, txn: int, parts: Sequence[Aborted
     """Abort one txn: its pending changes vanish, its data stays where it wrote."""
     for change in state.tables.pending.pop(txn, ()):
         if change.kind == "create":
-            drop_table(state, state.tables.by_id[change.table])
+            created = state.tables.by_id[change.table]
+            drop_table(state, created, created.change)
     wrote = [part.table for part in parts if part.wrote and part.table in state.tables.by_id]
     forget_owner(state, state.txns.abort(txn, position, wrote, state.limits.outcomes_max))
     if txn in state.txns.aborted:

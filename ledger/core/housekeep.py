@@ -5,7 +5,7 @@ their deadline, judged with clocks this module does not have. What is due is che
 state again, so stale evidence does no harm.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ledger.core.decide_txns import end_of, forgotten, left_in
@@ -18,9 +18,12 @@ from ledger.core.events import (
     TxnsExpired,
 )
 from ledger.core.evolve_tables import is_listed
+from ledger.core.ids import EndCause
 from ledger.core.state import DomainState
 
 ENDS_MAX = 500
+# A part takes up to some forty bytes, and one txn may bring thousands of them.
+PARTS_MAX = 10_000
 FORGET_MAX = 500
 
 
@@ -56,19 +59,29 @@ def expire(state: DomainState, lapsed: Lapsed) -> TxnsExpired | None:
         if session is None or not session.is_open:
             continue
         due = [t for t in session.txns if state.txns.open[t].type != "replicated"]
-        room = ENDS_MAX - len(ends)
-        ends.update({txn: end_of(state, txn, "lease") for txn in due[:room]})
-        if len(due) > room:
+        if not all_ended(state, ends, due, "lease"):
             break
         # Only its owner may commit a replicated txn, so the owner stays as long as one is open.
         if len(due) == len(session.txns):
             sessions.append(number)
-    for txn in sorted(set(lapsed.txns)):
-        if txn in state.txns.open and txn not in ends and len(ends) < ENDS_MAX:
-            ends[txn] = end_of(state, txn, "deadline")
+    overdue = sorted(set(lapsed.txns) & state.txns.open.keys() - ends.keys())
+    all_ended(state, ends, overdue, "deadline")
     if not ends and not sessions:
         return None
     return TxnsExpired(sessions, [ends[txn] for txn in sorted(ends)])
+
+
+def all_ended(
+    state: DomainState, ends: dict[int, TxnEnd], txns: Iterable[int], cause: EndCause
+) -> bool:
+    """Add the ends of txns while the batch fits one record; tell whether all of them did."""
+    parts = sum(len(end.parts) for end in ends.values())
+    for txn in txns:
+        if len(ends) >= ENDS_MAX or parts >= PARTS_MAX:
+            return False
+        ends[txn] = end_of(state, txn, cause)
+        parts += len(ends[txn].parts)
+    return True
 
 
 def forget(state: DomainState) -> AbortedForgotten | None:

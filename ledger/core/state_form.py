@@ -39,6 +39,7 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
             [txn, [list(change) for change in changes]]
             for txn, changes in sorted(state.tables.pending.items())
         ],
+        "dropped": [[table, *change] for table, change in state.tables.dropped.items()],
         "winners": [[*unit, *winner] for unit, winner in state.winners.latest.items()],
         "winners_floor": state.winners.floor,
     }
@@ -162,6 +163,9 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
         state.tables.by_id[number] = table
         if not creator:
             state.tables.names[name_key(catalog, name)] = number
+    state.tables.dropped = OrderedDict(
+        (table, Change(*change)) for table, *change in form["dropped"]
+    )
     state.tables.pending = {
         txn: [Pending(*change) for change in changes] for txn, changes in form["pending"]
     }

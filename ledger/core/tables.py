@@ -1,9 +1,12 @@
 """The tables of a domain: incarnations by id, names, and changes that wait for their commit."""
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledger.core.commands import TableDefinition
+
+DROPS_REMEMBERED_MAX = 10_000
 
 
 class Change(NamedTuple):
@@ -61,12 +64,16 @@ def name_key(catalog: str, name: str) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class Tables:
-    """Tables by id and by name; `pending` holds the changes of open txns in order."""
+    """Tables by id and by name; `pending` holds the changes of open txns in order.
+
+    `dropped` are the drops remembered last, oldest first, for who loses against one.
+    """
 
     next_table: int = 1
     by_id: dict[int, Table] = field(default_factory=dict)
     names: dict[tuple[str, str], int] = field(default_factory=dict)
     pending: dict[int, list[Pending]] = field(default_factory=dict)
+    dropped: OrderedDict[int, Change] = field(default_factory=OrderedDict)
 
     def visible(self, table: int, txn: int) -> Table | None:
         """Return a table that `txn` may name: one that exists for all, or one of its own."""
@@ -94,7 +101,10 @@ class Tables:
         if self.names.get(key) == table.table:
             del self.names[key]
 
-    def drop(self, table: Table) -> None:
-        """Remove a table for ever."""
+    def drop(self, table: Table, change: Change) -> None:
+        """Remove a table for ever, and remember for a while who did."""
         self.release(table)
         del self.by_id[table.table]
+        self.dropped[table.table] = change
+        if len(self.dropped) > DROPS_REMEMBERED_MAX:
+            self.dropped.popitem(last=False)
