@@ -9,18 +9,22 @@ import os
 import signal
 import socket
 import sys
+from contextlib import closing
 from enum import StrEnum
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import Event as Signal
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from ledger.errors import LedgerError, LogDamagedError
+from ledger.address import find_address
+from ledger.errors import LedgerError
 from ledger.process import ExitCode, exit_code, freeze_recovered, role_process, set_up_logging
 
 COMMANDS = "lakeledger.commands"
@@ -43,6 +47,10 @@ BootstrapOption = Annotated[
 ]
 LedgerOption = Annotated[
     str, typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger's name.")
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),
 ]
 HomeOption = Annotated[
     Path | None,
@@ -154,20 +162,26 @@ def serve_sequencer(
 
 @log.command("verify")
 def log_verify(
-    bootstrap: BootstrapOption, ledger: LedgerOption = "lake", output: OutputOption = Output.TABLE
+    bootstrap: Annotated[
+        str | None, typer.Option(help="Kafka's host:port; by default that of the ledger up here.")
+    ] = None,
+    ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Read the whole log as every reader does; name the position of the first damage."""
     from ledger.log.kafka import KafkaLog  # noqa: PLC0415
     from ledger.verify import verify  # noqa: PLC0415
 
-    kafka = KafkaLog(bootstrap, ledger)
-    with Progress(console=err, disable=not err.is_terminal, transient=True) as progress:
+    address = find_address(bootstrap, ledger)
+    with (
+        closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
+        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
+    ):
         task = progress.add_task("reading", total=None)
         found = verify(kafka, lambda done, end: progress.update(task, completed=done, total=end))
-    kafka.close()
     answer(
         {
-            "ledger": ledger,
+            "ledger": address.ledger,
             "position": found.head.position,
             "epoch": found.head.epoch,
             "last_cmd": found.head.last_cmd,
@@ -188,7 +202,7 @@ def answer(fields: dict[str, Any], output: Output) -> None:
         return
     table = Table(show_header=False, box=None)
     for name, value in fields.items():
-        table.add_row(name, shown(value))
+        table.add_row(name, escape(shown(value)))
     out.print(table)
 
 
@@ -201,7 +215,7 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
     for name in rows[0] if rows else ():
         table.add_column(name)
     for row in rows:
-        table.add_row(*(shown(value) for value in row.values()))
+        table.add_row(*(escape(shown(value)) for value in row.values()))
     out.print(table if rows else "none")
 
 
@@ -216,17 +230,30 @@ def shown(value: Any) -> str:
 
 def say(line: str) -> None:
     """Write a line about the work to stderr."""
-    err.print(line, highlight=False, soft_wrap=True)
+    err.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@cache
+def whole_app() -> typer.Typer:
+    """Return the root command with what every installed package adds to it."""
+    for point in entry_points(group=COMMANDS):
+        point.load()(app)
+    return app
 
 
 def main() -> None:
     """Run the command line; never ends with a traceback unless `--debug` asks for it."""
-    for point in entry_points(group=COMMANDS):
-        point.load()(app)
     try:
-        app()
+        whole_app()()
     except LedgerError as error:
-        if "LAKELEDGER_DEBUG" in os.environ:
-            raise
-        say(f"[bold red]{type(error).__name__}[/]: {error}")
-        sys.exit(ExitCode.UNHEALTHY if isinstance(error, LogDamagedError) else exit_code(error))
+        end_with(exit_code(error), error)
+    except Exception as error:  # noqa: BLE001 - whoever typed a command is told in a sentence
+        end_with(ExitCode.FAILED, error)
+
+
+def end_with(code: ExitCode, error: Exception) -> NoReturn:
+    """Say what went wrong, and end with a code; with `--debug` raise it instead."""
+    if "LAKELEDGER_DEBUG" in os.environ:
+        raise error
+    err.print(f"[bold red]{type(error).__name__}[/]:", escape(str(error)), soft_wrap=True)
+    sys.exit(code)

@@ -70,16 +70,19 @@ def exit_code(error: LedgerError) -> ExitCode:
 
 def set_up_logging(*, debug: bool = False) -> None:
     """Write one line an event to stderr: for people on a terminal, JSON elsewhere."""
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer()
+    renderers: list[structlog.typing.Processor] = (
+        [structlog.dev.ConsoleRenderer()]
         if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
+        else [
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ]
     )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
-            renderer,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if debug else logging.INFO
@@ -106,6 +109,9 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
         # The error says what happened and what to do; where in the code is of no use to operators.
         log_lines.error("ended", role=role, error=type(error).__name__, why=str(error))  # noqa: TRY400
         return exit_code(error)
+    except Exception:
+        log_lines.exception("ended by a fault of the program; report it", role=role)
+        return ExitCode.FAILED
     log_lines.info("stopped", role=role)
     return ExitCode.DONE
 

@@ -19,6 +19,7 @@ from ledger.address import Address, find_address
 from ledger.cli import (
     BootstrapOption,
     LedgerOption,
+    NameOption,
     Output,
     OutputOption,
     WithParentOption,
@@ -45,10 +46,6 @@ txn = typer.Typer(help="Look at txns, and end them.", no_args_is_help=True)
 table = typer.Typer(help="Look at tables.", no_args_is_help=True)
 watermark = typer.Typer(help="What may be cleaned, and what holds it back.", no_args_is_help=True)
 
-NameOption = Annotated[
-    str | None,
-    typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),
-]
 LimitOption = Annotated[int, typer.Option(min=1, help="At most so many rows.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 

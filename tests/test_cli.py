@@ -1,0 +1,201 @@
+"""The command line: every command has help, answers have two forms, errors are one paragraph."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+import typer.main
+from typer.testing import CliRunner, Result
+
+from ledger.cli import Output, answer, answer_rows, say, shown, whole_app
+from ledger.process import ExitCode
+
+COMMANDS = {
+    "clean",
+    "init",
+    "log verify",
+    "serve feeder",
+    "serve follower",
+    "serve sequencer",
+    "status",
+    "table list",
+    "table show",
+    "txn abort",
+    "txn list",
+    "txn show",
+    "up",
+    "watermark explain",
+}
+HOSTILE = "[/] [bold]no markup[/bold] [Errno 2]"
+
+
+def commands(found: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every command that does something."""
+    below = getattr(found, "commands", None)
+    if below is None:
+        yield path
+        return
+    for name, each in below.items():
+        yield from commands(each, *path, name)
+
+
+def lakeledger(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line in a process of its own, on a machine where no ledger is up."""
+    return subprocess.run(
+        [sys.executable, "-m", "ledger", *arguments],
+        env={"LAKELEDGER_HOME": str(home), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def invoked(*arguments: str) -> Result:
+    """Run the command line in this process, and leave nothing of its logging behind."""
+    try:
+        return CliRunner().invoke(whole_app(), arguments)
+    finally:
+        structlog.reset_defaults()
+
+
+def test_commands() -> None:
+    """The packages that are installed add their commands to one root."""
+    found = {" ".join(path) for path in commands(typer.main.get_command(whole_app()))}
+    assert found == COMMANDS
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help(command: str) -> None:
+    """Every command says what it does, and names its options."""
+    result = invoked(*command.split(), "--help")
+    assert result.exit_code == ExitCode.DONE
+    assert "Usage:" in result.output
+    assert "--help" in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["up", "--no-such-option"],
+        ["txn", "show", "seven"],
+        ["txn", "list", "--output", "xml"],
+        ["serve", "sequencer", "--lease-s", "0"],
+        ["clean", "--txn", "7", "--table", "db.t", "--write-id", "1"],
+        ["clean", "--table", "db.t"],
+    ],
+    ids=" ".join,
+)
+def test_usage(arguments: list[str]) -> None:
+    """What cannot be meant is refused before anything is asked of a ledger."""
+    assert invoked(*arguments).exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["log", "verify"], ["txn", "list"]], ids=" ".join
+)
+def test_no_ledger(tmp_path: Path, arguments: list[str]) -> None:
+    """Without a ledger to ask, one paragraph on stderr says why and what to do."""
+    done = lakeledger(tmp_path, *arguments)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stdout == ""
+    assert done.stderr.startswith("SettingsError: no ledger is up on this machine")
+    assert "Start one with `lakeledger up`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_damaged_address(tmp_path: Path) -> None:
+    """A file that should say where a ledger is, and does not, is named."""
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake/address.json").write_text("[]")
+    done = lakeledger(tmp_path, "status")
+    assert done.returncode == ExitCode.USAGE
+    assert "lake/address.json does not say where a ledger is" in done.stderr
+
+
+def test_debug(tmp_path: Path) -> None:
+    """With `--debug` an error shows where it comes from."""
+    done = lakeledger(tmp_path, "--debug", "status")
+    assert done.returncode != ExitCode.DONE
+    assert "Traceback" in done.stderr
+
+
+FIELDS: dict[str, Any] = {
+    "ledger": "lake",
+    "tables": [1, 2],
+    "dropped": {},
+    "reason": HOSTILE,
+    "ended": None,
+}
+
+
+def test_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program gets every field as it is."""
+    answer(FIELDS, Output.JSON)
+    assert json.loads(capsys.readouterr().out) == FIELDS
+
+
+def test_answer_as_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """A person gets a line a field; text of users is shown as it is, never taken for markup."""
+    answer(FIELDS, Output.TABLE)
+    lines = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
+    assert [[each.strip() for each in line] for line in lines] == [
+        ["ledger", "lake"],
+        ["tables", "1, 2"],
+        ["dropped", "-"],
+        ["reason", HOSTILE],
+        ["ended", "-"],
+    ]
+
+
+ROWS = [{"txn": 7, "reason": HOSTILE}, {"txn": 8, "reason": ""}]
+
+
+def test_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program gets a list, an empty one too."""
+    for rows in (ROWS, []):
+        answer_rows(rows, Output.JSON)
+        assert json.loads(capsys.readouterr().out) == rows
+
+
+def test_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """A person gets a header and a line a row."""
+    answer_rows(ROWS, Output.TABLE)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [["txn", "reason"], ["7", *HOSTILE.split()], ["8", "-"]]
+
+
+def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """A person is told that there is nothing."""
+    answer_rows([], Output.TABLE)
+    assert capsys.readouterr().out == "none\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (0, "0"),
+        (False, "False"),
+        (None, "-"),
+        ("", "-"),
+        ([], "-"),
+        ({}, "-"),
+        (("a", 1), "a, 1"),
+        ({"a": 1, "b": 2}, "a 1, b 2"),
+    ],
+)
+def test_shown(value: Any, cell: str) -> None:
+    """What is not there is a dash; zero is there."""
+    assert shown(value) == cell
+
+
+def test_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is said about the work goes to stderr, as it is and on one line."""
+    line = f"{HOSTILE} {'long ' * 100}end"
+    say(line)
+    assert capsys.readouterr() == ("", f"{line}\n")

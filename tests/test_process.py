@@ -1,0 +1,167 @@
+"""A role's process: how it is told to stop, and what its exit code says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ledger.errors import (
+    BrokerError,
+    CommandInvalidError,
+    ConcurrentAppendException,
+    FencedError,
+    IncompatibleError,
+    JarsError,
+    LedgerError,
+    LogDamagedError,
+    LogUnavailableError,
+    MetadataChangedException,
+    OffsetGoneError,
+    OutcomeUnknownError,
+    ReaderBehindError,
+    SessionExpiredError,
+    SettingsError,
+    UnknownTableError,
+)
+from ledger.process import FINAL, ExitCode, exit_code
+
+WAIT_S = 20.0
+# A role that tells that it runs, and then does what its argument says.
+ROLE = """
+import sys
+from ledger.errors import *
+from ledger.process import role_process, set_up_logging
+
+FAILURES = {
+    "fenced": FencedError("epoch 2 began"),
+    "unfit": SettingsError("finite retention"),
+    "damaged": LogDamagedError(42, "torn"),
+    "faulty": ZeroDivisionError("division by zero"),
+}
+
+def run(stop):
+    print("running", flush=True)
+    if sys.argv[1] in FAILURES:
+        raise FAILURES[sys.argv[1]]
+    stop.wait()
+
+set_up_logging()
+sys.exit(role_process("role", run, with_parent="--with-parent" in sys.argv))
+"""
+
+Child = subprocess.Popen[str]
+
+
+def role(*arguments: str) -> Child:
+    """Return a role's process that runs."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", ROLE, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "running\n"
+    return child
+
+
+def last_line(child: Child) -> tuple[int, dict[str, Any]]:
+    """Return the exit code of a role, and the last line it wrote."""
+    _, lines = child.communicate(timeout=WAIT_S)
+    return child.returncode, json.loads(lines.splitlines()[-1])
+
+
+def end_of_input(child: Child) -> None:
+    """Be gone, as far as the child can tell."""
+    assert child.stdin is not None
+    child.stdin.close()
+    child.stdin = None
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        lambda child: child.send_signal(signal.SIGTERM),
+        lambda child: child.send_signal(signal.SIGINT),
+        end_of_input,
+    ],
+    ids=["SIGTERM", "SIGINT", "parent gone"],
+)
+def test_stop(tell: Callable[[Child], None]) -> None:
+    """A role that is told to stop, in whichever way, ends in good order."""
+    child = role("wait", "--with-parent")
+    tell(child)
+    code, line = last_line(child)
+    assert (code, line["event"], line["role"]) == (ExitCode.DONE, "stopped", "role")
+
+
+def test_without_parent() -> None:
+    """A role started by hand does not care whether anybody could write to it."""
+    child = role("wait")
+    end_of_input(child)
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(0.5)
+    os.kill(child.pid, signal.SIGTERM)
+    assert last_line(child)[0] == ExitCode.DONE
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "why"),
+    [
+        ("fenced", ExitCode.FAILED, "epoch 2 began"),
+        ("unfit", ExitCode.USAGE, "finite retention"),
+        ("damaged", ExitCode.UNHEALTHY, "the events log is damaged at position 42: torn"),
+    ],
+)
+def test_error(failure: str, code: ExitCode, why: str) -> None:
+    """A role that cannot go on says in one line what happened; its code says what kind it is."""
+    found, line = last_line(role(failure))
+    assert (found, line["event"]) == (code, "ended")
+    assert line["why"].startswith(why)
+    assert "exception" not in line
+
+
+def test_fault() -> None:
+    """A fault of the program is one line too, with the traceback in it, and counts as failed."""
+    code, line = last_line(role("faulty"))
+    assert code == ExitCode.FAILED
+    assert line["event"] == "ended by a fault of the program; report it"
+    assert "ZeroDivisionError: division by zero" in line["exception"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (LedgerError("x"), 1),
+        (JarsError("x"), 1),
+        (BrokerError("x"), 1),
+        (LogUnavailableError("x"), 1),
+        (FencedError("x"), 1),
+        (OffsetGoneError("x", wanted=1, earliest=2), 1),
+        (SessionExpiredError("x", reason="x"), 1),
+        (CommandInvalidError("x", reason="x"), 1),
+        (SettingsError("x"), 2),
+        (ConcurrentAppendException("x", reason="x"), 3),
+        (MetadataChangedException("x", reason="x"), 3),
+        (UnknownTableError("x", reason="x"), 4),
+        (OutcomeUnknownError("x", session=1, n=1), 5),
+        (ReaderBehindError(1, 2, 3), 6),
+        (IncompatibleError("x"), 8),
+        (LogDamagedError(1, "x"), 10),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_exit_code(error: LedgerError, code: int) -> None:
+    """Each kind of error has the exit code that the README promises."""
+    assert exit_code(error) == code
+
+
+def test_final() -> None:
+    """A role is not started again where it would end in the same way: usage, version, damage."""
+    assert {int(code) for code in FINAL} == {2, 8, 10}
