@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Event as Signal
 
 import structlog
@@ -63,11 +63,14 @@ class Role:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs roles until told to stop; they are started in order and stopped in reverse."""
+    """Runs roles until told to stop; they are started in order and stopped in reverse.
+
+    One that does not end within `stop_s` after it was asked to is killed.
+    """
 
     roles: Sequence[Role]
     environment: Mapping[str, str] | None = None
-    ended: ExitCode = field(default=ExitCode.DONE)
+    stop_s: float = STOP_S
 
     def start(self) -> None:
         """Start every role."""
@@ -109,17 +112,17 @@ class Supervisor:
         """Ask every role to end, last started first, and kill what does not."""
         running = [role for role in reversed(self.roles) if role.process is not None]
         for role in running:
-            end(role)
+            end(role, self.stop_s)
 
 
-def end(role: Role) -> None:
+def end(role: Role, stop_s: float) -> None:
     """End one role: politely, and after a while not."""
     process = role.process
     if process is None:
         return
     process.terminate()
     try:
-        process.wait(STOP_S)
+        process.wait(stop_s)
     except subprocess.TimeoutExpired:
         log_lines.warning("role did not stop and is killed", role=role.name, pid=process.pid)
         process.kill()

@@ -1,0 +1,161 @@
+"""The supervisor over real child processes: order, restarts, final ends, and a clean stop."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+
+import psutil
+import pytest
+
+from ledger.process import ExitCode
+from ledger.supervisor import BACKOFF_MIN_S, SETTLED_S, Role, Supervisor
+
+WAIT_S = 20.0
+UNTIL_TOLD = "trap 'echo $0 stops >&7; exit 0' TERM; echo $0 runs >&7; read -r line"
+STUBBORN = "trap '' TERM; echo $0 runs >&7; read -r line; read -r line"
+
+
+class Stage:
+    """Roles that are shell scripts, and a pipe on which they tell what they do."""
+
+    def __init__(self, pipe: Path) -> None:
+        os.mkfifo(pipe)
+        self._path = pipe
+        # Open for writing too, so that a script that ends does not end the pipe.
+        self._pipe = os.open(pipe, os.O_RDWR)
+        self._unread = b""
+        self._roles: list[Role] = []
+
+    def role(self, name: str, script: str) -> Role:
+        """Return a role; its script tells on descriptor 7, and `$0` is its name."""
+        role = Role(name, (f"exec 7>{self._path}; {script}", name), ("/bin/sh", "-c"))
+        self._roles.append(role)
+        return role
+
+    def told(self) -> str:
+        """Return the next line that was told, waiting for it."""
+        while b"\n" not in self._unread:
+            assert select.select([self._pipe], [], [], WAIT_S)[0], "no role tells anything"
+            self._unread += os.read(self._pipe, 4096)
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()
+
+    def close(self) -> None:
+        """End what still runs, and close the pipe."""
+        Supervisor(self._roles, stop_s=0.2).stop()
+        os.close(self._pipe)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """Return a stage for roles."""
+    stage = Stage(tmp_path / "told")
+    yield stage
+    stage.close()
+
+
+def wait_for_end(role: Role) -> int:
+    """Wait until a role's process has ended, and return its code."""
+    assert role.process is not None
+    return role.process.wait(WAIT_S)
+
+
+def test_order(stage: Stage) -> None:
+    """Roles are stopped in the reverse of their order, each asked before anything harsher."""
+    roles = [stage.role(name, UNTIL_TOLD) for name in ("first", "second")]
+    supervisor = Supervisor(roles)
+    supervisor.start()
+    assert {stage.told(), stage.told()} == {"first runs", "second runs"}
+    supervisor.stop()
+    assert [stage.told(), stage.told()] == ["second stops", "first stops"]
+    assert [role.pid for role in roles] == [0, 0]
+
+
+def test_interrupt_is_for_the_parent(stage: Stage) -> None:
+    """A role does not belong to the terminal's group, so Ctrl-C reaches only who supervises it."""
+    role = stage.role("role", UNTIL_TOLD)
+    role.start()
+    assert os.getpgid(role.pid) == role.pid != os.getpgrp()
+    Supervisor([role]).stop()
+
+
+def test_restart(stage: Stage) -> None:
+    """A role that ends is started again, later each time, whatever it ended with."""
+    supervisor = Supervisor([stage.role("role", "echo runs >&7; exit 1")])
+    supervisor.start()
+    stop = Signal()
+    watch = Thread(target=supervisor.watch, args=(stop,))
+    watch.start()
+    started_s = [time.monotonic() for _ in range(3) if stage.told() == "runs"]
+    stop.set()
+    watch.join()
+    supervisor.stop()
+    first, second, third = started_s
+    assert 2 * BACKOFF_MIN_S < second - first < WAIT_S
+    assert 4 * BACKOFF_MIN_S < third - second < WAIT_S
+
+
+def test_killed_role_comes_back(stage: Stage) -> None:
+    """A role that was killed is started again as another process."""
+    role = stage.role("role", UNTIL_TOLD)
+    supervisor = Supervisor([role])
+    supervisor.start()
+    stop = Signal()
+    watch = Thread(target=supervisor.watch, args=(stop,))
+    watch.start()
+    assert stage.told() == "role runs"
+    before = role.pid
+    os.kill(before, signal.SIGKILL)
+    assert stage.told() == "role runs"
+    stop.set()
+    watch.join()
+    assert role.pid != before
+    assert role.restarts == 1
+    supervisor.stop()
+
+
+def test_settled_role_is_not_held_back(stage: Stage) -> None:
+    """A role that had run for long begins anew with the shortest pause."""
+    role = stage.role("role", "exit 1")
+    role.start()
+    role.started_s -= SETTLED_S
+    role.backoff_s = 4.0
+    wait_for_end(role)
+    assert Supervisor([role]).look_after(role) is None
+    assert role.backoff_s == BACKOFF_MIN_S
+
+
+@pytest.mark.parametrize("code", [ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY])
+def test_final_end(stage: Stage, code: ExitCode) -> None:
+    """A role that would end in the same way again ends the watch, and its code is the answer."""
+    other = stage.role("other", UNTIL_TOLD)
+    supervisor = Supervisor([other, stage.role("role", f"exit {code}")])
+    supervisor.start()
+    assert stage.told() == "other runs"
+    assert supervisor.watch(Signal()) is code
+    assert other.pid
+    supervisor.stop()
+    assert stage.told() == "other stops"
+
+
+def test_told_to_stop(stage: Stage) -> None:
+    """A watch that is told to stop has nothing to report."""
+    stop = Signal()
+    stop.set()
+    assert Supervisor([stage.role("role", "exit 1")]).watch(stop) is ExitCode.DONE
+
+
+def test_stubborn_role(stage: Stage) -> None:
+    """A role that does not stop when asked is killed after a while."""
+    role = stage.role("role", STUBBORN)
+    supervisor = Supervisor([role], stop_s=0.2)
+    supervisor.start()
+    assert stage.told() == "role runs"
+    process = psutil.Process(role.pid)
+    supervisor.stop()
+    assert not process.is_running()

@@ -1,0 +1,92 @@
+"""Verifying a log: what is in it, what does not count, and where it is damaged."""
+
+import pytest
+
+from ledger.checkpoint import digest
+from ledger.core.acceptance import LogHead, Verdict
+from ledger.core.events import Resigned
+from ledger.errors import LogDamagedError
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Record, Topic
+from ledger.verify import verify
+from tests.driver import Driver, write
+
+# The offset of the record that does not count; nobody looks at what is in it.
+ZOMBIE = 8
+FENCES = {0, 7}
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Return a log with a history, a change of leaders, and a record of the former one."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "db.t")
+    driver.commit(session, driver.open_txn(session), write(table))
+    driver.fence()
+    driver.zombie(Resigned("driver"))
+    driver.open_txn(session)
+    return driver
+
+
+def replace(log: MemoryLog, offset: int, value: bytes) -> None:
+    """Damage the record at an offset."""
+    records = log.topics[Topic.EVENTS].records
+    records[offset] = Record(offset, b"", value, 0)
+
+
+def test_sound(driver: Driver) -> None:
+    """A sound log is counted, and folds to the digest of who wrote it."""
+    found = verify(driver.log)
+    assert found.head == driver.head
+    assert found.digest == digest(driver.state, driver.head)
+    assert found.records == len(driver.records) == driver.head.position + 1
+    assert found.dropped == {Verdict.OLD_EPOCH: 1}
+    assert found.events == {
+        "Fenced": 2,
+        "LedgerCreated": 1,
+        "CatalogCreated": 1,
+        "SessionOpened": 1,
+        "TableCreated": 1,
+        "TxnOpened": 2,
+        "TxnCommitted": 1,
+    }
+
+
+def test_empty() -> None:
+    """A log nobody has written to is sound."""
+    found = verify(MemoryLog())
+    assert (found.head, found.records) == (LogHead(), 0)
+
+
+def test_progress(driver: Driver) -> None:
+    """Who waits is told how far it is, up to the end."""
+    told: list[tuple[int, int]] = []
+    verify(driver.log, lambda done, end: told.append((done, end)))
+    assert told[-1] == (len(driver.records), len(driver.records))
+
+
+@pytest.mark.parametrize("offset", range(ZOMBIE))
+def test_flipped_bit(driver: Driver, offset: int) -> None:
+    """One bit flipped is found at the record's position, in a Fenced at the one that follows it."""
+    value = driver.records[offset].value
+    replace(driver.log, offset, value[:-1] + bytes([value[-1] ^ 1]))
+    with pytest.raises(LogDamagedError) as found:
+        verify(driver.log)
+    assert found.value.position == offset + 1 + (offset in FENCES)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\0", b"garbage", bytes(200)], ids=repr)
+def test_garbage(driver: Driver, garbage: bytes) -> None:
+    """Bytes no schema explains are damage at the position they would have had."""
+    driver.append(garbage)
+    with pytest.raises(LogDamagedError, match=f"at position {driver.head.position + 1}: ") as found:
+        verify(driver.log)
+    assert found.value.position == driver.head.position + 1
+
+
+def test_history_is_gone(driver: Driver) -> None:
+    """A log that has lost its beginning is damaged from its first position on."""
+    driver.log.remove_below(Topic.EVENTS, 3)
+    with pytest.raises(LogDamagedError, match=r"at position 1: .* offset 3, history is gone"):
+        verify(driver.log)
