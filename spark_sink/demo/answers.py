@@ -18,7 +18,7 @@ from spark_sink.demo.report import Report
 from spark_sink.demo.spark_job import spark_totals
 from spark_sink.demo.stage import Stage
 
-READ_WAIT_MS: Final = 30_000
+READ_WAIT_MS: Final = 150_000
 
 
 class Answers:

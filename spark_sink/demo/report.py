@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.traceback import Traceback
 
 WIDTH_PIPED: Final = 110
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 150.0
 LOOK_S: Final = 0.03
 
 

@@ -28,7 +28,7 @@ from spark_sink.demo.visibility import Commit, Watches
 
 TABLE: Final = "flights"
 PROBES: Final = "probes"
-PROBE_COMMITS: Final = 50
+PROBE_COMMITS: Final = 30
 MS_PER_S: Final = 1000
 
 
