@@ -17,14 +17,17 @@ EXIT_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Zombie:
-    """A leader that was paused; it does not know yet that it leads no longer."""
+class Paused:
+    """A sequencer stopped between two instructions; it does not know what happens meanwhile."""
 
     process: subprocess.Popen[bytes]
 
-    def resume(self) -> ExitCode:
-        """Let it go on, and return what it ended with; raises TimeoutExpired if it does not end."""
+    def resume(self) -> None:
+        """Let it go on."""
         self.process.send_signal(signal.SIGCONT)
+
+    def wait_for_end(self) -> ExitCode:
+        """Return what it ended with; raises TimeoutExpired if it does not end."""
         return ExitCode(self.process.wait(EXIT_S))
 
 
@@ -55,18 +58,16 @@ class Fleet:
             for role in self._roles.values()
         )
 
-    def strike(self, sequencer: str, *, pause: bool) -> Zombie | None:
-        """Kill a sequencer, or stop it between two instructions; named as in the log, `name/pid`.
+    def kill(self, sequencer: str) -> None:
+        """End a sequencer as a crash would; it is named as in the log, `name/pid`."""
+        self._process(sequencer).kill()
 
-        A paused one is returned.
-        """
+    def pause(self, sequencer: str) -> Paused:
+        """Stop a sequencer, wherever it is, until it is resumed."""
         process = self._process(sequencer)
-        if not pause:
-            process.kill()
-            return None
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        return Zombie(process)
+        return Paused(process)
 
     def close(self) -> None:
         """End all of them in good order."""

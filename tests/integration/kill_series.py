@@ -27,7 +27,7 @@ from ledger.log.topics import create_topics
 from ledger.process import ExitCode, set_up_logging
 from tests.integration.audit import Audit, Check, told
 from tests.integration.crowd import Crowd
-from tests.integration.fleet import Fleet
+from tests.integration.fleet import Fleet, Paused
 from tests.integration.producers import Producers
 
 SEQUENCERS: Final = 3
@@ -119,15 +119,25 @@ def strike(fleet: Fleet, crowd: Crowd, fault: Fault) -> Strike:
         f"epoch {term.epoch} answers, and the standbys settle",
     )
     struck_s = time.time()
-    zombie = fleet.strike(term.sequencer, pause=fault == "stop")
+    zombie: Paused | None = None
+    if fault == "stop":
+        zombie = fleet.pause(term.sequencer)
+    else:
+        fleet.kill(term.sequencer)
     after = crowd.wait_for_term(term.epoch)
     return Strike(
         fault,
         term.epoch,
         after.fenced_ms / 1000 - struck_s,
         after.answered_ms / 1000 - struck_s,
-        zombie.resume() if zombie is not None else None,
+        end_of(zombie) if zombie is not None else None,
     )
+
+
+def end_of(zombie: Paused) -> ExitCode:
+    """Resume a leader that leads no longer, and return what it ended with."""
+    zombie.resume()
+    return zombie.wait_for_end()
 
 
 def checks_of(strikes: Sequence[Strike], audit: Audit, crowd: Crowd) -> Iterator[Check]:

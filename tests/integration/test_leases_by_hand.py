@@ -1,0 +1,239 @@
+"""The law of leases over the real sequencer, time moved by hand: who lives is never ended.
+
+Take-overs, backlogs, heartbeats held up and jumps of the wall clock end nobody who gives a sign of
+life within every lease. Beside the living there is always someone silent, who must be ended, or the
+others would prove nothing. The same with real processes and in real time is in `test_leases_live`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import pytest
+
+from ledger.core.commands import OpenTxn
+from ledger.core.events import CommandRefused
+from ledger.core.outcomes import Reason
+from ledger.log.memory import MemoryLog
+from ledger.log.port import LogReader, Record, Topic
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis, SequencerSettings
+from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.integration.result import asker_of
+
+LEASE_S = 10.0
+STEP_S = 0.5
+HOUR_S = 3600.0
+STARTED_AT_MS = 1_700_000_000_000
+OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
+
+
+@dataclass(slots=True)
+class HandClock:
+    """A clock that is moved by hand; `error_s` is how wrong its wall time is."""
+
+    passed_s: float = 0.0
+    error_s: float = 0.0
+
+    def now_ms(self) -> int:
+        """Return the wall time in milliseconds."""
+        return STARTED_AT_MS + round((self.passed_s + self.error_s) * 1000)
+
+    def monotonic_s(self) -> float:
+        """Return the seconds since the clock was made."""
+        return self.passed_s
+
+
+class PausedReader:
+    """A reader that returns nothing while it is held up, though there is something."""
+
+    def __init__(self, reader: LogReader, is_held_up: Callable[[], bool]) -> None:
+        self._reader = reader
+        self._is_held_up = is_held_up
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, or nothing."""
+        return [] if self._is_held_up() else self._reader.read(limit, timeout_s)
+
+    def next_offset(self) -> int:
+        """Return the offset of the first record not yet returned."""
+        return self._reader.next_offset()
+
+    def close(self) -> None:
+        """Close the reader."""
+        self._reader.close()
+
+
+class SlowLog(MemoryLog):
+    """A log in memory whose heartbeats can be held up on their way to the sequencer."""
+
+    is_held_up = False
+
+    def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
+        """Return a reader that starts at `offset`."""
+        reader = super().reader(topic, offset)
+        if topic is not Topic.HEARTBEATS:
+            return reader
+        return PausedReader(reader, lambda: self.is_held_up)
+
+
+class Domain:
+    """A sequencer over a log in memory, a client, and the one clock of both."""
+
+    def __init__(self) -> None:
+        self.log, self.clock = SlowLog(), HandClock()
+        self.is_slow = False
+        self.sequencer = self.standby()
+        self.client = RawClient(self.log, self.turn)
+
+    def standby(self) -> Sequencer:
+        """Return a sequencer that will lead once it finds nobody who does."""
+        settings = SequencerSettings(lease_s=LEASE_S)
+        return Sequencer(self.log, Genesis("leases"), settings=settings, clock=self.clock)
+
+    def turn(self) -> None:
+        """Let the sequencer do one round, which takes a second if it is slow."""
+        self.clock.passed_s += self.is_slow
+        self.sequencer.step(0.0)
+
+    def live(self, *sessions: int, for_s: float) -> None:
+        """Let time pass round by round, in which these sessions beat once a second."""
+        for step in range(round(for_s / STEP_S)):
+            self.clock.passed_s += STEP_S
+            for session in sessions if step % 2 else ():
+                self.client.beat(session)
+            self.turn()
+        self.client.read()
+
+    def take_over(self) -> None:
+        """Lose the leader without a word, and let another one lead."""
+        self.sequencer.close()
+        self.sequencer = self.standby()
+        while self.sequencer.leader is None:
+            self.clock.passed_s += STEP_S
+            self.turn()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.client.close()
+        self.sequencer.close()
+
+
+@pytest.fixture
+def domain() -> Iterator[Domain]:
+    """Return a new ledger that is led."""
+    with closing(Domain()) as domain:
+        yield domain
+
+
+def open_txn(client: RawClient, session: int) -> int:
+    """Open a txn and return its id."""
+    return client.ask(session, OPEN_TXN).control.txn
+
+
+def test_silence(domain: Domain) -> None:
+    """A session that is silent for a lease is ended with its txns; one that beats is not."""
+    client = domain.client
+    live, silent = client.open_session(), client.open_session()
+    kept, lost = open_txn(client, live), open_txn(client, silent)
+    domain.live(live, for_s=2 * LEASE_S)
+    assert client.expired() == ([silent], [(lost, "lease")])
+    assert client.state.txns.status(kept)[0] == "open"
+    answer = client.ask(silent, OPEN_TXN).body
+    assert isinstance(answer, CommandRefused)
+    assert answer.reason == Reason.SESSION_EXPIRED
+
+
+def test_deadline(domain: Domain) -> None:
+    """A txn past its own deadline ends although its session beats; another one goes on."""
+    client = domain.client
+    session = client.open_session()
+    short = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
+    long = open_txn(client, session)
+    domain.live(session, for_s=20)
+    assert client.expired() == ([], [(short, "deadline")])
+    assert client.state.txns.status(long)[0] == "open"
+
+
+@pytest.mark.parametrize("away_s", [0, LEASE_S, HOUR_S], ids=lambda away_s: f"{away_s:.0f} s")
+def test_take_over(domain: Domain, away_s: float) -> None:
+    """However long nobody led, a leader gives everyone a whole lease from when it began to lead."""
+    client = domain.client
+    live, silent = client.open_session(), client.open_session()
+    txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, round(2 * HOUR_S * 1000))).control.txn
+    domain.clock.passed_s += away_s
+    domain.take_over()
+    domain.live(for_s=LEASE_S - 2 * STEP_S)
+    assert client.expired() == ([], [])
+    domain.live(live, for_s=2 * LEASE_S)
+    assert client.expired() == ([silent], [])
+    assert client.state.txns.status(txn)[0] == "open"
+
+
+def test_overdue_at_take_over(domain: Domain) -> None:
+    """A txn whose deadline passed while nobody led ends too, and not before the first lease."""
+    client = domain.client
+    session = client.open_session()
+    txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
+    domain.clock.passed_s += HOUR_S
+    domain.take_over()
+    domain.live(session, for_s=LEASE_S - 2 * STEP_S)
+    assert client.expired() == ([], [])
+    domain.live(session, for_s=LEASE_S)
+    assert client.expired() == ([], [(txn, "deadline")])
+
+
+def test_take_over_after_take_over(domain: Domain) -> None:
+    """Leaders that follow each other within a lease end nobody, not even the silent."""
+    client = domain.client
+    silent = client.open_session()
+    for _ in range(5):
+        domain.live(for_s=LEASE_S / 2)
+        domain.take_over()
+    domain.live(for_s=LEASE_S / 2)
+    assert client.expired() == ([], [])
+    assert client.is_open(silent)
+
+
+def test_backlog_of_commands(domain: Domain) -> None:
+    """A sign of life at the end of a backlog counts, though it takes over a lease to get there."""
+    client = domain.client
+    busy, live, silent = (client.open_session() for _ in range(3))
+    domain.live(busy, live, silent, for_s=LEASE_S)
+    for _ in range(10_000):
+        client.send(busy, OPEN_TXN)
+    began_s = domain.clock.passed_s
+    asked = live, client.send(live, OPEN_TXN)
+    domain.is_slow = True
+    client.wait_for(lambda event: asker_of(event) == asked)
+    assert domain.clock.passed_s - began_s > LEASE_S
+    domain.live(for_s=2)
+    assert client.expired() == ([silent], [])
+
+
+def test_heartbeats_held_up(domain: Domain) -> None:
+    """While heartbeats are on their way nobody is ended; once read they count as signs of life."""
+    client = domain.client
+    live, silent = client.open_session(), client.open_session()
+    domain.log.is_held_up = True
+    domain.live(live, for_s=5 * LEASE_S)
+    assert client.expired() == ([], [])
+    domain.log.is_held_up = False
+    domain.live(live, for_s=LEASE_S)
+    assert client.expired() == ([silent], [])
+
+
+@pytest.mark.parametrize("jump_s", [2 * HOUR_S, -2 * HOUR_S, 30 * 24 * HOUR_S, 6.0, -6.0])
+def test_wall_clock_jumps(domain: Domain, jump_s: float) -> None:
+    """A jump of the wall clock ends nobody for a lease, and no txn before its time is up."""
+    client = domain.client
+    live, silent = client.open_session(), client.open_session()
+    txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn
+    domain.live(live, for_s=LEASE_S - 1)
+    domain.clock.error_s += jump_s
+    domain.live(live, for_s=LEASE_S - 1)
+    assert client.expired() == ([], [])
+    domain.live(live, for_s=3 * LEASE_S)
+    assert client.expired() == ([silent], [])
+    domain.live(live, for_s=LEASE_S + 4)
+    assert client.expired() == ([silent], [(txn, "deadline")])
