@@ -25,6 +25,12 @@ class Outbox:
         self._writer: LogWriter | None = None
         self._turn = Lock()
 
+    def open(self) -> None:
+        """Make the first writer now: Kafka's takes half a second before its first record goes."""
+        with self._turn:
+            if self._writer is None:
+                self._writer = self._log.writer(self._topic)
+
     def send(self, key: bytes, value: bytes) -> LogUnavailableError | None:
         """Append a record, with a fresh writer if the one before lost any.
 
@@ -71,7 +77,9 @@ class Channel:
     @classmethod
     def open(cls, log: Log, domain: int) -> Self:
         """Return a channel that hears all answers from now on."""
-        return cls(log, Tail.start(log, domain))
+        channel = cls(log, Tail.start(log, domain))
+        channel.commands.open()
+        return channel
 
     @property
     def is_own(self) -> bool:
