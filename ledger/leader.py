@@ -196,6 +196,7 @@ class Leader:
         except OffsetGoneError:
             self._commands.close()
             self._commands = self._open_commands()
+            self._leases.look_again()
             return 0
         heard: set[int] = set()
         for record in records:
@@ -283,6 +284,7 @@ class Leader:
         except OffsetGoneError as gone:
             self._heartbeats.close()
             self._heartbeats = self._log.reader(Topic.HEARTBEATS, gone.earliest)
+            self._leases.look_again()
             return
         for beat in beats:
             if len(beat.key) <= SESSION_DIGITS_MAX and beat.key.isdigit():

@@ -82,7 +82,7 @@ class Leases:
         now_s = self.clock.monotonic_s()
         self._watch_wall_clock(now_s)
         if now_s < self.quiet_until_s:
-            self._drop_suspicion()
+            self.look_again()
             return None
         if self.suspicion is None:
             self._suspect(state, now_s, ends)
@@ -90,10 +90,23 @@ class Leases:
         noted = self.suspicion
         if any(at < end for at, end in zip(read, noted.ends, strict=True)):
             return None
-        self._drop_suspicion()
+        self.look_again()
         sessions = [each for each in noted.sessions if self._is_silent(state, each, noted.noted_s)]
         txns = [txn for _, txn in noted.txns]
         return Lapsed(sessions, txns) if sessions or txns else None
+
+    def look_again(self) -> None:
+        """Put everyone noted back in line: who lapsed stays due until housekeeping ends it.
+
+        Also to be called when a topic is read from another place: the ends that were noted are of
+        no more use, and in a re-created topic they may never come.
+        """
+        noted, self.suspicion = self.suspicion, None
+        if noted is not None:
+            for number in noted.sessions:
+                heappush(self.due, (noted.noted_s + LOOK_AGAIN_S, number))
+            for overdue in noted.txns:
+                heappush(self.deadlines, overdue)
 
     def _watch_wall_clock(self, now_s: float) -> None:
         offset_s = self.clock.now_ms() / 1000 - now_s
@@ -136,12 +149,3 @@ class Leases:
         if session is None or not session.is_open:
             return False
         return self.heard_s[number] + session.lease_ms / 1000 <= noted_s
-
-    def _drop_suspicion(self) -> None:
-        """Put everyone noted back in line: who lapsed stays due until housekeeping ends it."""
-        noted, self.suspicion = self.suspicion, None
-        if noted is not None:
-            for number in noted.sessions:
-                heappush(self.due, (noted.noted_s + LOOK_AGAIN_S, number))
-            for overdue in noted.txns:
-                heappush(self.deadlines, overdue)
