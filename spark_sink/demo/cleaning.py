@@ -1,17 +1,42 @@
-"""Cleaning: what holds the watermark, and how it moves on once that is gone."""
+"""Cleaning: what aborted txns leave, what holds the watermark, and how it moves on after that."""
 
-from typing import Any
+from typing import Any, Final
 
 from ledger.transaction import Transaction
 from projections.cli import explanation
 from spark_sink.demo.delta_folders import remove_folders
-from spark_sink.demo.manifest import Entry
-from spark_sink.demo.report import Report
-from spark_sink.demo.stage import Stage
+from spark_sink.demo.loading import Load
+from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.report import Report, wait_until
+from spark_sink.demo.stage import LEASE_S, Stage
+
+MS_PER_S: Final = 1000
+
+
+def wait_for_expiry(stage: Stage, report: Report, load: Load, told: list[Entry]) -> list[Entry]:
+    """Wait for the end of the txn that was left open; return it and those that were aborted."""
+    killed = load.left_open
+
+    def is_aborted() -> bool:
+        row = stage.reads.txn(killed.txn)
+        return row is not None and row.status == "aborted"
+
+    wait_until(is_aborted, f"txn {killed.txn} has expired")
+    row = stage.reads.txn(killed.txn)
+    assert row is not None, "it was there a moment ago"
+    after_s = (row.ended_at - load.killed_ms) / MS_PER_S
+    report.say(
+        f"txn {killed.txn} of the killed {killed.producer} was aborted {after_s:.1f} s after the "
+        f"kill: its lease is {LEASE_S:.0f} s, and a new leader waits for one before it ends any"
+    )
+    return sorted([*with_step(told, "aborted"), killed], key=lambda entry: entry.txn)
 
 
 def clean(stage: Stage, report: Report, reader: Transaction, gone: list[Entry]) -> None:
-    """End the reader, remove the folders of aborted txns, and tell the ledger to forget them."""
+    """End the reader, remove what aborted txns left, tell the ledger to forget them.
+
+    `gone` are those txns, in order of their ids.
+    """
     before = explain(stage, report)
     report.check(
         "the reader holds the watermark",
@@ -20,14 +45,15 @@ def clean(stage: Stage, report: Report, reader: Transaction, gone: list[Entry]) 
     )
     reader.commit()
     report.say(f"the reader ends txn {reader.id}")
-    least = min(entry.txn for entry in gone)
     between = explain(stage, report)
     report.check(
-        "the aborted txns hold it now", holds=f"aborted txn {least} " in between["held_by"]
+        "the first aborted txn holds it now",
+        holds=f"aborted txn {gone[0].txn} " in between["held_by"],
     )
-    write_ids = {entry.write_id for entry in gone}
+    write_ids = sorted(entry.write_id for entry in gone)
     removed = remove_folders(stage.home.location, write_ids)
-    report.same("folders removed of", {each.write_id for each in removed}, write_ids)
+    found = sorted(each.write_id for each in removed)
+    report.same("the folders of aborted write ids are removed", found, write_ids)
     receipt = stage.ledger.forget_aborted([entry.txn for entry in gone])
     report.say(
         f"the ledger forgets txns {[each.txn for each in gone]}: position {receipt.position}"

@@ -104,8 +104,11 @@ class Producer:
 
 
 def main() -> None:
-    """Do the job that stands on standard input."""
-    job = Job.read(sys.stdin.buffer.readline())
+    """Do the job that stands on standard input, if there is one."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    job = Job.read(line)
     ended = Signal()
     Thread(target=wait_for_end, args=(ended,), daemon=True).start()
     with Ledger.connect(bootstrap=job.bootstrap, ledger=job.ledger) as ledger:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -62,13 +62,12 @@ class Home:
         return self.root / "scratch"
 
 
-class Kill:
+class Kill(NamedTuple):
     """The end of a leader: who it was, and when in milliseconds since 1970."""
 
-    def __init__(self, sequencer: str, pid: int) -> None:
-        self.sequencer, self.pid = sequencer, pid
-        self.at_ms = now_ms()
-        os.kill(pid, signal.SIGKILL)
+    sequencer: str
+    pid: int
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,9 @@ class Stage:
         with closing(self.log.reader(Topic.BEATS, self.log.ends(Topic.BEATS)[1])) as beats:
             beat = beats.read(1, PATIENCE_S)[0]
         name, pid = json.loads(beat.value)["sequencer"].split("/")
-        return Kill(name, int(pid))
+        kill = Kill(name, int(pid), now_ms())
+        os.kill(kill.pid, signal.SIGKILL)
+        return kill
 
 
 def now_ms() -> int:

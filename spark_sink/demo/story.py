@@ -6,7 +6,7 @@ from typing import Final
 
 from ledger.reads import TableRow
 from spark_sink.demo.answers import Answers
-from spark_sink.demo.cleaning import clean
+from spark_sink.demo.cleaning import clean, wait_for_expiry
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.figures import Figures
 from spark_sink.demo.fleet import Fleet
@@ -19,17 +19,16 @@ from spark_sink.demo.flights import (
     totals_by_day,
     write_days,
 )
-from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Load, Loader
+from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Loader
 from spark_sink.demo.log_checks import check_bytes, check_log
-from spark_sink.demo.manifest import Entry, read_manifests, with_step
-from spark_sink.demo.report import Report, wait_until
-from spark_sink.demo.stage import LEASE_S, Home, Stage, set_up
+from spark_sink.demo.manifest import read_manifests, with_step
+from spark_sink.demo.report import Report
+from spark_sink.demo.stage import Home, Stage, set_up
 from spark_sink.demo.visibility import Commit, Watches
 
 TABLE: Final = "flights"
 PROBES: Final = "probes"
 PROBE_COMMITS: Final = 30
-MS_PER_S: Final = 1000
 
 
 def play(home: Home, report: Report) -> None:
@@ -96,22 +95,3 @@ def commit_alone(stage: Stage) -> list[Commit]:
         commits.append(Commit(txn.commit().position, time.monotonic_ns()))
         stage.catch_up()
     return commits
-
-
-def wait_for_expiry(stage: Stage, report: Report, load: Load, told: list[Entry]) -> list[Entry]:
-    """Wait for the end of the txn that was left open; return it with those that were aborted."""
-    killed = load.left_open
-
-    def is_aborted() -> bool:
-        row = stage.reads.txn(killed.txn)
-        return row is not None and row.status == "aborted"
-
-    wait_until(is_aborted, f"txn {killed.txn} has expired")
-    row = stage.reads.txn(killed.txn)
-    assert row is not None, "it was there a moment ago"
-    after_s = (row.ended_at - load.killed_ms) / MS_PER_S
-    report.say(
-        f"txn {killed.txn} of the killed {killed.producer} was aborted {after_s:.1f} s after the "
-        f"kill: its lease is {LEASE_S:.0f} s, and a new leader waits for one before it ends any"
-    )
-    return [*with_step(told, "aborted"), killed]
