@@ -52,11 +52,19 @@ class Damage:
             self._world.rebuild(process)
 
     def look_at(self, process: "Process") -> None:
-        """Raise BrokenError if a reader that has applied what was lost applies anything more."""
-        if process.is_ahead and process.head != self._left_at[process.name][0]:
+        """Raise BrokenError if a reader that has applied what was lost applies anything more.
+
+        The very records that were lost may have come again, from a writer that sent them twice.
+        """
+        head = process.head
+        if not process.is_ahead or head is None or head == self._left_at[process.name][0]:
+            return
+        if self._world.oracle.holds(head):
+            process.is_ahead = False
+        else:
             raise BrokenError(
                 "a reader ahead of a lost suffix applies nothing more",
-                f"{process.name} was at {self._left_at[process.name][0]}, is at {process.head}",
+                f"{process.name} was at {self._left_at[process.name][0]}, is at {head}",
             )
 
     def check_all_told(self) -> None:
@@ -65,10 +73,13 @@ class Damage:
             return
         end = self._world.network.topics[Topic.EVENTS].end()
         for process in self._world.processes:
-            if process.is_ahead and end > self._left_at[process.name][1]:
+            head = process.head
+            if not process.is_ahead or head is None or self._world.oracle.holds(head):
+                continue
+            if end > self._left_at[process.name][1]:
                 raise BrokenError(
                     "a reader ahead of a lost suffix stops",
-                    f"{process.name} waits at {process.head} beside the log",
+                    f"{process.name} waits at {head} beside the log",
                 )
 
     def _strike(self) -> None:

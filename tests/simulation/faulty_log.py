@@ -153,6 +153,7 @@ class ProcessWriter:
         self._topic = topic
         self._network = view.network
         self._failed_s = inf
+        self._landed = (-1, 0.0)
         self._closed = False
 
     def append(self, key: bytes, value: bytes) -> None:
@@ -182,8 +183,7 @@ class ProcessWriter:
         self._closed = True
         keep = self._view.chance.randint(0, len(self.queue))
         while len(self.queue) > keep:
-            self.queue.pop()
-            self._network.on_the_way[self._topic] -= 1
+            self._unqueue(self.queue.pop())
 
     def _deliver(self) -> None:
         """Deliver the oldest record unless the process or the broker is held up just now."""
@@ -197,13 +197,22 @@ class ProcessWriter:
             self._deliver_one()
 
     def _deliver_one(self) -> None:
-        queued = self.queue.popleft()
-        self._network.on_the_way[self._topic] -= 1
-        kind = self._network.faults.meets(self._topic)
+        network, topic = self._network, self._topic
+        queued = self._unqueue(self.queue.popleft())
+        if network.has_lost(topic, *self._landed):
+            self._failed_s = network.timeline.now_s
+            while self.queue:
+                self._unqueue(self.queue.popleft())
+            return
+        kind = network.faults.meets(topic)
         if kind in (Fault.FAILED, Fault.LATE):
             noticed_s = self._view.chance.uniform(*NOTICED_S)
-            self._failed_s = min(self._failed_s, self._network.timeline.now_s + noticed_s)
+            self._failed_s = min(self._failed_s, network.timeline.now_s + noticed_s)
         if kind in (None, Fault.DOUBLED):
-            self._network.land(self._topic, queued)
+            self._landed = (network.land(topic, queued), network.timeline.now_s)
         if kind in (Fault.LATE, Fault.DOUBLED):
-            self._network.land_late(self._topic, queued)
+            network.land_late(topic, queued)
+
+    def _unqueue(self, queued: Queued) -> Queued:
+        self._network.on_the_way[self._topic] -= 1
+        return queued

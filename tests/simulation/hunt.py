@@ -47,8 +47,8 @@ class Hunted:
     """What became of a mutant: the run that told it, and which faults it takes.
 
     `alone` are kinds that tell it with no other about, each with a seed; if there are none,
-    `enough` are those the run cannot do without. `slipped` is a run that told it without the faults
-    that alone should be able to.
+    `enough` are those the run cannot do without; if there are neither, it takes no fault at all.
+    `slipped` is a run that told it without the faults that alone should be able to.
     """
 
     mutant: Mutant
@@ -71,8 +71,10 @@ def hunt(mutant: Mutant, jobs: int) -> Hunted:
     slipped = None
     if mutant.shown_by:
         slipped = first_broken(mutant, jobs, HONEST_SEEDS, frozenset(mutant.shown_by))
-    enough = enough_faults(mutant, told)
-    alone = telling_alone(mutant, jobs, told) if enough else {}
+    if first_broken(mutant, jobs, ALONE_SEEDS, frozenset(Fault)) is not None:
+        return Hunted(mutant, told)
+    alone = telling_alone(mutant, jobs, told)
+    enough = () if alone else enough_faults(mutant, told)
     return Hunted(mutant, told, alone, enough, slipped)
 
 
@@ -116,9 +118,9 @@ def report(hunted: Hunted) -> Iterator[str]:
     yield f"          there struck: {', '.join(struck(told.strikes)) or 'nothing'}"
     if hunted.alone:
         kinds = ", ".join(f"{kind} (seed {seed})" for kind, seed in hunted.alone.items())
-        yield f"          each of these alone tells it: {kinds}"
+        yield f"          told alone by {kinds}"
     else:
-        yield f"          enough: {', '.join(hunted.enough) or 'no fault at all'}"
+        yield f"          it takes {' with '.join(hunted.enough) or 'no fault at all'}"
     if mutant.shown_by:
         kinds = " and ".join(mutant.shown_by)
         if hunted.slipped is None:

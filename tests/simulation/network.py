@@ -57,6 +57,7 @@ class Network:
         self.faults = faults
         self.chance = chance
         self.topics = {topic: TrueTopic(topic) for topic in Topic}
+        self.lost_from: dict[Topic, tuple[int, float]] = {}
         self.silent_until_s = 0.0
         self.on_the_way: Counter[Topic] = Counter()
         self._landed = landed
@@ -66,13 +67,14 @@ class Network:
         """Tell whether the broker answers nobody at the moment."""
         return self.timeline.now_s < self.silent_until_s
 
-    def land(self, topic: Topic, queued: Queued) -> None:
-        """Append a record to the true topic."""
+    def land(self, topic: Topic, queued: Queued) -> int:
+        """Append a record to the true topic and return its offset."""
         true = self.topics[topic]
         timestamp = int(self.timeline.now_s * 1000)
         record = Record(true.end(), queued.key, queued.value, timestamp)
         true.records.append(record)
         self._landed(topic, record, queued.queued_s)
+        return record.offset
 
     def land_late(self, topic: Topic, queued: Queued) -> None:
         """Let a record land some seconds from now, whoever has gone by then."""
@@ -95,9 +97,19 @@ class Network:
         self.topics[topic] = TrueTopic(topic, self.topics[topic].incarnation + 1)
 
     def cut(self, topic: Topic, offset: int) -> None:
-        """Lose the records from `offset` on."""
+        """Lose the records from `offset` on.
+
+        Their writers fail, since the broker knows another number of their last record; what they
+        have queued goes nowhere.
+        """
         true = self.topics[topic]
         del true.records[offset - true.start :]
+        self.lost_from[topic] = offset, self.timeline.now_s
+
+    def has_lost(self, topic: Topic, offset: int, landed_s: float) -> bool:
+        """Tell whether a record that landed then at `offset` was lost since."""
+        lost_from, lost_s = self.lost_from.get(topic, (offset + 1, 0.0))
+        return offset >= lost_from and landed_s <= lost_s
 
     def add_hole(self, topic: Topic) -> None:
         """Use up an offset without a record, as a marker of a stray transaction does."""

@@ -61,10 +61,14 @@ class Oracle:
         """Tell whether the state at a position is kept for comparison."""
         return position % SAMPLE_EVERY == 0
 
+    def holds(self, head: LogHead) -> bool:
+        """Tell whether the log goes through `head`."""
+        return head.position < len(self._chains) and self._chains[head.position] == head.chain
+
     def agree(self, reader: Sampled, head: LogHead, state: DomainState | None) -> None:
         """Raise BrokenError unless a reader holds what the log says at its position."""
         position = head.position
-        if position >= len(self._chains) or self._chains[position] != head.chain:
+        if not self.holds(head):
             raise BrokenError(
                 "readers agree at equal positions",
                 f"{reader.name} at position {position} has read another log",
