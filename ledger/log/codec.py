@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable
 from importlib.resources import files
 from io import BytesIO
+from sys import intern
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
@@ -83,7 +84,8 @@ def record_converters(record: type) -> tuple[Convert, Convert]:
     names = cast("tuple[str, ...]", record._fields)  # type: ignore[attr-defined]
     out, into = conversions(record)
     if not out:
-        return (lambda row: dict(zip(names, row, strict=True))), (lambda row: record(*row.values()))
+        as_dict: Convert = record._asdict  # type: ignore[attr-defined]
+        return as_dict, (lambda row: record(*row.values()))
 
     def outward(row: Row) -> dict[str, Any]:
         fields = dict(zip(names, row, strict=True))
@@ -109,17 +111,23 @@ def optional(convert: Convert) -> Convert:
     return lambda row: None if row is None else convert(row)
 
 
-def plain_long(schema: Any) -> Any:
-    """Return the schema without logical types: times stay integers, the bytes are the same."""
+def plain(schema: Any) -> Any:
+    """Return the schema as it is quickest to use; the bytes are the same.
+
+    Without logical types, so that times stay integers, and with every name the one object that the
+    interpreter and the library have of it: names are compared for every field of every record.
+    """
     if isinstance(schema, dict):
-        return {key: plain_long(each) for key, each in schema.items() if key != "logicalType"}
-    return [plain_long(each) for each in schema] if isinstance(schema, list) else schema
+        return {intern(key): plain(each) for key, each in schema.items() if key != "logicalType"}
+    if isinstance(schema, list):
+        return [plain(each) for each in schema]
+    return intern(schema) if isinstance(schema, str) else schema
 
 
 def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) -> Shape:
     """Return how a type travels; `leading` names the control fields before its own."""
     text = files("ledger.log").joinpath(f"schemas/{name}.avsc").read_text(encoding="utf-8")
-    whole = plain_long(json.loads(text))
+    whole = plain(json.loads(text))
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
     assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
     assert len(set(names)) == len(names), f"{name} repeats a control field"
