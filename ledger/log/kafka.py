@@ -48,6 +48,21 @@ _HELD_S: Final = 2.0
 _LEADER_S: Final = 0.05
 
 
+class Process:
+    """This process, known without asking the system: that would cost as much as a record."""
+
+    def __init__(self) -> None:
+        self.note()
+        os.register_at_fork(after_in_child=self.note)
+
+    def note(self) -> None:
+        """Ask the system."""
+        self.id = os.getpid()
+
+
+PROCESS: Final = Process()
+
+
 class KafkaLog:
     """The topics of one ledger in one cluster; `domain` is the partition. Threads may share it.
 
@@ -74,7 +89,7 @@ class KafkaLog:
         self._linger_ms = linger_ms
         self._delivery_timeout_s = delivery_timeout_s
         self._names = {topic: topic_name(ledger, topic) for topic in Topic}
-        self._process = os.getpid()
+        self._process = PROCESS.id
         self._trouble = Trouble()
         self._asking = Lock()
         self._asker = self._consumer(self._trouble)
@@ -122,7 +137,7 @@ class KafkaLog:
 
     def close(self) -> None:
         """Close what readers and writers share; closing twice is allowed."""
-        if os.getpid() == self._process:
+        if PROCESS.id == self._process:
             self._asker.close()
 
     def _partition(self, topic: Topic, offset: int = 0) -> TopicPartition:
@@ -143,7 +158,7 @@ class KafkaReader:
         self._consumer = consumer
         self._trouble = trouble
         self._at = start
-        self._process = os.getpid()
+        self._process = PROCESS.id
         self._rewind()
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
@@ -169,7 +184,7 @@ class KafkaReader:
 
     def close(self) -> None:
         """Let go of the broker; closing twice is allowed."""
-        if os.getpid() == self._process:
+        if PROCESS.id == self._process:
             self._consumer.close()
 
     def _messages(self, limit: int, timeout_s: float) -> list[Message]:
@@ -240,7 +255,7 @@ class KafkaWriter:
         self._trouble = trouble
         self._topic = target.topic
         self._partition = target.partition
-        self._process = os.getpid()
+        self._process = PROCESS.id
         self._is_closed = False
         self._unserved = 0
         self._producer = made(Producer, {**settings, "on_delivery": trouble.note_delivery})
@@ -282,7 +297,7 @@ class KafkaWriter:
 
     def close(self) -> None:
         """Let go of the broker without waiting; closing twice is allowed."""
-        if os.getpid() == self._process and not self._is_closed:
+        if PROCESS.id == self._process and not self._is_closed:
             self._is_closed = True
             self._producer.purge(blocking=False)
             self._producer.close()
@@ -337,8 +352,8 @@ def made(kind: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> 
 
 def check_process(maker: int) -> None:
     """Raise LogError in any process but `maker`: the threads of a client do not survive a fork."""
-    if os.getpid() != maker:
+    if PROCESS.id != maker:
         raise LogError(
-            f"this part of the log was made in process {maker} and is used in {os.getpid()}, where "
+            f"this part of the log was made in process {maker} and is used in {PROCESS.id}, where "
             "its threads do not run. Make the log after the fork, or start processes by spawn"
         )
