@@ -100,7 +100,7 @@ class Loader:
     def _kill_leader(self) -> Kill:
         self._wait_for_commits(LEADER_SHARE)
         kill = self._stage.kill_leader()
-        self._report.say(f"kill -9 {kill.sequencer} ({kill.pid}), which leads, under full load")
+        self._report.say(f"kill -9 {kill.sequencer}, which leads, under full load")
         return kill
 
     def _wait_for_commits(self, share: float) -> None:

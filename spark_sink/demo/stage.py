@@ -63,7 +63,7 @@ class Home:
 
 
 class Kill(NamedTuple):
-    """The end of a leader: who it was, and when in milliseconds since 1970."""
+    """The end of a leader: its name and process id, and when in milliseconds since 1970."""
 
     sequencer: str
     pid: int
@@ -97,8 +97,8 @@ class Stage:
         """Kill the process of the leading sequencer as kill -9 does."""
         with closing(self.log.reader(Topic.BEATS, self.log.ends(Topic.BEATS)[1])) as beats:
             beat = beats.read(1, PATIENCE_S)[0]
-        name, pid = json.loads(beat.value)["sequencer"].split("/")
-        kill = Kill(name, int(pid), now_ms())
+        sequencer = json.loads(beat.value)["sequencer"]
+        kill = Kill(sequencer, int(sequencer.split("/")[1]), now_ms())
         os.kill(kill.pid, signal.SIGKILL)
         return kill
 
