@@ -193,7 +193,8 @@ class Ledger:
         self, txns: Sequence[Transaction], tables: Sequence[TableLike]
     ) -> Mapping[tuple[int, int], int]:
         """Return the write ids of many txns by (table id, txn id), in one round trip."""
-        return allocate(txns, [self._names.find(table)[0] for table in tables])
+        numbers = [self._names.find(table)[0] for table in tables]
+        return allocate(txns, numbers) if txns and numbers else {}
 
     def commit_once(self, writes: Iterable[TableWrite]) -> Receipt:
         """Open, allocate and commit in one round trip; for tables of layout `listed`.

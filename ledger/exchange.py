@@ -1,15 +1,19 @@
 """The exchange: a command goes out until its answer comes in, or until time is up."""
 
 from time import monotonic
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from ledger.channel import Outbox
+from ledger.channel import Channel
 from ledger.clock import Clock
 from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.events import Event
-from ledger.errors import LogUnavailableError, OutcomeUnknownError
+from ledger.core.outcomes import Reason
+from ledger.errors import LimitExceededError, LogUnavailableError, OutcomeUnknownError
 from ledger.log.codec import encode_command
 from ledger.tail import Awaited
+
+# What the commands topic takes in one record, less room for Kafka's own framing.
+COMMAND_BYTES_MAX: Final = 1024 * 1024 - 4 * 1024
 
 
 class Times(NamedTuple):
@@ -28,29 +32,42 @@ class Times(NamedTuple):
 
 
 def exchange(
-    commands: Outbox, command: OpenSession | SessionCommand, awaited: Awaited, times: Times
+    channel: Channel, command: OpenSession | SessionCommand, awaited: Awaited, times: Times
 ) -> Event:
     """Send a command, again and again under the same number, and return its answer.
 
-    Raises OutcomeUnknownError, with what was wrong with the broker as its cause if anything was.
+    Raises OutcomeUnknownError, with what is wrong with the broker as its cause if that is known,
+    and LimitExceededError for a command that fits no record.
     """
     key, framed = str(command.session).encode(), encode_command(command)
-    failure = commands.send(key, framed)
+    if len(framed) > COMMAND_BYTES_MAX:
+        raise too_large(command, len(framed))
+    trouble = channel.commands.send(key, framed)
     while (event := awaited.wait(min(times.attempt_s, times.left_s()))) is None:
         if times.left_s() <= 0:
-            raise unanswered(command, failure) from failure
-        failure = commands.send(key, framed) or failure
+            trouble = trouble or channel.tail.trouble
+            raise unanswered(command, trouble) from trouble
+        trouble = channel.commands.send(key, framed) or trouble
     return event
 
 
 def unanswered(
-    command: OpenSession | SessionCommand, failure: LogUnavailableError | None
+    command: OpenSession | SessionCommand, trouble: LogUnavailableError | None
 ) -> OutcomeUnknownError:
     """Return the error for a command whose time is up."""
     return OutcomeUnknownError(
         f"{type(command).__name__} was not answered in time, so nobody knows whether it was "
-        f"executed{f' ({failure})' if failure else ''}. See whether broker and sequencer run, then "
+        f"executed{f' ({trouble})' if trouble else ''}. See whether broker and sequencer run, then "
         f"ask ledger.outcome({command.session}, {command.n})",
         session=command.session,
         n=command.n,
+    )
+
+
+def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceededError:
+    """Return the error for a command that was not sent because of its size."""
+    return LimitExceededError(
+        f"{type(command).__name__} has {size} bytes, a record holds {COMMAND_BYTES_MAX}. Nothing "
+        "was sent; say less in one command: whole tables instead of many partitions, or more txns",
+        reason=Reason.LIMIT_EXCEEDED,
     )

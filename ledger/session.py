@@ -81,15 +81,15 @@ class Session:
         unanswered, LogError if the tail ended.
         """
         self._channel.check()
-        settings = self._settings
-        times = Times(settings.attempt_s, monotonic() + (timeout_s or settings.timeout_s))
+        timeout_s = self._settings.timeout_s if timeout_s is None else timeout_s
+        times = Times(self._settings.attempt_s, monotonic() + timeout_s)
         n, awaited = self._number(times)
         event: Event | None = None
         try:
             numbered = command._replace(
                 session=self.number, n=n, not_after=times.not_after(self._clock)
             )
-            event = exchange(self._channel.commands, numbered, awaited, times)
+            event = exchange(self._channel, numbered, awaited, times)
         finally:
             self._settle(n, None if event is not None else awaited)
         return self._answer(event)

@@ -99,9 +99,11 @@ class Sessions:
         return own.late_answer(n) if own is not None and own.number == session else None
 
     def close(self) -> None:
-        """End the open session, if there is one."""
-        with self._opening:
-            session, self._session = self._session, None
+        """End the open session, if there is one; one that is being opened ends by its lease."""
+        if not self._opening.acquire(timeout=self._settings.close_s):
+            return
+        session, self._session = self._session, None
+        self._opening.release()
         if session is not None:
             session.close()
 
@@ -112,7 +114,7 @@ class Sessions:
         command = OpenSession(0, 0, times.not_after(self._clock), nonce, *self._labels, 0)
         awaited = self._channel.tail.expect_session(nonce)
         try:
-            event = exchange(self._channel.commands, command, awaited, times)
+            event = exchange(self._channel, command, awaited, times)
         finally:
             self._channel.tail.forget_session(nonce)
         return Session(

@@ -29,7 +29,7 @@ from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Record, Topic
 
 READ_MAX = 2_000
-READ_WAIT_S = 0.1
+READ_WAIT_S = 0.05
 AWAY_PAUSE_S = 0.2
 # A schema id stands in front of the chain: enough to tell the type of a record without reading it.
 OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
@@ -72,13 +72,16 @@ class Awaited:
 class Tail:
     """Follows the events behind `head` in a thread of its own, from `start` to `close`.
 
-    `position` is that of the newest event seen, `renamed_at` that of the newest that renamed or
-    dropped a table, whoever did it.
+    Attributes:
+        position: that of the newest event seen.
+        renamed_at: that of the newest event that renamed or dropped a table, whoever did it.
+        trouble: why nothing can be read at the moment, None if that is not known.
     """
 
     def __init__(self, log: Log, head: LogHead, offset: int) -> None:
         self.position = head.position
         self.renamed_at = 0
+        self.trouble: LogUnavailableError | None = None
         self._log = log
         self._acceptor = Acceptor(head)
         self._offset = offset
@@ -151,9 +154,11 @@ class Tail:
                 while not self._stop.is_set():
                     for record in reader.read(READ_MAX, READ_WAIT_S):
                         self._take(record)
+                    self.trouble = None
             finally:
                 reader.close()
-        except LogUnavailableError:
+        except LogUnavailableError as error:
+            self.trouble = error
             self._stop.wait(AWAY_PAUSE_S)
 
     def _take(self, record: Record) -> None:

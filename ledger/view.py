@@ -98,7 +98,7 @@ class View:
                 self._reads = None
 
 
-def open_store(store: Path | None) -> Reads:
+def open_store(store: Path | None, group: str = READS_GROUP) -> Reads:
     """Return the reads of the store at a path, by whatever is installed to read it.
 
     Raises SettingsError if nothing is, or no store was named.
@@ -108,10 +108,10 @@ def open_store(store: Path | None) -> Reads:
             "reading needs the rows that a follower keeps. Set LAKELEDGER_STORE to their folder, "
             "start `lakeledger up` on this machine, or give reads=... to Ledger.connect"
         )
-    for point in entry_points(group=READS_GROUP):
+    for point in entry_points(group=group):
         reads: Reads = point.load()(store)
         return reads
     raise SettingsError(
-        f"nothing is installed that reads the store at {store} (no entry point {READS_GROUP}). "
+        f"nothing is installed that reads the store at {store} (no entry point {group}). "
         "Install the lakeledger distribution, or give reads=... to Ledger.connect"
     )

@@ -155,6 +155,7 @@ def test_created_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
     with ledger.transaction() as txn:
         made = txn.create_table("flights", [("day", "date")])
         assert txn.write_id("flights") == 1
+        assert txn.valid_write_ids("flights").is_valid(1)
         with pytest.raises(UnknownTableError):
             other.table("flights")
 

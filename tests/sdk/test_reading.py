@@ -1,5 +1,10 @@
 """What a client reads, what it waits for, and the tokens and outcomes it hands on."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from ledger.client import Ledger
@@ -9,6 +14,7 @@ from ledger.receipt import Outcome, Token
 from ledger.settings import ClientSettings
 from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
+from ledger.view import open_store
 from tests.sdk.lossy import LossyLog
 
 
@@ -112,6 +118,31 @@ def test_nothing_to_read_from(memory: InMemoryLedger, log: LossyLog) -> None:
     assert memory.log is log
     with Ledger.connect(log=log) as ledger, pytest.raises(SettingsError, match="reads="):
         ledger.snapshot()
+
+
+def test_nobody_reads_the_store() -> None:
+    """A store that nothing installed can read says what is missing."""
+    with pytest.raises(SettingsError, match=r"no entry point tests\.none"):
+        open_store(Path("rows"), "tests.none")
+
+
+def test_store_is_read_by_what_is_installed(tmp_path: Path) -> None:
+    """The rows of a store are read by whatever distribution offers to."""
+    info = tmp_path / "reader-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reader\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tests.reads]\nplain = os.path:basename\n")
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    script = (
+        "from pathlib import Path\n"
+        "from ledger.view import open_store\n"
+        "print(open_store(Path('lake/rows'), 'tests.reads'))\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": paths}
+
+    said = subprocess.check_output([sys.executable, "-c", script], env=environ, text=True)
+
+    assert said.strip() == "rows"
 
 
 def test_after_close(ledger: Ledger) -> None:

@@ -7,7 +7,13 @@ from typing import NamedTuple
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import FencedError, OutcomeUnknownError
+from ledger.errors import (
+    FencedError,
+    LimitExceededError,
+    LogUnavailableError,
+    OutcomeUnknownError,
+)
+from ledger.exchange import COMMAND_BYTES_MAX
 from ledger.log.port import Topic
 from ledger.receipt import TableVersion
 from ledger.settings import ClientSettings
@@ -179,6 +185,37 @@ def test_broker_away(ledger: Ledger, log: LossyLog) -> None:
 
         assert other.begin().id == 1
     assert ledger.begin().id == 2
+
+
+def test_command_too_large(ledger: Ledger) -> None:
+    """A command that fits no record is not sent at all, and the session goes on."""
+    ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
+    txn = ledger.begin()
+    txn.update("flights", f"day={'9' * COMMAND_BYTES_MAX}")
+
+    with pytest.raises(LimitExceededError, match="Nothing was sent"):
+        txn.commit()
+
+    assert (txn.status, txn.abort().txn) == ("open", txn.id)
+
+
+@pytest.mark.parametrize(
+    ("fault", "topic", "said"),
+    [("refused", Topic.COMMANDS, "not acknowledged"), ("away", Topic.EVENTS, "broker is away")],
+)
+def test_why_the_outcome_is_unknown(
+    memory: InMemoryLedger, log: LossyLog, fault: str, topic: Topic, said: str
+) -> None:
+    """What was wrong with the broker is told with the unknown outcome, and is its cause."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    txn = cut_off.begin()
+    getattr(view, fault)[topic] = ALWAYS
+
+    with pytest.raises(OutcomeUnknownError, match=said) as raised:
+        txn.commit()
+
+    assert isinstance(raised.value.__cause__, LogUnavailableError)
 
 
 class Step(NamedTuple):

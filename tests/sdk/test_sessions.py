@@ -234,6 +234,8 @@ def test_late_answers_make_room(
     assert found.control.n == WINDOW + 1
 
 
+# Python warns of forks beside threads from 3.12 on; that is what this test is about.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_fork(ledger: Ledger) -> None:
     """A forked child is told to connect for itself, and its end disturbs nobody."""
     txn = ledger.begin()

@@ -297,6 +297,7 @@ def test_allocate_for_many(ledger: Ledger) -> None:
         (routes.table, second.id): 2,
     } == ids
     assert second.write_id("routes") == 2
+    assert ledger.allocate([], ["flights"]) == ledger.allocate([first], []) == {}
 
 
 def test_valid_write_ids(ledger: Ledger) -> None:
