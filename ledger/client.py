@@ -10,7 +10,7 @@ failure. A ledger object belongs to the process that connected it; its threads m
 
 import atexit
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
@@ -91,7 +91,7 @@ class Ledger:
         origin = Token(created.ledger, created.domain, 0)
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s)
         self._names = Names(self._view, self._channel.tail, catalog)
-        self._at_close: list[Callable[[], None]] = []
+        self._own = ExitStack()
         atexit.register(self.close)
 
     @classmethod
@@ -115,31 +115,25 @@ class Ledger:
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
-        settings = ClientSettings(timeout_s=timeout_s)
-        own: list[Callable[[], None]] = []
         store = None
-        if log is None:
-            from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
+        with ExitStack() as own:
+            if log is None:
+                from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
-            address = find_address(bootstrap, ledger)
-            store = address.store
-            log = KafkaLog(address.bootstrap, address.ledger, client=client or {})
-            own.append(log.close)
-        try:
+                address = find_address(bootstrap, ledger)
+                store = address.store
+                log = KafkaLog(address.bootstrap, address.ledger, client=client or {})
+                own.callback(log.close)
             connected = cls(
                 log,
                 catalog=catalog,
                 open_reads=lambda: open_store(store) if reads is None else reads,
                 application=application,
-                settings=settings,
+                settings=ClientSettings(timeout_s=timeout_s),
             )
-        except BaseException:
-            for close in own:
-                close()
-            raise
-        if reads is None:
-            own.insert(0, connected._view.close)
-        connected._at_close = own
+            if reads is None:
+                own.callback(connected._view.close)
+            connected._own = own.pop_all()
         return connected
 
     @property
@@ -302,9 +296,7 @@ class Ledger:
         atexit.unregister(self.close)
         self._sessions.close()
         self._channel.close()
-        at_close, self._at_close = self._at_close, []
-        for close in at_close:
-            close()
+        self._own.close()
 
     def _ask(self, command: SessionCommand) -> Answer:
         answer = self._sessions.ask(command)[1]

@@ -18,6 +18,7 @@ from ledger.channel import Channel
 from ledger.clock import Clock
 from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.events import CommandRefused, CommandRepeated, Event, SessionOpened
+from ledger.core.outcomes import Reason
 from ledger.exchange import Times, exchange
 from ledger.refusals import body_as
 from ledger.session import Answer, Session
@@ -88,9 +89,12 @@ class Sessions:
         """
         session = self.current()
         answer = session.ask(command)
-        if session.is_expired and isinstance(answer.body, CommandRefused):
-            session = self.current()
-            answer = session.ask(command)
+        match answer.body:
+            case CommandRefused(reason=Reason.SESSION_EXPIRED):
+                session = self.current()
+                answer = session.ask(command)
+            case _:
+                pass
         return session, answer
 
     def late_answer(self, session: int, n: int) -> Event | None:
