@@ -29,6 +29,7 @@ from ledger.log.connection import (
     NO_LEADER,
     NOT_KNOWN,
     OFFSET_GONE,
+    UNKNOWN_HERE,
     Connection,
     Trouble,
     as_log_error,
@@ -45,6 +46,7 @@ _QUEUE_FULL_S: Final = 0.05
 # Delivery reports are served once for so many records; serving them costs as much as a record.
 _SERVED_TOGETHER: Final = 100
 _HELD_S: Final = 2.0
+_SPREAD_S: Final = 2.0
 _LEADER_S: Final = 0.05
 
 
@@ -324,15 +326,19 @@ class KafkaWriter:
 def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> tuple[int, int]:
     """Return the first and the end offset; raises KafkaException, after `client` told its trouble.
 
-    A partition whose leader is changing is asked again until the time is over.
+    A partition whose leader is changing is asked again until the time is over, and for a moment one
+    that is not known: what was just created is not known everywhere at once.
     """
-    deadline = time.monotonic() + timeout_s
+    begun = time.monotonic()
+    deadline = begun + timeout_s
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         try:
             return client.get_watermark_offsets(partition, left_s, cached=False)
         except KafkaException as problem:
-            if problem.args[0].name() not in NO_LEADER or left_s == 0:
+            name = problem.args[0].name()
+            is_new = name == UNKNOWN_HERE and time.monotonic() - begun < _SPREAD_S
+            if (name not in NO_LEADER and not is_new) or left_s == 0:
                 raise
         finally:
             client.poll(0)  # Only so does the client tell what it heard.
