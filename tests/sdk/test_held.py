@@ -1,0 +1,126 @@
+"""What a txn holds: its snapshot, its write ids, and those of many txns at once."""
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.errors import (
+    LogError,
+)
+from ledger.state_reads import StateReads
+from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
+from tests.sdk.lossy import LossyLog
+
+
+def test_many_txns(ledger: Ledger) -> None:
+    """Txns opened together have neighbouring ids, and each sees those before it as open."""
+    earlier = ledger.begin()
+
+    txns = ledger.begin_many(3)
+
+    first = earlier.id + 1
+    assert [first, first + 1, first + 2] == [txn.id for txn in txns]
+    assert ValidTxnList(first + 2, (earlier.id, first, first + 1), (), earlier.id) == (
+        txns[2].valid_txns
+    )
+
+
+def test_snapshot_holds(ledger: Ledger) -> None:
+    """What a txn may see stays as it was when it opened."""
+    writer = ledger.begin()
+    reader = ledger.begin("read_only")
+
+    writer.commit()
+
+    assert not reader.valid_txns.is_valid(writer.id)
+    assert ledger.snapshot().is_valid(writer.id)
+
+
+@pytest.mark.parametrize("inline_max", [0, 256])
+def test_snapshot_read_elsewhere(log: LossyLog, inline_max: int) -> None:
+    """A list too long for the event is read as of its position, and is the same list."""
+    limits = DEFAULT_LIMITS._replace(snapshot_inline_max=inline_max)
+    with InMemoryLedger(log=log, limits=limits) as memory:
+        ledger = memory.connect()
+        ledger.begin().abort("", ())
+        earlier = ledger.begin()
+        txns = ledger.begin_many(2)
+        ledger.begin().commit()
+
+        lists = [txn.valid_txns for txn in txns]
+
+    assert [
+        ValidTxnList(3, (earlier.id,), (1,), earlier.id),
+        ValidTxnList(4, (earlier.id, 3), (1,), earlier.id),
+    ] == lists
+
+
+class Forgetful(StateReads):
+    """A read model that has lost what happened to a txn."""
+
+    def valid_txns(self, position: int | None = None) -> ValidTxnList:
+        """Return a list without exceptions."""
+        return ValidTxnList(super().valid_txns(position).hwm, (), (), None)
+
+
+def test_snapshot_against_its_digest(log: LossyLog) -> None:
+    """A list that is not the one the log has a digest of is refused."""
+    limits = DEFAULT_LIMITS._replace(snapshot_inline_max=0)
+    with InMemoryLedger(log=log, limits=limits) as memory:
+        ledger = Ledger.connect(log=log, reads=Forgetful(log), catalog="main")
+        earlier, txn = memory.connect().begin(), ledger.begin()
+
+        with pytest.raises(LogError, match="Rebuild its store"):
+            _ = txn.valid_txns
+
+        ledger.close()
+    assert earlier.id < txn.id
+
+
+def test_write_ids(ledger: Ledger) -> None:
+    """A txn has one write id in a table, asked for once or again, by name or by row."""
+    flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
+    txn = ledger.begin()
+
+    assert txn.write_ids(["flights", routes.table]) == [1, 1]
+    asked = ledger.token
+    assert txn.write_id(flights) == 1
+    assert asked == ledger.token
+
+
+def test_allocate_for_many(ledger: Ledger) -> None:
+    """Write ids of many txns and tables come in one round trip, by table and txn ascending."""
+    flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
+    first, second = ledger.begin_many(2)
+
+    ids = ledger.allocate([first, second], ["flights", routes])
+
+    assert {
+        (flights.table, first.id): 1,
+        (flights.table, second.id): 2,
+        (routes.table, first.id): 1,
+        (routes.table, second.id): 2,
+    } == ids
+    assert second.write_id("routes") == 2
+    assert ledger.allocate([], ["flights"]) == ledger.allocate([first], []) == {}
+
+
+def test_valid_write_ids(ledger: Ledger) -> None:
+    """A txn sees its own write id and those committed before it, not the others'."""
+    flights = ledger.create_table("flights")
+    committed, still_open, own = (written(ledger, "flights") for _ in range(3))
+    committed.commit()
+    late = written(ledger, "flights")
+
+    assert ValidWriteIdList("main.flights", 3, (1, 2), (), 1) == own.valid_write_ids(flights)
+    assert ValidWriteIdList("main.flights", 4, (2, 3), (), 2) == late.valid_write_ids("flights")
+    assert still_open.valid_write_ids("flights").is_valid(2)
+
+
+def written(ledger: Ledger, *tables: str) -> Transaction:
+    """Return an open txn that has a write id in these tables."""
+    txn = ledger.begin()
+    txn.write_ids(tables)
+    return txn
