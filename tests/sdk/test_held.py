@@ -10,8 +10,8 @@ from ledger.errors import (
 )
 from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.lossy import LossyLog
+from tests.sdk.writing import written
 
 
 def test_many_txns(ledger: Ledger) -> None:
@@ -117,10 +117,3 @@ def test_valid_write_ids(ledger: Ledger) -> None:
     assert ValidWriteIdList("main.flights", 3, (1, 2), (), 1) == own.valid_write_ids(flights)
     assert ValidWriteIdList("main.flights", 4, (2, 3), (), 2) == late.valid_write_ids("flights")
     assert still_open.valid_write_ids("flights").is_valid(2)
-
-
-def written(ledger: Ledger, *tables: str) -> Transaction:
-    """Return an open txn that has a write id in these tables."""
-    txn = ledger.begin()
-    txn.write_ids(tables)
-    return txn

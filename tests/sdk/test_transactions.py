@@ -15,6 +15,7 @@ from ledger.errors import (
 )
 from ledger.receipt import TableVersion
 from ledger.testing import InMemoryLedger
+from tests.sdk.writing import written
 
 INSERT = CoarseWrite("unpartitioned", "", "insert")
 UPDATE = CoarseWrite("unpartitioned", "", "update")
