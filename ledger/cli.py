@@ -148,11 +148,12 @@ def serve_sequencer(
     def run(stop: Signal) -> None:
         verify_topics(bootstrap, ledger)
         limits = DEFAULT_LIMITS._replace(lease_ms=round(lease_s * 1000))
+        settings = SequencerSettings(lease_s=lease_s)
         sequencer = Sequencer(
-            KafkaLog(bootstrap, ledger),
+            KafkaLog(bootstrap, ledger, gather_s=settings.gather_s),
             Genesis(ledger, catalog, limits=limits),
             name=f"{name}/{os.getpid()}",
-            settings=SequencerSettings(lease_s=lease_s),
+            settings=settings,
         )
         freeze_recovered()
         sequencer.run(stop)

@@ -37,7 +37,7 @@ INTERNAL_PER_STEP = 20
 # its own, and the broker is what a busy ledger waits for.
 SENT_TOGETHER = 128
 # While own events are on their way back, a command is waited for only so long.
-FLIGHT_WAIT_S = 0.005
+FLIGHT_WAIT_S = 0.02
 
 Decide = Callable[[DomainState, Command, int], Body]
 

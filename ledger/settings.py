@@ -65,8 +65,9 @@ class SequencerSettings:
     """How a sequencer leads and stands by.
 
     `suspect_s` is how long a leader may be silent before a standby claims. `flight_max` and
-    `flight_bytes_max` bound the events appended and not yet read back. A standby writes a state
-    checkpoint every `checkpoint_positions`.
+    `flight_bytes_max` bound the events appended and not yet read back. The broker may gather events
+    for `gather_s` before it hands them back: one by one they would cost it as much as to take. A
+    standby writes a state checkpoint every `checkpoint_positions`.
     """
 
     lease_s: float = 10.0
@@ -77,5 +78,6 @@ class SequencerSettings:
     housekeeping_s: float = 0.2
     flight_max: int = 10_000
     flight_bytes_max: int = 32 * 1024 * 1024
+    gather_s: float = 0.05
     checkpoint_positions: int = 20_000
     claim_s: float = 10.0

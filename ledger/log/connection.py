@@ -32,6 +32,8 @@ SUITED_WRITER: Final = {
     "queue.buffering.max.kbytes": 64 * 1024,
     "compression.type": "none",
 }
+# A reader that lets the broker gather records is given what came meanwhile, or this much at once.
+GATHERED_BYTES: Final = 64 * 1024
 # What the ledger's safety rests on; nobody may set them.
 FIXED_READER: Final = {
     "auto.offset.reset": "error",  # The default skips what was not read, silently.
@@ -176,9 +178,10 @@ class Connection:
         """Return the settings of an admin client."""
         return self._settings(trouble, {}, {})
 
-    def reader(self, trouble: Trouble) -> dict[str, Any]:
-        """Return the settings of a consumer."""
-        return self._settings(trouble, SUITED_READER, FIXED_READER)
+    def reader(self, trouble: Trouble, *, gather_s: float = 0.0) -> dict[str, Any]:
+        """Return the settings of a consumer, for which the broker gathers records so long."""
+        gather = {"fetch.min.bytes": GATHERED_BYTES, "fetch.wait.max.ms": round(gather_s * 1000)}
+        return self._settings(trouble, SUITED_READER, FIXED_READER | (gather if gather_s else {}))
 
     def writer(
         self, trouble: Trouble, *, linger_ms: float, delivery_timeout_s: float

@@ -70,7 +70,8 @@ class KafkaLog:
 
     `client` holds librdkafka settings of the deployment, such as the login. `linger_ms` above 0
     trades latency for fewer requests; a record not acknowledged within `delivery_timeout_s` counts
-    as not delivered. Nothing is asked of the broker until something is used.
+    as not delivered. With `gather_s` events are read that much later, many at once: that is for a
+    sequencer, to which its own come back. Nothing is asked of the broker until something is used.
 
     Raises SettingsError for a name or a setting that cannot be used.
     """
@@ -84,24 +85,28 @@ class KafkaLog:
         domain: int = 0,
         linger_ms: float = 0.0,
         delivery_timeout_s: float = 30.0,
+        gather_s: float = 0.0,
     ) -> None:
         self.ledger = ledger
         self.domain = domain
         self._connection = Connection(bootstrap, client)
         self._linger_ms = linger_ms
         self._delivery_timeout_s = delivery_timeout_s
+        self._gather_s = gather_s
         self._names = {topic: topic_name(ledger, topic) for topic in Topic}
         self._process = PROCESS.id
         self._trouble = Trouble()
         self._asking = Lock()
-        self._asker = self._consumer(self._trouble)
+        self._asker = made(Consumer, self._connection.reader(self._trouble))
 
     def reader(self, topic: Topic, offset: int) -> "KafkaReader":
         """Return a reader that starts at `offset`, which it does not look at before it reads."""
         check_process(self._process)
         assert offset >= 0, "the client takes negative offsets for something else"
         trouble = Trouble()
-        return KafkaReader(self._consumer(trouble), trouble, self._partition(topic, offset))
+        gather_s = self._gather_s if topic is Topic.EVENTS else 0.0
+        settings = self._connection.reader(trouble, gather_s=gather_s)
+        return KafkaReader(made(Consumer, settings), trouble, self._partition(topic, offset))
 
     def writer(self, topic: Topic) -> "KafkaWriter":
         """Return a writer of its own, which nobody shares."""
@@ -144,9 +149,6 @@ class KafkaLog:
 
     def _partition(self, topic: Topic, offset: int = 0) -> TopicPartition:
         return TopicPartition(self._names[topic], self.domain, offset)
-
-    def _consumer(self, trouble: Trouble) -> Consumer:
-        return made(Consumer, self._connection.reader(trouble))
 
 
 class KafkaReader:

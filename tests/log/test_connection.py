@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError
 from ledger.errors import LogError, LogUnavailableError, OffsetGoneError
 from ledger.log.connection import (
     CLIENT_LINES,
+    GATHERED_BYTES,
     MEANINGS,
     OFFSET_GONE,
     REFUSALS,
@@ -147,6 +148,14 @@ def test_deployment_settings() -> None:
     assert (writer["linger.ms"], writer["message.timeout.ms"], writer["acks"]) == (0.2, 1500, "all")
     assert {each["sasl.username"] for each in (reader, writer)} == {"sdk"}
     assert "acks" not in connection.admin(Trouble())
+
+
+def test_gathering_reader() -> None:
+    """A reader in no hurry has the broker gather for it, whatever suits the others."""
+    connection = Connection("kafka:9092", {"fetch.wait.max.ms": 500})
+    reader = connection.reader(Trouble(), gather_s=0.05)
+    assert (reader["fetch.wait.max.ms"], reader["fetch.min.bytes"]) == (50, GATHERED_BYTES)
+    assert connection.reader(Trouble())["fetch.min.bytes"] == 1
 
 
 @pytest.fixture
