@@ -148,6 +148,10 @@ class Broker:
                 raise BrokerError(self._last_words(f"was not ready after {timeout_s:.0f} s"))
             time.sleep(_POLL_S)
 
+    def wait_for_end(self) -> None:
+        """Wait until the broker has ended, by itself or because it was told to."""
+        self._process.wait()
+
     def stop(self) -> None:
         """Stop the broker in good order; stopping it again does nothing.
 

@@ -98,9 +98,7 @@ def up(
     """Run every process of a ledger on this machine until Ctrl-C."""
     from ledger.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
-    stop = Signal()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = UpSettings(
         ledger=ledger,
         home=home,
@@ -110,7 +108,12 @@ def up(
         with_spark=spark,
         lease_s=lease_s,
     )
-    raise typer.Exit(stay_up(settings, stop, say))
+    try:
+        code = stay_up(settings, say)
+    except KeyboardInterrupt:
+        say("interrupted before the ledger was up; nothing is left running")
+        code = ExitCode.INTERRUPTED
+    raise typer.Exit(code)
 
 
 @app.command()

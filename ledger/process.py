@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from enum import IntEnum
 from threading import Event as Signal
@@ -30,6 +31,10 @@ from ledger.errors import (
 
 # Long-lived state is frozen after recovery; what a decision allocates dies young.
 GC_THRESHOLDS = (50_000, 100, 1_000)
+
+# How long a role may take to end when its parent is gone: the broker it would like to tell may be
+# gone as well, and to be killed costs a role nothing.
+ORPHAN_S = 5.0
 
 log_lines = structlog.get_logger("lakeledger.process")
 
@@ -127,3 +132,5 @@ def _stop_at_end_of_input(stop: Signal) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     stop.set()
+    time.sleep(ORPHAN_S)
+    os._exit(ExitCode.FAILED)

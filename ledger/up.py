@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Signal
+from threading import Thread
 
 from ledger.address import Address, home_folder
 from ledger.broker import Broker
@@ -78,8 +79,8 @@ def running(
         address = Address(bootstrap, settings.ledger, folder / "store")
         supervisor = Supervisor(roles_of(settings, address))
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
-        supervisor.start()
         try:
+            supervisor.start()
             wait_for_leader(address, supervisor)
             address.write(folder)
             yield Running(address, supervisor, broker)
@@ -140,13 +141,33 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> None:
     )
 
 
-def stay_up(settings: UpSettings, stop: Signal, say: Callable[[str], None]) -> ExitCode:
-    """Keep a ledger up until `stop` is set; returns the code of a role that ended for good."""
+def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
+    """Keep a ledger up until KeyboardInterrupt; returns the code of a role that ended for good.
+
+    An interrupt before the ledger is up is raised, after what was started is stopped. Raises as
+    `running`, and BrokerError when the embedded broker died.
+    """
     with running(settings, say) as up:
         address = up.address
         say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
         say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
         say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
-        code = up.supervisor.watch(stop)
+        try:
+            code = up.supervisor.watch(end_of(up.broker))
+        except KeyboardInterrupt:
+            code = ExitCode.DONE
         say("stopping")
     return code
+
+
+def end_of(broker: Broker | None) -> Signal:
+    """Return what is set when the broker ends: without it no role can do anything."""
+    ended = Signal()
+
+    def wait(broker: Broker) -> None:
+        broker.wait_for_end()
+        ended.set()
+
+    if broker is not None:
+        Thread(target=wait, args=(broker,), name="lakeledger-broker", daemon=True).start()
+    return ended

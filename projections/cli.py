@@ -4,6 +4,7 @@ They read the follower's store on this host and say as of which position they sp
 else's txn and forgetting aborted ones are commands to the ledger and go through the SDK.
 """
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -95,13 +96,14 @@ def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
             "set LAKELEDGER_STORE to its folder"
         )
     with closing(open_reads(address.store)) as reads:
+        say(f"as of position {reads.position()}")
         yield address, reads
 
 
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
     """Say who leads, how far the rows are behind, and what is open."""
     with reading(ledger) as (address, reads):
-        end, beats = ends_of(address)
+        end, leader = ends_of(address)
         mark = reads.watermark()
         newest = reads.history(max(0, reads.position() - 1), 1)
         answer(
@@ -109,7 +111,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
                 "ledger": address.ledger,
                 "id": reads.identity().ledger,
                 "bootstrap": address.bootstrap,
-                "leader": beats,
+                "leader": leader,
                 "position": reads.position(),
                 "records_in_log": end,
                 "last_event": when(newest[0].at) if newest else None,
@@ -121,19 +123,19 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
             },
             output,
         )
-    if beats is None:
+    if leader is None:
         say("no sequencer has beaten for a second: commands wait until one leads")
         raise typer.Exit(ExitCode.UNHEALTHY)
 
 
-def ends_of(address: Address) -> tuple[int, str | None]:
-    """Return the end of the log, and the leader if it beats within a second."""
+def ends_of(address: Address) -> tuple[int, dict[str, Any] | None]:
+    """Return the end of the log, and the leader with its epoch if it beats within a second."""
     log = KafkaLog(address.bootstrap, address.ledger)
     with closing(log):
         end = log.ends(Topic.EVENTS)[1]
         with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
             heard = beats.read(1, 1.0)
-        return end, heard[0].value.decode() if heard else None
+        return end, json.loads(heard[0].value) if heard else None
 
 
 @txn.command("list")

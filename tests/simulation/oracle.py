@@ -4,7 +4,6 @@ It folds with the accept rule of the variant under test, so what it knows is wha
 the log; the history then judges whether that is lawful.
 """
 
-from collections.abc import Iterator
 from typing import Final, Protocol
 
 from ledger.checkpoint import digest
@@ -86,10 +85,6 @@ class Oracle:
                 "states agree at equal positions",
                 f"the state of {reader.name} at position {head.position} is another",
             )
-
-    def prefix(self, count: int) -> Iterator[tuple[bytes, float, bool]]:
-        """Yield the first records, as taken."""
-        yield from self.taken[:count]
 
     def _is_due(self, reader: Sampled, position: int) -> bool:
         if position in self._digests:

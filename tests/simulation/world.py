@@ -132,10 +132,12 @@ class World:
 
     def fold_again(self, count: int) -> None:
         """Begin the oracle again with the first records of the log; the rest never was."""
-        kept = list(self.oracle.prefix(count))
+        kept, strikes = self.oracle.taken[:count], self.faults.strikes.copy()
         self.oracle = self._new_oracle()
         for framed, queued_s, _ in kept:
             self.oracle.take(framed, queued_s)
+        # What the history counts it has counted before.
+        self.faults.strikes = strikes
         self._seen = [each for each in self._seen if each.control.position <= self.oracle.position]
 
     def rebuild(self, process: Process) -> None:

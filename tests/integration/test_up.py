@@ -1,0 +1,169 @@
+"""`lakeledger up`: comes up, answers, ends as a whole however it ends, and keeps its data."""
+
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ledger.client import Ledger
+from ledger.process import ExitCode
+from projections.queries import open_reads
+from tests.integration.commands import Command, answer_of, lakeledger, up
+
+pytestmark = pytest.mark.kafka
+
+END_S = 60.0
+WAIT_MS = 30_000
+LEDGER = "lake"
+
+
+def produce(home: Path) -> None:
+    """Create a table, commit a txn, leave one aborted with data in it, and one open no longer."""
+    address = answer_of(home, "status")["bootstrap"]
+    with Ledger.connect(address, LEDGER) as ledger:
+        table = ledger.create_table("db.t", layout="directories").table
+        with ledger.transaction() as txn:
+            txn.write_id(table)
+            txn.insert(table)
+        lost = ledger.begin()
+        lost.write_id(table)
+        lost.abort("no longer wanted [1]")
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the home of a ledger that was used and stopped."""
+    home = tmp_path_factory.mktemp("used")
+    with up(home) as command:
+        produce(home)
+        assert command.end(signal.SIGTERM) == ExitCode.DONE
+    return home
+
+
+@pytest.fixture
+def home(used: Path, tmp_path: Path) -> Path:
+    """Return a copy of the used home."""
+    return shutil.copytree(used, tmp_path / "home")
+
+
+def left_of(processes: list[Any]) -> list[Any]:
+    """Return which of the processes have not ended after a while."""
+    return list(psutil.wait_procs(processes, timeout=END_S)[1])
+
+
+@pytest.fixture(scope="module")
+def shared(used: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the home of a ledger that is up, for commands that change nothing."""
+    home = shutil.copytree(used, tmp_path_factory.mktemp("shared") / "home")
+    with up(home) as command:
+        yield home
+        command.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def running(home: Path) -> Iterator[Command]:
+    """Return a `lakeledger up` over the used home."""
+    with up(home) as command:
+        yield command
+
+
+def store_of(home: Path) -> Path:
+    """Return the folder of the rows."""
+    return home / LEDGER / "store"
+
+
+def test_answers(running: Command, home: Path) -> None:
+    """While it is up every command answers, to people and to programs."""
+    assert running.process.poll() is None
+    status = answer_of(home, "status")
+    assert (status["tables"], status["aborted_txns"], status["open_txns"]) == (1, 1, 0)
+    assert status["leader"]["sequencer"].startswith("sequencer-")
+    verified = answer_of(home, "log", "verify")
+    assert verified["epoch"] == status["leader"]["epoch"] > 1
+    assert [row["txn"] for row in answer_of(home, "txn", "list", "--aborted")] == [2]
+    assert answer_of(home, "txn", "show", "1")["status"] == "committed"
+    assert answer_of(home, "table", "list")[0]["name"] == "db.t"
+    assert answer_of(home, "table", "show", "db.t")["valid_write_ids"].startswith("main.db.t:2:")
+    people = lakeledger(home, "txn", "show", "2")
+    assert "no longer wanted [1]" in people.stdout
+    assert "as of position" in people.stderr
+
+
+def test_remedy(running: Command, home: Path) -> None:
+    """What holds the watermark is named with a remedy, and the remedy as printed helps."""
+    assert running.process.poll() is None
+    position = answer_of(home, "status")["position"]
+    explained = answer_of(home, "watermark", "explain")
+    assert explained["held_by"] == "aborted txn 2 with data in db.t"
+    _, _, remedy = explained["remedy"].partition("lakeledger ")
+    done = lakeledger(home, *remedy.split(), "--yes")
+    assert done.returncode == ExitCode.DONE
+    with closing(open_reads(store_of(home))) as reads:
+        reads.wait(position + 2, WAIT_MS)
+    assert answer_of(home, "watermark", "explain")["held_by"] == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("txn show 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
+        ("table show db.none", ExitCode.NOT_FOUND, "there is no table main.db.none"),
+        ("txn abort 99 --yes", ExitCode.FAILED, "txn 99 is not open"),
+        ("clean --txn 1 --yes", ExitCode.FAILED, "txn 1 is committed"),
+        ("status --ledger other", ExitCode.USAGE, "no ledger other is up on this machine"),
+    ],
+)
+def test_exit_codes(shared: Path, arguments: str, code: ExitCode, said: str) -> None:
+    """What cannot be done is told apart by its exit code, and said in a sentence."""
+    done = lakeledger(shared, *arguments.split())
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
+def test_told_to_end(running: Command, home: Path, number: signal.Signals) -> None:
+    """Ctrl-C, or a supervisor of its own, ends every process of it, and takes its address away."""
+    children = running.children()
+    assert len(children) == len(["broker", "watch", "sequencer", "sequencer", "follower"])
+    assert running.end(number) == ExitCode.DONE
+    assert left_of(children) == []
+    assert lakeledger(home, "status").returncode == ExitCode.USAGE
+
+
+def test_killed(running: Command, home: Path) -> None:
+    """Killed, it takes every process along and loses nothing; started again, it goes on."""
+    before = answer_of(home, "log", "verify")
+    children = running.children()
+    running.end(signal.SIGKILL)
+    assert left_of(children) == []
+    with up(home):
+        after = answer_of(home, "log", "verify")
+        assert after["epoch"] == before["epoch"] + 1
+        assert after["position"] == before["position"] + 1
+        assert answer_of(home, "txn", "show", "1")["status"] == "committed"
+
+
+def test_interrupted_at_its_start(home: Path) -> None:
+    """Ctrl-C before it is up ends what was started so far, soon."""
+    with Command(home, "up") as command:
+        command.wait_for("starting sequencer-1, sequencer-2, follower")
+        children = command.children()
+        assert command.end(signal.SIGINT) == ExitCode.INTERRUPTED
+        command.wait_for("interrupted before the ledger was up")
+        assert left_of(children) == []
+
+
+def test_broker_dies(running: Command) -> None:
+    """Without its broker it ends as a whole, and says why."""
+    broker = next(each for each in running.children() if each.name() == "java")
+    children = running.children()
+    broker.kill()
+    assert running.process.wait(END_S) == ExitCode.FAILED
+    running.wait_for("BrokerError")
+    assert left_of(children) == []

@@ -1,0 +1,97 @@
+"""The ledger in memory that users' own tests are written with."""
+
+import pytest
+
+from ledger.errors import FencedError, LogError, OutcomeUnknownError
+from ledger.log.port import Topic
+from ledger.settings import ClientSettings
+from ledger.testing import STARTED_AT_MS, FixedClock, InMemoryLedger
+from tests.sdk.conftest import ALERT, IMPATIENT
+from tests.sdk.lossy import LossyLog
+
+
+def test_example() -> None:
+    """What the module shows as its use works."""
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        ledger.create_table("flights")
+        with ledger.transaction() as txn:
+            txn.write_id("flights")
+
+        assert memory.reads.txn(txn.id) is not None
+
+
+def test_fixed_clock() -> None:
+    """A fixed clock moves when it is told to, both of its times alike."""
+    clock = FixedClock()
+    before = clock.now_ms(), clock.monotonic_s()
+    clock.advance(1.5)
+
+    assert before == (STARTED_AT_MS, 0.0)
+    assert (clock.now_ms(), clock.monotonic_s()) == (STARTED_AT_MS + 1_500, 1.5)
+
+
+def test_time_of_events() -> None:
+    """Events have the time of the clock that the ledger was given."""
+    clock = FixedClock()
+    with InMemoryLedger(clock=clock) as memory:
+        ledger = memory.connect()
+        clock.advance(3_600)
+
+        assert ledger.begin().commit().at.timestamp() * 1000 == STARTED_AT_MS + 3_600_000
+
+
+def test_txn_deadline() -> None:
+    """A txn that is left open is aborted when its deadline has passed."""
+    with InMemoryLedger(clock=FixedClock()) as memory:
+        memory.advance(10.0)
+        txn = memory.connect().begin(deadline_s=60.0)
+        memory.advance(5.0)
+        early = memory.reads.txn(txn.id)
+        memory.advance(60.0)
+        late = memory.reads.txn(txn.id)
+
+    assert early is not None
+    assert late is not None
+    assert (early.status, late.status, late.reason) == ("open", "aborted", "lease")
+
+
+@pytest.mark.parametrize("crash", [True, False])
+def test_take_over(*, crash: bool) -> None:
+    """Another sequencer goes on where the one before ended."""
+    with InMemoryLedger(settings=ALERT) as memory:
+        ledger = memory.connect(settings=IMPATIENT)
+        first = ledger.begin()
+        memory.take_over(crash=crash)
+        second = ledger.begin()
+
+        assert (second.id, first.commit().txn) == (first.id + 1, first.id)
+
+
+def test_failure_is_raised(log: LossyLog) -> None:
+    """What a sequencer ended with is not kept from the test."""
+    with pytest.raises(FencedError), InMemoryLedger(log=log) as memory:
+        log.lost[Topic.EVENTS] = 1
+        connect_in_vain(memory)
+        memory.leader.wait_end()
+
+
+def connect_in_vain(memory: InMemoryLedger) -> None:
+    """Ask for what no sequencer will answer."""
+    ledger = memory.connect(settings=ClientSettings(timeout_s=0.3, attempt_s=0.05, close_s=0.05))
+    with pytest.raises(OutcomeUnknownError):
+        ledger.begin()
+
+
+def test_rounds_of_a_sequencer_that_ended(memory: InMemoryLedger) -> None:
+    """Rounds that nobody does are not waited for without end."""
+    memory.leader.stop()
+
+    with pytest.raises(LogError, match="did not do 1 rounds"):
+        memory.leader.wait_rounds(1, timeout_s=0.01)
+
+
+def test_end_of_a_sequencer_that_runs(memory: InMemoryLedger) -> None:
+    """A sequencer that has not ended says so."""
+    with pytest.raises(LogError, match="still does its rounds"):
+        memory.leader.wait_end(timeout_s=0.01)
