@@ -9,6 +9,8 @@ from ledger.testing import STARTED_AT_MS, FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.lossy import LossyLog
 
+HASTY = ClientSettings(timeout_s=1.0, attempt_s=0.05, close_s=0.05)
+
 
 def test_example() -> None:
     """What the module shows as its use works."""
@@ -70,17 +72,19 @@ def test_take_over(*, crash: bool) -> None:
 
 def test_failure_is_raised(log: LossyLog) -> None:
     """What a sequencer ended with is not kept from the test."""
-    with pytest.raises(FencedError), InMemoryLedger(log=log) as memory:
+    with pytest.raises(FencedError):
+        lose_an_answer(log)
+
+
+def lose_an_answer(log: LossyLog) -> None:
+    """Use a ledger until its sequencer ends because an answer was lost."""
+    with InMemoryLedger(log=log) as memory:
+        ledger = memory.connect(settings=HASTY)
+        ledger.create_table("flights")
         log.lost[Topic.EVENTS] = 1
-        connect_in_vain(memory)
+        with pytest.raises(OutcomeUnknownError):
+            ledger.begin()
         memory.leader.wait_end()
-
-
-def connect_in_vain(memory: InMemoryLedger) -> None:
-    """Ask for what no sequencer will answer."""
-    ledger = memory.connect(settings=ClientSettings(timeout_s=0.3, attempt_s=0.05, close_s=0.05))
-    with pytest.raises(OutcomeUnknownError):
-        ledger.begin()
 
 
 def test_rounds_of_a_sequencer_that_ended(memory: InMemoryLedger) -> None:
