@@ -25,6 +25,7 @@ from ledger.supervisor import Role, Supervisor
 
 LOOK_S = 0.1
 READY_S = 60.0
+ALONE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +153,14 @@ def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
         say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
         say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
         say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
+        ended = end_of(up.broker)
         try:
-            code = up.supervisor.watch(end_of(up.broker))
+            code = up.supervisor.watch(ended)
         except KeyboardInterrupt:
             code = ExitCode.DONE
+        if ended.is_set():
+            # Nobody is left whom a role could tell that it ends.
+            up.supervisor.stop_s = ALONE_S
         say("stopping")
     return code
 

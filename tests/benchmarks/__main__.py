@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ledger.broker import Broker
-from tests.benchmarks import round_trip, sequencer_loop
+from tests.benchmarks import closed_loop, round_trip, sequencer_loop
 from tests.benchmarks.figure import Figure, show
 
 Measure = Callable[[Broker], list[Figure]]
 BENCHMARKS: Mapping[str, Measure] = {
     "R1": sequencer_loop.measure,
     "R13": round_trip.measure,
+    "CL": closed_loop.measure,
 }
 
 

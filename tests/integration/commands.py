@@ -4,9 +4,9 @@ import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,11 +66,10 @@ class Command:
 
     def wait_for(self, text: str) -> str:
         """Return the next line that contains a text; raises AssertionError if none comes."""
-        deadline_s = time.monotonic() + END_S
-        while time.monotonic() < deadline_s and self._is_heard():
-            self.said.append(self._lines.get(timeout=END_S))
-            if text in self.said[-1]:
-                return self.said[-1]
+        while line := self._lines.get(timeout=END_S):
+            self.said.append(line)
+            if text in line:
+                return line
         raise AssertionError(f"'{text}' was not said, but: {''.join(self.said)}")
 
     def children(self) -> list[Any]:
@@ -82,13 +81,11 @@ class Command:
         self.process.send_signal(number)
         return self.process.wait(END_S)
 
-    def _is_heard(self) -> bool:
-        return self._reader.is_alive() or not self._lines.empty()
-
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self._lines.put(line)
+        self._lines.put("")
 
     def __enter__(self) -> Self:
         return self
@@ -109,6 +106,13 @@ class Command:
 @contextmanager
 def up(home: Path) -> Iterator[Command]:
     """Run a `lakeledger up` that is up."""
-    with Command(home, "up") as command:
+    with starting(home) as command:
         command.wait_for("Ctrl-C stops it all")
         yield command
+
+
+def starting(home: Path) -> Command:
+    """Return a `lakeledger up` at its start, on a port that no other one of a test has."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    return Command(home, "up", "--port", str(port))

@@ -13,7 +13,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.process import ExitCode
 from projections.queries import open_reads
-from tests.integration.commands import Command, answer_of, lakeledger, up
+from tests.integration.commands import Command, answer_of, lakeledger, starting, up
 
 pytestmark = pytest.mark.kafka
 
@@ -126,12 +126,11 @@ def test_exit_codes(shared: Path, arguments: str, code: ExitCode, said: str) -> 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
-def test_told_to_end(running: Command, home: Path, number: signal.Signals) -> None:
-    """Ctrl-C, or a supervisor of its own, ends every process of it, and takes its address away."""
+def test_interrupted(running: Command, home: Path) -> None:
+    """Ctrl-C ends every process of it, and takes its address away."""
     children = running.children()
     assert len(children) == len(["broker", "watch", "sequencer", "sequencer", "follower"])
-    assert running.end(number) == ExitCode.DONE
+    assert running.end(signal.SIGINT) == ExitCode.DONE
     assert left_of(children) == []
     assert lakeledger(home, "status").returncode == ExitCode.USAGE
 
@@ -151,7 +150,7 @@ def test_killed(running: Command, home: Path) -> None:
 
 def test_interrupted_at_its_start(home: Path) -> None:
     """Ctrl-C before it is up ends what was started so far, soon."""
-    with Command(home, "up") as command:
+    with starting(home) as command:
         command.wait_for("starting sequencer-1, sequencer-2, follower")
         children = command.children()
         assert command.end(signal.SIGINT) == ExitCode.INTERRUPTED

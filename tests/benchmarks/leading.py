@@ -1,0 +1,36 @@
+"""What a benchmark asks of a log: who leads, and what happened."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from ledger.core.acceptance import LogHead
+from ledger.core.events import Event
+from ledger.log.acceptor import Acceptor
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from tests.benchmarks.waiting import within
+
+READY_S: Final = 60.0
+READ_MAX: Final = 5_000
+READ_WAIT_S: Final = 5.0
+
+
+def wait_for_leader(log: KafkaLog) -> str:
+    """Return the name of the sequencer that leads, `name/pid`, as soon as one beats."""
+    with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
+        for _ in within(READY_S, "a sequencer leads"):
+            for record in beats.read(1, 1.0):
+                return str(json.loads(record.value)["sequencer"])
+    raise AssertionError("waiting ends with a leader or an error")
+
+
+def events(log: KafkaLog) -> Iterator[Event]:
+    """Yield the events that count, from the first to what is the newest now."""
+    acceptor, end = Acceptor(LogHead()), log.ends(Topic.EVENTS)[1]
+    with closing(log.reader(Topic.EVENTS, 0)) as reader:
+        while reader.next_offset() < end:
+            records = reader.read(READ_MAX, READ_WAIT_S)
+            assert records, f"the events end at offset {reader.next_offset()}, not at {end}"
+            yield from filter(None, (acceptor.take(record.value) for record in records))
