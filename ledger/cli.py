@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated, Any, NoReturn
 
+import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -28,6 +29,7 @@ from ledger.errors import LedgerError
 from ledger.process import ExitCode, exit_code, freeze_recovered, role_process, set_up_logging
 
 COMMANDS = "lakeledger.commands"
+log_lines = structlog.get_logger("lakeledger.cli")
 
 app = typer.Typer(
     name="lakeledger",
@@ -159,6 +161,7 @@ def serve_sequencer(
             settings=settings,
         )
         freeze_recovered()
+        log_lines.info("standing by", name=name, position=sequencer.acceptor.head.position)
         sequencer.run(stop)
 
     raise typer.Exit(role_process("sequencer", run, with_parent=with_parent))

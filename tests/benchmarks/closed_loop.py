@@ -1,90 +1,131 @@
-"""CL and BYTES: transactions a second in a closed loop, and what each leaves in the log.
+"""CL1 and CL16: transactions a second in a closed loop, and how long each of them takes.
 
-Every session is a connection of its own in a thread of this process; the sequencer is a process
-of its own. One transaction is open, allocate, commit: three round trips.
+One transaction is open, allocate, commit: three round trips of one session, which begins the next
+when it has its answer. Every session is a connection of its own; sixteen of them are four threads
+in each of four producer processes. Sequencer, broker and producers share the cores of the machine.
 """
 
+import multiprocessing
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from statistics import median
+from contextlib import ExitStack
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from typing import Final, NamedTuple
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.log.kafka import KafkaLog
-from ledger.log.port import Topic
+from ledger.log.topics import create_topics
 from tests.benchmarks.figure import Figure, percentile
-from tests.benchmarks.round_trip import sequencer
+from tests.integration.fleet import Fleet
 
-SECONDS = 8.0
-WARM_UP = 50
-
-
-def measure(broker: Broker) -> list[Figure]:
-    """Return the closed loop at 1 and at 16 sessions, and the bytes of log of a transaction."""
-    figures = []
-    for sessions in (1, 16):
-        with connected(broker, f"cl-{sessions}", sessions) as ledgers:
-            spent = run(ledgers)
-        rate = round(len(spent) / SECONDS, 1)
-        note = (
-            f"{sessions} sessions, p50 {median(spent):.1f} ms, p99 {percentile(spent, 0.99):.1f} ms"
-        )
-        figures.append(Figure(f"CL{sessions}", rate, "open+allocate+commit/s", note=note))
-    return [*figures, bytes_of_txn(broker, "cl-1")]
+WARM_UP: Final = 100
+SECONDS: Final = 6.0
+START_S: Final = 60.0
+STOP_S: Final = 30.0
+PARTITIONS: Final = 12
+# Processes of their own, as producers are: a fork would have no client of Kafka.
+SPAWN: Final = multiprocessing.get_context("spawn")
 
 
-@contextmanager
-def connected(broker: Broker, ledger: str, sessions: int) -> Iterator[list[Ledger]]:
-    """Connect so many clients to a new ledger that has one table."""
-    with ExitStack() as held:
-        held.enter_context(sequencer(broker, ledger))
+class Crew(NamedTuple):
+    """How many sessions work, and in how many processes."""
+
+    processes: int
+    sessions_each: int
+
+    @property
+    def sessions(self) -> int:
+        """Return how many sessions there are."""
+        return self.processes * self.sessions_each
+
+
+class Job(NamedTuple):
+    """What one producer process does; all begin together."""
+
+    bootstrap: str
+    ledger: str
+    table: int
+    sessions: int
+
+
+def measure_one(broker: Broker) -> list[Figure]:
+    """Return CL1."""
+    return measure(broker, Crew(1, 1))
+
+
+def measure_sixteen(broker: Broker) -> list[Figure]:
+    """Return CL16."""
+    return measure(broker, Crew(4, 4))
+
+
+def measure(broker: Broker, crew: Crew) -> list[Figure]:
+    """Return transactions a second, and their p50 and p99."""
+    name = f"CL{crew.sessions}"
+    ledger = name.lower()
+    create_topics(broker.bootstrap, ledger)
+    with Fleet(broker.bootstrap, ledger, 1):
+        with Ledger.connect(broker.bootstrap, ledger) as client:
+            table = create_table(client)
+        took_ms = work(Job(broker.bootstrap, ledger, table, crew.sessions_each), crew.processes)
+    note = f"open + allocate + commit, {crew.sessions} sessions in {crew.processes} process(es)"
+    return [
+        Figure(name, round(len(took_ms) / SECONDS), "txn/s", note=note),
+        Figure(f"{name}-p50", round(percentile(took_ms, 0.5), 2), "ms", note=note),
+        Figure(f"{name}-p99", round(percentile(took_ms, 0.99), 2), "ms", note=note),
+    ]
+
+
+def create_table(client: Ledger) -> int:
+    """Create the table that all sessions write to, and return its id."""
+    columns = [("id", "bigint"), ("month", "int")]
+    row = client.create_table("db.t", columns, partition_columns=["month"], layout="directories")
+    return row.table
+
+
+def work(job: Job, processes: int) -> list[float]:
+    """Return the milliseconds of every transaction of all producers."""
+    together, results = SPAWN.Barrier(processes), SPAWN.Queue()
+    producers = [
+        SPAWN.Process(target=produce, args=(job, together, results), daemon=True)
+        for _ in range(processes)
+    ]
+    for producer in producers:
+        producer.start()
+    took_ms = [each for _ in producers for each in results.get(timeout=START_S + SECONDS + STOP_S)]
+    for producer in producers:
+        producer.join(STOP_S)
+    return took_ms
+
+
+def produce(job: Job, together: Barrier, results: "Queue[list[float]]") -> None:
+    """Be a producer process: connect, warm up, begin together, and tell what all sessions took."""
+    with ExitStack() as held, ThreadPoolExecutor(job.sessions) as threads:
         clients = [
-            held.enter_context(Ledger.connect(broker.bootstrap, ledger)) for _ in range(sessions)
+            held.enter_context(Ledger.connect(job.bootstrap, job.ledger))
+            for _ in range(job.sessions)
         ]
-        table = clients[0].create_table("t", layout="directories").table
-        assert table == 1, f"the first table of a new ledger has id {table}"
-        yield clients
+        for client in clients:
+            for number in range(WARM_UP // job.sessions):
+                transact(client, job.table, number)
+        together.wait(START_S)
+        until_s = time.perf_counter() + SECONDS
+        loops = [threads.submit(loop, client, job.table, until_s) for client in clients]
+        results.put([each for one in loops for each in one.result()])
 
 
-def run(clients: list[Ledger]) -> list[float]:
-    """Return the milliseconds of every transaction of all clients."""
-    for client in clients:
-        for _ in range(WARM_UP // len(clients)):
-            transact(client)
-    until = time.perf_counter() + SECONDS
-    with ThreadPoolExecutor(len(clients)) as pool:
-        spent = pool.map(lambda client: loop(client, until), clients)
-        return [each for one in spent for each in one]
+def loop(client: Ledger, table: int, until_s: float) -> list[float]:
+    """Return the milliseconds of one session's transactions until the time is over."""
+    took_ms: list[float] = []
+    while (began_s := time.perf_counter()) < until_s:
+        transact(client, table, len(took_ms))
+        took_ms.append((time.perf_counter() - began_s) * 1000)
+    return took_ms
 
 
-def loop(client: Ledger, until: float) -> list[float]:
-    """Return the milliseconds of one client's transactions until the time is over."""
-    spent = []
-    while time.perf_counter() < until:
-        begun = time.perf_counter()
-        transact(client)
-        spent.append((time.perf_counter() - begun) * 1_000)
-    return spent
-
-
-def transact(client: Ledger) -> None:
-    """Open, allocate and commit."""
+def transact(client: Ledger, table: int, number: int) -> None:
+    """Open, allocate, and commit one insert."""
     txn = client.begin()
-    txn.write_id(1)
+    txn.write_id(table)
+    txn.insert(table, f"month={number % PARTITIONS}")
     txn.commit()
-
-
-def bytes_of_txn(broker: Broker, ledger: str) -> Figure:
-    """Return the bytes of events that a transaction of one session leaves, framing included."""
-    log = KafkaLog(broker.bootstrap, ledger)
-    start, end = log.ends(Topic.EVENTS)
-    reader = log.reader(Topic.EVENTS, start)
-    sizes: list[int] = []
-    while reader.next_offset() < end:
-        sizes.extend(len(record.value) for record in reader.read(5_000, 5.0))
-    reader.close()
-    log.close()
-    note = f"mean of {len(sizes)} events, three for each open+allocate+commit, one session"
-    return Figure("BYTES", round(3 * sum(sizes) / len(sizes), 1), "bytes of log per txn", note=note)

@@ -15,7 +15,7 @@ from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.up import UpSettings, running
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.leading import wait_for_leader
+from tests.benchmarks.reading import wait_for_leader
 
 SECONDS: Final = 60.0
 # Starting, catching up and standing by are over by then.

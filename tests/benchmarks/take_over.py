@@ -11,11 +11,13 @@ from typing import Final
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.core.events import TxnOpened
+from ledger.core.acceptance import LogHead
+from ledger.log.acceptor import Acceptor
 from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
 from ledger.log.topics import create_topics
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.leading import events, wait_for_leader
+from tests.benchmarks.reading import records, wait_for_leader
 from tests.benchmarks.waiting import within
 from tests.integration.fleet import Fleet
 
@@ -65,8 +67,9 @@ def take_over(log: KafkaLog, fleet: Fleet, client: Ledger) -> tuple[int, float]:
 
 def epochs_of_txns(log: KafkaLog) -> dict[int, int]:
     """Return the epoch in which each txn was opened."""
-    return {
-        event.control.txn: event.control.epoch
-        for event in events(log)
-        if isinstance(event.body, TxnOpened)
-    }
+    acceptor, epochs = Acceptor(LogHead()), dict[int, int]()
+    for record in records(log, Topic.EVENTS):
+        control = acceptor.take_control(record.value)
+        if control is not None:
+            epochs.setdefault(control.txn, control.epoch)
+    return epochs

@@ -16,6 +16,7 @@ from ledger.client import Ledger
 from ledger.up import UpSettings, running
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads, open_reads
+from tests.benchmarks.closed_loop import create_table
 from tests.benchmarks.figure import Figure, percentile
 from tests.benchmarks.waiting import within
 
@@ -57,7 +58,7 @@ def spent(broker: Broker, ledger: str, *, with_spark: bool) -> list[float]:
             closing(opened(store)) as reads,
             Ledger.connect(broker.bootstrap, ledger, reads=reads) as client,
         ):
-            table = client.create_table("db.t", [("id", "bigint")], layout="directories").table
+            table = create_table(client)
             reads.wait(client.token.position, round(READY_S * 1000))
             took_ms = [commit_to_visible(client, reads, table) for _ in range(WARM_UP + COMMITS)]
             return took_ms[WARM_UP:]
@@ -78,7 +79,7 @@ def commit_to_visible(client: Ledger, reads: StoreReads, table: int) -> float:
     """Commit, and return the milliseconds until the store shows it."""
     txn = client.begin()
     txn.write_id(table)
-    txn.insert(table)
+    txn.insert(table, "month=1")
     position = txn.commit().position
     answered_s = time.perf_counter()
     reads.wait(position, VISIBLE_MS)

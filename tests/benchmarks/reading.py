@@ -1,15 +1,12 @@
-"""What a benchmark asks of a log: who leads, and what happened."""
+"""What a benchmark asks of a log: who leads, and what is in it."""
 
 import json
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
-from ledger.core.acceptance import LogHead
-from ledger.core.events import Event
-from ledger.log.acceptor import Acceptor
 from ledger.log.kafka import KafkaLog
-from ledger.log.port import Topic
+from ledger.log.port import Record, Topic
 from tests.benchmarks.waiting import within
 
 READY_S: Final = 60.0
@@ -26,11 +23,11 @@ def wait_for_leader(log: KafkaLog) -> str:
     raise AssertionError("waiting ends with a leader or an error")
 
 
-def events(log: KafkaLog) -> Iterator[Event]:
-    """Yield the events that count, from the first to what is the newest now."""
-    acceptor, end = Acceptor(LogHead()), log.ends(Topic.EVENTS)[1]
-    with closing(log.reader(Topic.EVENTS, 0)) as reader:
+def records(log: KafkaLog, topic: Topic) -> Iterator[Record]:
+    """Yield the records of a topic, from the first to what is the newest now."""
+    start, end = log.ends(topic)
+    with closing(log.reader(topic, start)) as reader:
         while reader.next_offset() < end:
-            records = reader.read(READ_MAX, READ_WAIT_S)
-            assert records, f"the events end at offset {reader.next_offset()}, not at {end}"
-            yield from filter(None, (acceptor.take(record.value) for record in records))
+            found = reader.read(READ_MAX, READ_WAIT_S)
+            assert found, f"{topic} ends at offset {reader.next_offset()}, not at {end}"
+            yield from found
