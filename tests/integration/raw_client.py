@@ -31,6 +31,7 @@ READ_WAIT_S: Final = 0.02
 class RawClient:
     """Reads and asks one ledger; `state` and `acceptor` end behind the last event read.
 
+    `numbers` are those of its last commands, by session; a later client may go on from there.
     `turn` is called whenever it waits: a sequencer of the same thread does its rounds there.
     """
 
@@ -42,7 +43,7 @@ class RawClient:
         self._reader = log.reader(Topic.EVENTS, 0)
         self._writer = log.writer(Topic.COMMANDS)
         self._heartbeats = log.writer(Topic.HEARTBEATS)
-        self._numbers: Counter[int] = Counter()
+        self.numbers: Counter[int] = Counter()
         self._looked_at = 0
         self._held = ExitStack()
         for each in (self._reader, self._writer, self._heartbeats):
@@ -50,8 +51,8 @@ class RawClient:
 
     def open_session(self) -> int:
         """Open a session and return its number."""
-        self._numbers[0] += 1
-        nonce = id(self).to_bytes(8, "big") + self._numbers[0].to_bytes(8, "big")
+        self.numbers[0] += 1
+        nonce = id(self).to_bytes(8, "big") + self.numbers[0].to_bytes(8, "big")
         opening = OpenSession(0, 0, NEVER_MS, nonce, "raw", "host", "integration", 0)
         self.append(encode_command(opening))
         return self.wait_for(
@@ -60,8 +61,8 @@ class RawClient:
 
     def send(self, session: int, command: SessionCommand) -> int:
         """Append a command under the next number of its session, and return that number."""
-        self._numbers[session] += 1
-        n = self._numbers[session]
+        self.numbers[session] += 1
+        n = self.numbers[session]
         numbered = command._replace(session=session, n=n, not_after=NEVER_MS)
         self.append(encode_command(numbered))
         return n
@@ -79,6 +80,10 @@ class RawClient:
     def append(self, value: bytes) -> None:
         """Append bytes to the commands, whatever they are; `wait_for` sees that they arrive."""
         self._writer.append(b"", value)
+
+    def flush(self) -> None:
+        """Wait until every command appended is in the topic."""
+        self._writer.flush(PATIENCE_S)
 
     def wait_for(self, is_wanted: Callable[[Event], bool]) -> Event:
         """Return the next wanted event behind the one returned last, reading as far as needed."""
