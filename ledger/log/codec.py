@@ -8,19 +8,20 @@ prefix schema reads those without looking at the rest. The only module that know
 
 import json
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib.resources import files
 from io import BytesIO
 from sys import intern
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-from fastavro import parse_schema, schemaless_reader, schemaless_writer
+from fastavro import parse_schema, schemaless_reader
 
 from ledger.core import commands, events
 from ledger.core.acceptance import NO_CHAIN, RecordKind, next_chain
 from ledger.core.commands import Command, Unreadable
 from ledger.core.events import Body, Control, Event
 from ledger.errors import IncompatibleError
+from ledger.log.avro_rows import Write, row_writer
 
 MAGIC = 0
 HEADER = struct.Struct(">BI")
@@ -35,18 +36,16 @@ class UnreadableError(Exception):
 
 
 class Shape(NamedTuple):
-    """How one type travels: its frame, its Avro schemas, and what is nested in which field.
+    """How one type travels: its frame, its Avro schema, and what is nested in which field.
 
-    `schema` reads a whole body. `written` and `names` are what is written field by field: all of a
-    command, and of an event all behind the chain, which is known only when the rest is written.
+    `schema` reads a whole body. `write` takes the values of a command, and of an event those behind
+    the chain, which is known only when the rest is written.
     """
 
     header: bytes
     schema: Any
-    written: Any
+    write: Write
     make: Callable[..., Any]
-    names: tuple[str, ...]
-    outward: tuple[tuple[str, Convert], ...]
     inward: tuple[tuple[int, Convert], ...]
 
 
@@ -65,40 +64,30 @@ def nested_record(annotation: Any) -> tuple[type | None, bool]:
     return None, False
 
 
-def conversions(kind: type) -> tuple[list[tuple[str, Convert]], list[tuple[str, Convert]]]:
-    """Return, by field name, how nested records become dicts and how dicts become records."""
-    outward: list[tuple[str, Convert]] = []
-    inward: list[tuple[str, Convert]] = []
-    for name, annotation in get_type_hints(kind).items():
+def conversions(kind: type) -> list[tuple[int, Convert]]:
+    """Return, by the place of a field, how the dicts in it become records."""
+    inward: list[tuple[int, Convert]] = []
+    for at, annotation in enumerate(get_type_hints(kind).values()):
         record, many = nested_record(annotation)
-        if record is None:
-            continue
-        out, into = record_converters(record)
-        outward.append((name, many_of(out) if many else optional(out)))
-        inward.append((name, many_of(into) if many else optional(into)))
-    return outward, inward
+        if record is not None:
+            convert = record_converter(record)
+            inward.append((at, many_of(convert) if many else optional(convert)))
+    return inward
 
 
-def record_converters(record: type) -> tuple[Convert, Convert]:
-    """Return functions that turn one nested record into a dict and back."""
-    names = cast("tuple[str, ...]", record._fields)  # type: ignore[attr-defined]
-    out, into = conversions(record)
-    if not out:
-        as_dict: Convert = record._asdict  # type: ignore[attr-defined]
-        return as_dict, (lambda row: record(*row.values()))
+def record_converter(record: type) -> Convert:
+    """Return a function that turns the dict of one nested record into the record."""
+    inward = conversions(record)
+    if not inward:
+        return lambda fields: record(*fields.values())
 
-    def outward(row: Row) -> dict[str, Any]:
-        fields = dict(zip(names, row, strict=True))
-        for name, convert in out:
-            fields[name] = convert(fields[name])
-        return fields
+    def convert(fields: dict[str, Any]) -> Row:
+        values = [*fields.values()]
+        for at, into in inward:
+            values[at] = into(values[at])
+        return cast("Row", record(*values))
 
-    def inward(fields: dict[str, Any]) -> Row:
-        for name, convert in into:
-            fields[name] = convert(fields[name])
-        return cast("Row", record(*fields.values()))
-
-    return outward, inward
+    return convert
 
 
 def many_of(convert: Convert) -> Convert:
@@ -131,16 +120,14 @@ def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) ->
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
     assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
     assert len(set(names)) == len(names), f"{name} repeats a control field"
-    outward, inward = conversions(kind)
     behind_chain = 1 if leading else 0
+    schema = cast("dict[str, Any]", parse_schema(whole))
     return Shape(
         HEADER.pack(MAGIC, schema_id),
-        parse_schema(whole),
-        parse_schema({**whole, "fields": whole["fields"][behind_chain:]}),
+        schema,
+        row_writer({**schema, "fields": schema["fields"][behind_chain:]}),
         kind,
-        names[behind_chain:],
-        tuple(outward),
-        tuple((names.index(field, len(leading)), convert) for field, convert in inward),
+        tuple((len(leading) + at, convert) for at, convert in conversions(kind)),
     )
 
 
@@ -186,16 +173,6 @@ KINDS: Final = {
 SPECIAL: Final = {SHAPES[kind].header: role for kind, role in KINDS.items()}
 
 
-def write_body(shape: Shape, values: Iterable[Any]) -> bytes:
-    """Return the Avro bytes of the written fields, given their values in schema order."""
-    fields = dict(zip(shape.names, values, strict=True))
-    for name, convert in shape.outward:
-        fields[name] = convert(fields[name])
-    out = BytesIO()
-    schemaless_writer(out, shape.written, fields)
-    return out.getvalue()
-
-
 def read_framed(shape: Shape, framed: bytes) -> list[Any]:
     """Return the field values of a framed record in schema order; raises UnreadableError."""
     body = BytesIO(framed)
@@ -222,7 +199,7 @@ def schema_id_of(framed: bytes) -> int:
 def encode_command(command: Command) -> bytes:
     """Return the framed bytes of a command."""
     shape = SHAPES[type(command)]
-    return shape.header + write_body(shape, command)
+    return shape.header + shape.write(command)
 
 
 def decode_command(framed: bytes) -> Command:
@@ -252,7 +229,7 @@ def unreadable(framed: bytes, reason: str) -> Unreadable:
 def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, bytes]:
     """Return the event with its chain after `chain`, and its framed bytes."""
     shape = SHAPES[type(body)]
-    rest = write_body(shape, control[1:] + body)
+    rest = shape.write(control[1:] + body)
     own = next_chain(chain, shape.header, rest)
     return Event(Control(own, *control[1:]), body), shape.header + own + rest
 
@@ -260,7 +237,7 @@ def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, byte
 def frame_fence(control: Control, body: events.Fenced) -> bytes:
     """Return the framed bytes of a Fenced, whose position and chain only the fold can know."""
     shape = SHAPES[type(body)]
-    return shape.header + NO_CHAIN + write_body(shape, control[1:] + body)
+    return shape.header + NO_CHAIN + shape.write(control[1:] + body)
 
 
 def read_control(framed: bytes) -> tuple[Control, RecordKind]:

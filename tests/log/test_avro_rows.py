@@ -1,0 +1,119 @@
+"""Rows are written byte for byte as the library writes the same values."""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import pytest
+from fastavro import parse_schema, schemaless_writer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.core.events import Control
+from ledger.log.avro_rows import long_bytes, row_writer
+from ledger.log.codec import encode_command, frame_event
+from tests.log.golden import CHAIN_BEFORE
+from tests.log.strategies import LONGS, records_of
+from tests.log.test_codec import COMMAND_TYPES, EVENT_TYPES, PATIENT, schema_of
+
+HEADER_BYTES = 5
+
+
+def fields_of(value: Any) -> Any:
+    """Return rows as the dicts that the library takes."""
+    if hasattr(value, "_asdict"):
+        return {name: fields_of(each) for name, each in value._asdict().items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [fields_of(each) for each in value]
+    return value
+
+
+def library_bytes(schema: Any, value: Any) -> bytes:
+    """Return what the library writes."""
+    out = BytesIO()
+    schemaless_writer(out, schema, value)
+    return out.getvalue()
+
+
+def record(field_type: Any) -> Mapping[str, Any]:
+    """Return the schema of a record with one field."""
+    fields = [{"name": "field", "type": field_type}]
+    return parse_schema({"type": "record", "name": "One", "fields": fields})  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
+@PATIENT
+@given(data=st.data())
+def test_commands(name: str, data: st.DataObject) -> None:
+    """Any command of any type has the bytes that the library gives it."""
+    command = data.draw(records_of(COMMAND_TYPES[name]))
+    assert encode_command(command)[HEADER_BYTES:] == library_bytes(
+        schema_of(name), fields_of(command)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
+@PATIENT
+@given(data=st.data(), control=records_of(Control))
+def test_events(name: str, data: st.DataObject, control: Control) -> None:
+    """Any event of any type has the bytes that the library gives it, its chain included."""
+    body = data.draw(records_of(EVENT_TYPES[name]))
+    event, framed = frame_event(control, body, CHAIN_BEFORE)
+    fields = event.control._asdict() | fields_of(body)
+    assert framed[HEADER_BYTES:] == library_bytes(schema_of(name), fields)
+
+
+@PATIENT
+@given(value=LONGS)
+def test_longs(value: int) -> None:
+    """Any number of 64 bits has the bytes that the library gives it."""
+    assert long_bytes(value) == library_bytes("long", value)
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 2**64, -(2**64), 2**200, -(2**200)])
+def test_number_too_large(value: int) -> None:
+    """A number beyond 64 bits is refused, never cut."""
+    with pytest.raises(OverflowError, match="does not fit 64 bits"):
+        long_bytes(value)
+
+
+@pytest.mark.parametrize(
+    ("field_type", "value"),
+    [
+        ("long", None),
+        ("long", "1"),
+        ("long", 1.5),
+        ("string", 1),
+        ("string", "\ud800"),
+        ("bytes", None),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, "B"),
+        ({"type": "array", "items": "long"}, 7),
+    ],
+)
+def test_unfit_value(field_type: Any, value: Any) -> None:
+    """What does not fit its field is refused, so that a sequencer can answer with that."""
+    with pytest.raises((TypeError, ValueError)):
+        row_writer(record(field_type))((value,))
+
+
+@pytest.mark.parametrize("row", [(), (1, 2)])
+def test_unfit_row(row: Sequence[int]) -> None:
+    """A row has a value for every field and no more."""
+    with pytest.raises(ValueError, match="zip"):
+        row_writer(record("long"))(row)
+
+
+def test_type_used_twice() -> None:
+    """A type that was defined before is written the same where it is only named."""
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "number", "type": "long"}]}
+    fields = [{"name": "first", "type": inner}, {"name": "second", "type": ["null", "Inner"]}]
+    schema = parse_schema({"type": "record", "name": "Outer", "namespace": "a", "fields": fields})
+    value = {"first": {"number": 3}, "second": {"number": -4}}
+    assert row_writer(schema)(((3,), (-4,))) == library_bytes(schema, value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("field_type", ["float", ["null", "long", "string"], ["long", "null"]])
+def test_unknown_type(field_type: Any) -> None:
+    """A schema of what rows do not hold is refused when it is loaded."""
+    with pytest.raises((NotImplementedError, KeyError)):
+        row_writer(record(field_type))
