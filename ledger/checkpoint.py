@@ -19,7 +19,7 @@ from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.version import READER_VERSION
 
-FORMAT = 1
+FORMAT = 2
 # A manifest stands behind its chunks, before the tombstones of the checkpoint it replaced.
 LAST_RECORDS = 16
 CHUNK_BYTES = 512 * 1024

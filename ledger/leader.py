@@ -313,5 +313,5 @@ def kind_of(body: Body) -> RecordKind:
 def advance(head: LogHead, control: Control) -> None:
     """Move the tentative head behind an event just framed."""
     head.position = control.position
-    head.chain = control.chain
+    head.before, head.chain = head.chain, control.chain
     head.last_cmd = control.cmd

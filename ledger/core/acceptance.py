@@ -49,16 +49,21 @@ class Verdict(IntEnum):
 
 @dataclass(slots=True)
 class LogHead:
-    """Where the accepted log of a domain ends; a new domain is at epoch 0, position 0."""
+    """Where the accepted log of a domain ends; a new domain is at epoch 0, position 0.
+
+    `before` is the chain that the last accepted record continues. With it the bytes of that record
+    give `chain` again, also those of a `Fenced`, which holds no chain of its own.
+    """
 
     epoch: int = 0
     position: int = 0
     chain: bytes = NO_CHAIN
     last_cmd: int = -1
+    before: bytes = NO_CHAIN
 
     def copy(self) -> "LogHead":
         """Return an independent copy."""
-        return LogHead(self.epoch, self.position, self.chain, self.last_cmd)
+        return LogHead(self.epoch, self.position, self.chain, self.last_cmd, self.before)
 
 
 def next_chain(chain: bytes, header: bytes, rest: bytes) -> bytes:
@@ -97,7 +102,7 @@ def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> 
     if kind is not RecordKind.COMMANDS_MOVED and not 0 <= control.cmd - head.last_cmd <= 1:
         return Verdict.WRONG_COMMAND
     head.position = control.position
-    head.chain = chain
+    head.before, head.chain = head.chain, chain
     head.last_cmd = control.cmd
     return Verdict.ACCEPTED
 
@@ -108,7 +113,7 @@ def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
         return Verdict.OLD_FENCE
     head.epoch = control.epoch
     head.position += 1
-    head.chain = chain_after(head.chain, framed)
+    head.before, head.chain = head.chain, chain_after(head.chain, framed)
     return Verdict.ACCEPTED
 
 

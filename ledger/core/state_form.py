@@ -47,13 +47,13 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
 
 def head_form(head: LogHead) -> list[Plain]:
     """Return the form of a log head."""
-    return [head.epoch, head.position, head.chain.hex(), head.last_cmd]
+    return [head.epoch, head.position, head.chain.hex(), head.last_cmd, head.before.hex()]
 
 
 def head_from(form: Plain) -> LogHead:
     """Return the log head of a form."""
-    epoch, position, chain, last_cmd = form
-    return LogHead(epoch, position, bytes.fromhex(chain), last_cmd)
+    epoch, position, chain, last_cmd, before = form
+    return LogHead(epoch, position, bytes.fromhex(chain), last_cmd, bytes.fromhex(before))
 
 
 def pairs(mapping: Mapping[int, int]) -> list[list[int]]:

@@ -7,7 +7,16 @@ SDK takes only the control fields of what is not its own, the others take whole 
 from collections import Counter
 from collections.abc import Callable
 
-from ledger.core.acceptance import CHAIN_AT, LogHead, RecordKind, Verdict, accept, placed
+from ledger.core.acceptance import (
+    AFTER_CHAIN,
+    CHAIN_AT,
+    LogHead,
+    RecordKind,
+    Verdict,
+    accept,
+    chain_after,
+    placed,
+)
 from ledger.core.events import Control, Event, Fenced
 from ledger.errors import IncompatibleError, LogDamagedError, LogUnavailableError
 from ledger.log.codec import UnreadableError, decode_event, read_control, record_kind
@@ -75,18 +84,18 @@ class Acceptor:
         return False
 
     def confirms(self, framed: bytes) -> bool:
-        """Tell whether `framed` can be the record that `head` ends with.
+        """Tell whether `framed` is the record that `head` ends with.
 
         Asked on every start about the last applied record: a log that lost its end and grew another
-        one is found here, not read past.
+        one is found here, not read past. Epoch and kind prove nothing: two claimants may take the
+        same epoch, and a `Fenced` that came late may stand where any other record was. A `Fenced`
+        is told by its bytes, and so by its nonce; every other record by its chain too, and so by
+        all that came before it.
         """
-        try:
-            control, kind = read_control(framed)
-        except UnreadableError:
+        if chain_after(self.head.before, framed) != self.head.chain:
             return False
-        if kind is RecordKind.FENCED:
-            return control.epoch == self.head.epoch
-        return framed[CHAIN_AT : CHAIN_AT + len(self.head.chain)] == self.head.chain
+        written = framed[CHAIN_AT:AFTER_CHAIN]
+        return record_kind(framed) is RecordKind.FENCED or written == self.head.chain
 
 
 def event_of(control: Control, framed: bytes) -> Event:

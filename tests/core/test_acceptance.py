@@ -86,7 +86,7 @@ def test_verdicts(row: Row) -> None:
     """A record counts only if epoch, position, chain and command fit; else the head stays."""
     head, record = HEAD.copy(), framed(row)
     after, _ = read_control(record)
-    moved = LogHead(2, 11, after.chain, row.last_cmd)
+    moved = LogHead(2, 11, after.chain, row.last_cmd, CHAIN)
     verdict = judge(head, record)
 
     assert verdict is row.verdict

@@ -1,12 +1,15 @@
 """The acceptor: bytes to events, by the accept rule and the versions this reader knows."""
 
+from collections.abc import Callable
+
 import pytest
 
-from ledger.core.acceptance import LogHead
-from ledger.core.events import Resigned
+from ledger.core.acceptance import CHAIN_AT, LogHead
+from ledger.core.events import Fenced, Resigned
+from ledger.core.state_form import head_form, head_from
 from ledger.errors import IncompatibleError, LogDamagedError
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import HEADER, MAGIC
+from ledger.log.codec import HEADER, MAGIC, decode_event, frame_fence
 from ledger.log.port import Record
 from ledger.version import READER_VERSION
 from tests.driver import Driver
@@ -60,3 +63,61 @@ def test_fence_for_later_readers_stops_this_one(driver: Driver) -> None:
         other.fence(min_reader=READER_VERSION + 1)
     with pytest.raises(LogDamagedError, match="position"):
         acceptor.take(b"\x00garbage")
+
+
+def rival(framed: bytes) -> bytes:
+    """Return the fence of another claimant of the same epoch."""
+    control, body = decode_event(framed)
+    assert isinstance(body, Fenced), f"not a fence but {body}"
+    return frame_fence(control, body._replace(nonce=b"another nonce..."))
+
+
+def flipped(framed: bytes, at: int) -> bytes:
+    """Return a record with one bit of it changed."""
+    changed = bytearray(framed)
+    changed[at] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("last", [-1, -2], ids=["a fence", "an ordinary event"])
+def test_the_last_record_is_confirmed(driver: Driver, last: int) -> None:
+    """A reader that stopped finds its last record again, also after it kept its head as a form."""
+    records = driver.records[: len(driver.records) + last + 1]
+    head = head_from(head_form(reader_of(records).head))
+
+    assert Acceptor(head).confirms(records[-1].value)
+
+
+@pytest.mark.parametrize(
+    ("last", "instead"),
+    [
+        (-1, lambda records: rival(records[-1])),
+        (-1, lambda records: records[0]),
+        (-1, lambda records: records[-2]),
+        (-2, lambda records: rival(records[0])),
+        (-2, lambda records: records[0]),
+        (-2, lambda records: flipped(records[-2], CHAIN_AT)),
+        (-2, lambda records: flipped(records[-2], -1)),
+        (-2, lambda records: records[-2][:-1]),
+        (-2, lambda _: b"garbage"),
+    ],
+    ids=[
+        "a rival's fence of the same epoch",
+        "an older fence",
+        "an event for a fence",
+        "a late fence of the epoch for an event",
+        "the fence of its epoch for an event",
+        "a changed chain",
+        "a changed body",
+        "cut short",
+        "no event",
+    ],
+)
+def test_another_record_is_not_confirmed(
+    driver: Driver, last: int, instead: Callable[[list[bytes]], bytes]
+) -> None:
+    """Whatever stands where the last record was, only that record confirms what was read."""
+    records = [record.value for record in driver.records]
+    acceptor = reader_of(driver.records[: len(records) + last + 1])
+
+    assert not acceptor.confirms(instead(records))

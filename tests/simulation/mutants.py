@@ -41,7 +41,7 @@ def rule_with(
                 return Verdict.OLD_FENCE
             head.epoch = control.epoch
             head.position = control.position if fence_says_position else head.position + 1
-            head.chain = chain_here
+            head.before, head.chain = head.chain, chain_here
             return Verdict.ACCEPTED
         if epoch and control.epoch < head.epoch:
             return Verdict.OLD_EPOCH
@@ -55,7 +55,8 @@ def rule_with(
         moves = kind is RecordKind.COMMANDS_MOVED
         if not (stays or moves or follows(cmd, head.last_cmd, control.cmd)):
             return Verdict.WRONG_COMMAND
-        head.position, head.chain, head.last_cmd = control.position, chain_here, control.cmd
+        head.before, head.chain = head.chain, chain_here
+        head.position, head.last_cmd = control.position, control.cmd
         return Verdict.ACCEPTED
 
     return rule
