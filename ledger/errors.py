@@ -9,6 +9,7 @@ LedgerError
 │   ├── TxnNotOpenError      committed, aborted, forgotten or never there
 │   ├── NotOwnerError        the txn belongs to another session
 │   ├── UnknownTableError    no table of this name or id
+│   ├── UnknownVersionError  the table has no such version
 │   ├── TableExistsError     the name is taken
 │   ├── LimitExceededError   a bound of the ledger
 │   ├── CommandInvalidError  the command asked for what no state allows
@@ -26,6 +27,7 @@ LedgerError
 │   ├── OffsetGoneError      records were removed before they were read
 │   └── LogDamagedError      the log holds bytes no sequencer can have written
 ├── IncompatibleError        written by a version this one does not know
+│   └── FileListError        the file list of a commit is in no form this version knows
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
@@ -83,6 +85,10 @@ class NotOwnerError(RefusedError):
 
 class UnknownTableError(RefusedError):
     """There is no such table, or this txn may not see it."""
+
+
+class UnknownVersionError(RefusedError):
+    """The table has no such version, or not yet."""
 
 
 class TableExistsError(RefusedError):
@@ -228,6 +234,10 @@ class LogDamagedError(LogError):
 
 class IncompatibleError(LedgerError):
     """Something was written by a version this one does not know how to read."""
+
+
+class FileListError(IncompatibleError):
+    """The opaque bytes of a commit are no file list: another writer wrote them otherwise."""
 
 
 class ReaderBehindError(LedgerError):

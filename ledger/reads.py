@@ -9,7 +9,8 @@ the log by a little: whoever must see what happened at a position waits for it f
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from ledger.core.commands import TableDefinition
+from ledger.core.commands import Domain, TableDefinition, TableWrite
+from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.events import Evidence
 from ledger.core.ids import TxnType
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
@@ -160,6 +161,82 @@ class OutcomeRow(NamedTuple):
     size: int
 
 
+class FileRow(NamedTuple):
+    """A file of a table: `added` and `removed` are positions, `removed` 0 = live.
+
+    `version` is the commit version that added it; `size` is in bytes, `modified` in milliseconds.
+    Path and deletion vector together are the file; `partition` has one value per partition column.
+    """
+
+    table: int
+    path: str
+    vector: str
+    partition: Sequence[str | None]
+    size: int
+    modified: int
+    stats: str
+    added: int
+    version: int
+    removed: int
+
+
+class VersionRow(NamedTuple):
+    """One version of a table, as DESCRIBE HISTORY shows it; `at` is in milliseconds.
+
+    `metrics` counts what the commit listed: files added and removed, rows where given.
+    """
+
+    table: int
+    version: int
+    position: int
+    at: int
+    txn: int
+    write_id: int
+    user: str
+    operation: str
+    level: str
+    blind: bool
+    read_at: int
+    adds: int
+    removes: int
+    metadata_events: int
+
+
+class AppRow(NamedTuple):
+    """How far an application came in a table, and the position of the commit that said so."""
+
+    table: int
+    app: str
+    version: int
+    position: int
+
+
+class ConflictRow(NamedTuple):
+    """A txn that lost (`txn` 0 = a one-shot commit), with what it attempted and the evidence."""
+
+    position: int
+    at: int
+    txn: int
+    session: int
+    user: str
+    evidence: Evidence
+    attempted: Sequence[TableWrite]
+    level: str
+
+
+class AnomalyRow(NamedTuple):
+    """A commit that says what cannot be: it removed a file that was not live, or added a live one.
+
+    `kind` is `removed_not_live` or `added_live`.
+    """
+
+    position: int
+    table: int
+    kind: str
+    path: str
+    vector: str
+
+
 class Reads(Protocol):
     """The read model of one domain. Threads may share it."""
 
@@ -242,6 +319,58 @@ class Reads(Protocol):
 
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`, oldest first."""
+        ...
+
+    def files(
+        self, table: int, *, position: int | None = None, version: int | None = None
+    ) -> Sequence[FileRow]:
+        """Return the files live now, or as of a position or a version of the table, by path.
+
+        Raises UnknownTableError, ReaderBehindError for a position not applied yet, and
+        UnknownVersionError for a version the table does not have.
+        """
+        ...
+
+    def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
+        """Return the paths known by a hash, live or not."""
+        ...
+
+    def version_row(
+        self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
+    ) -> VersionRow | None:
+        """Return a version, or the last one up to a position or a time; None if there is none."""
+        ...
+
+    def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
+        """Return the versions of a table, newest first, those below `below` if given."""
+        ...
+
+    def app(self, table: int, app: str) -> AppRow | None:
+        """Return how far an application came in a table."""
+        ...
+
+    def apps(self, table: int) -> Sequence[AppRow]:
+        """Return the applications that recorded progress in a table, by name."""
+        ...
+
+    def protocol(self, table: int) -> TableProtocol | None:
+        """Return the protocol of a table as its last protocol action left it, None without one."""
+        ...
+
+    def domains(self, table: int) -> Sequence[Domain]:
+        """Return the domain metadata of a table that was not removed, by name."""
+        ...
+
+    def conflict(self, txn: int) -> ConflictRow | None:
+        """Return why a txn lost, None if it did not."""
+        ...
+
+    def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
+        """Return the conflicts that follow position `after`."""
+        ...
+
+    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+        """Return commits that say what cannot be, of one table or of all, oldest first."""
         ...
 
     def close(self) -> None:

@@ -12,12 +12,16 @@ from ledger.core.ids import Layout, Operation, Scope, TableKind, TxnType
 
 
 class Column(NamedTuple):
-    """A column: `type` is a Spark SQL type, `id` stays with the column across renames."""
+    """A column: `type` is a Spark SQL type, `id` stays with the column across renames.
+
+    `metadata` is a JSON object as Delta keeps it (comment, identity mark, physical name), "" none.
+    """
 
     name: str
     type: str
     nullable: bool
     id: int
+    metadata: str = ""
 
 
 class Property(NamedTuple):
@@ -49,12 +53,69 @@ class CoarseWrite(NamedTuple):
     operation: Operation
 
 
+class Protocol(NamedTuple):
+    """What it takes to read and write a Delta table; `features` ascend."""
+
+    min_reader: int
+    min_writer: int
+    features: Sequence[str]
+
+
+class Domain(NamedTuple):
+    """A domain metadata entry of Delta; `configuration` is opaque here."""
+
+    name: str
+    configuration: str
+    removed: bool
+
+
+class AppVersion(NamedTuple):
+    """The progress of an application in a table: Delta's SetTransaction."""
+
+    app: str
+    version: int
+
+
+class Footprint(NamedTuple):
+    """What one table part read and wrote, file by file, as far as a decision needs it.
+
+    `operation` is Delta's name of it, "" = only read. `reads` holds one predicate per scan, in the
+    form of `predicates`; `read_files` and `removes` are path hashes of 8 bytes each in a row;
+    `adds` and `removes_in` the partitions of added and removed files, as `partitions` writes them.
+    `not_blind` denies that a commit which only adds read nothing. `files` lists the files
+    themselves; nothing in the core looks into it. `staged` counts the chunks that came before, and
+    `digest` (8 bytes, empty if none) is over their `files`.
+    """
+
+    operation: str
+    reads: Sequence[str]
+    reads_whole: bool
+    read_files: bytes
+    read_apps: Sequence[str]
+    adds: Sequence[str]
+    removes: bytes
+    removes_in: Sequence[str]
+    data_change: bool
+    not_blind: bool
+    rows_added: int
+    protocol: Protocol | None
+    domains: Sequence[Domain]
+    apps: Sequence[AppVersion]
+    files: bytes
+    staged: int
+    digest: bytes
+
+
 class TableWrite(NamedTuple):
-    """What a commit did to one table; `read_at` 0 = the position of the snapshot its txn holds."""
+    """What a commit read and did in one table, in coarse units or file by file.
+
+    `read_at` is the position the plan was made from, 0 = that of the snapshot its txn holds.
+    """
 
     table: int
     read_at: int
     writes: Sequence[CoarseWrite]
+    footprint: Footprint | None = None
 
 
 class OpenSession(NamedTuple):
@@ -135,14 +196,47 @@ class DropTable(NamedTuple):
     table: int
 
 
+class AlterTable(NamedTuple):
+    """Give a table a new definition, whole; `operation` is Delta's name of the change.
+
+    In a txn it waits for the commit. Without one, a managed table is altered by a commit of its
+    own, an external one at once.
+    """
+
+    session: int
+    n: int
+    not_after: int
+    txn: int
+    read_at: int
+    table: int
+    definition: TableDefinition
+    operation: str
+
+
+class StageWrites(NamedTuple):
+    """Send chunk `number` (from 1) of a footprint that is too large for one record."""
+
+    session: int
+    n: int
+    not_after: int
+    txn: int
+    table: int
+    number: int
+    footprint: Footprint
+
+
 class CommitTxn(NamedTuple):
-    """Commit `txn`, or with txn 0 open, allocate and commit in one step."""
+    """Commit `txn`, or with txn 0 open, allocate and commit in one step.
+
+    `level` asks for at least this isolation level in every table, "" = that of each table.
+    """
 
     session: int
     n: int
     not_after: int
     txn: int
     tables: Sequence[TableWrite]
+    level: str = ""
 
 
 class AbortTxn(NamedTuple):
@@ -184,8 +278,10 @@ SessionCommand = (
     | OpenTxn
     | AllocateWriteIds
     | CreateTable
+    | AlterTable
     | RenameTable
     | DropTable
+    | StageWrites
     | CommitTxn
     | AbortTxn
     | ForgetAborted

@@ -1,73 +1,256 @@
-"""First committer wins on coarse writes: Hive's write-write check (rule c1).
+"""The conflict check: one attempt of delta-spark, decided from the index of the winners.
 
-A coarse update or delete of a unit conflicts with a committed coarse update or delete of the same
-unit whose commit lies after the position the loser read at. Inserts conflict with nothing. A write
-of the whole table meets every unit of it; a partition and the unpartitioned unit never meet, as
-Hive's NULL meets only NULL. Only the latest winner of a unit can decide, so that one is kept.
+Winners are considered one by one in commit order, and within one winner in the documented order:
+protocol, metadata, domains, application ids, added files, files read and removed, files removed
+twice (facts a.4). So the first conflict is the least pair (position, step). Each step asks the
+index for the first winner it minds, which costs what the attempt itself read and wrote, not how
+many won meanwhile. Hive's write-write check (rule c1) is the same check on coarse units.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from ledger.core.commands import CoarseWrite
+from ledger.core.commands import CoarseWrite, Footprint
+from ledger.core.conflict_index import (
+    ANYWHERE,
+    WHOLE_TABLE,
+    TableWinners,
+    Unit,
+    removed_units,
+    unit_of,
+)
+from ledger.core.footprints import BACKFILLS, ROW_TRACKING_DOMAIN, hashes
+from ledger.core.ids import IsolationLevel
+from ledger.core.partition_keys import Mark, PartitionSchema
+from ledger.core.partitions import Values, partition_values
+from ledger.core.predicates import CompiledPredicate, compile_predicate
 
-ANY_UNIT = "any"
-WHOLE_TABLE = "table"
+COMPILED_MAX: Final = 4_096
+# Operations whose mixed conditions still bound the partitions they read (facts d.3).
+DERIVING: Final = frozenset({"DELETE", "UPDATE"})
 
-Unit = tuple[int, str]
+
+class Attempt(NamedTuple):
+    """One table part about to commit. `changes` = it alters the table, `rearranges` = no data.
+
+    `breaks` = its protocol action takes a feature away.
+    """
+
+    read_at: int
+    level: IsolationLevel
+    coarse: Sequence[CoarseWrite]
+    footprint: Footprint | None
+    blind: bool
+    rearranges: bool
+    changes: bool
+    replaces: bool
+    breaks: bool
 
 
-class Winner(NamedTuple):
-    """A committed coarse update or delete: its position, txn, session and operation."""
+class Hit(NamedTuple):
+    """A conflict: the winner's position, the step that found it, in what both met, by which scan.
+
+    Hits are ordered: the first of several is the least.
+    """
 
     position: int
-    txn: int
-    session: int
-    operation: str
+    step: int
+    rule: str
+    unit: str
+    predicate: str = ""
+
+
+@dataclass(slots=True)
+class Predicates:
+    """Compiled predicates, the last used ones kept."""
+
+    compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
+        default_factory=OrderedDict
+    )
+
+    def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
+        """Return a predicate ready to be asked."""
+        key = text, schema, derive
+        found = self.compiled.get(key)
+        if found is None:
+            found = self.compiled[key] = compile_predicate(text, schema, derive=derive)
+            if len(self.compiled) > COMPILED_MAX:
+                self.compiled.popitem(last=False)
+        else:
+            self.compiled.move_to_end(key)
+        return found
+
+
+Check = Callable[[TableWinners, Attempt, Predicates], Iterator[Hit]]
+
+
+def first_hit(winners: TableWinners, attempt: Attempt, predicates: Predicates) -> Hit | None:
+    """Return the first conflict of an attempt with the winners after its read, or None."""
+    if not winners.first("any", attempt.read_at):
+        return None
+    return min((hit for check in CHECKS for hit in check(winners, attempt, predicates)), default=None)
+
+
+def protocol_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
+    """Step 1: two protocol actions, two replacements, or a feature taken away."""
+    footprint = attempt.footprint
+    asked: list[tuple[object, str]] = [(("protocol", "breaks"), "feature_dropped")]
+    if footprint is not None and footprint.protocol is not None:
+        asked.append(("protocol", "protocol_twice"))
+    if attempt.replaces:
+        asked.append(("replaces", "replaced_twice"))
+    if attempt.breaks:
+        asked.append(("any", "feature_drop_overtaken"))
+    for key, rule in asked:
+        if position := winners.first(key, attempt.read_at):
+            yield Hit(position, 1, rule, "protocol")
+
+
+def metadata_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
+    """Step 2: two metadata changes, or one that a commit in flight cannot take on."""
+    read_at = attempt.read_at
+    if attempt.changes and (position := winners.first("metadata", read_at)):
+        yield Hit(position, 2, "metadata_twice", "metadata")
+    kinds = ("shape", "properties") if attempt.footprint is not None else ("shape",)
+    for kind in kinds:
+        if position := winners.first(("metadata", kind), read_at):
+            yield Hit(position, 2, "metadata_changed", kind)
+    # An identity mark is tolerated but not taken on: any change after it differs in two things.
+    marked = winners.first(("metadata", "identity"), read_at)
+    if marked and (position := winners.first(("metadata", "resolvable"), marked)):
+        yield Hit(position, 2, "metadata_changed", "properties")
+
+
+def domain_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
+    """Step 3: one domain written twice; that of row tracking is merged."""
+    for domain in attempt.footprint.domains if attempt.footprint else ():
+        if domain.name == ROW_TRACKING_DOMAIN:
+            continue
+        if position := winners.first(("domain", domain.name), attempt.read_at):
+            yield Hit(position, 3, "domain_twice", f"domain {domain.name}")
+
+
+def app_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
+    """Step 4: progress recorded of an application whose progress was looked up."""
+    for app in attempt.footprint.read_apps if attempt.footprint else ():
+        if position := winners.first(("app", app), attempt.read_at):
+            yield Hit(position, 4, "app_progressed", f"app {app}")
+
+
+def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) -> Iterator[Hit]:
+    """Step 6: files added where the attempt read; the only step that asks for the level."""
+    footprint = attempt.footprint
+    if footprint is None or attempt.blind or attempt.level == "SnapshotIsolation":
+        return
+    if footprint.operation in BACKFILLS:
+        return
+    blind_exempt = attempt.level == "WriteSerializable" and not attempt.changes
+    kind = "seen" if blind_exempt else "added"
+    schema = winners.schema_at(attempt.read_at)
+    if footprint.reads_whole or not schema:
+        if position := winners.first(kind, attempt.read_at):
+            yield Hit(position, 6, "file_added", "table", "")
+        return
+    derive = footprint.operation in DERIVING
+    for text in footprint.reads:
+        yield from scanned_hits(winners, attempt, kind, predicates.of(text, schema, derive=derive))
+
+
+def scanned_hits(
+    winners: TableWinners, attempt: Attempt, kind: str, scan: CompiledPredicate
+) -> Iterator[Hit]:
+    """Return the files added within one scan, by the first winner in each partition."""
+    read_at = attempt.read_at
+    if scan.always:
+        if position := winners.first(kind, read_at):
+            yield Hit(position, 6, "file_added", "table", scan.text)
+        return
+    for text in (*partitions_of(winners, read_at, scan), ANYWHERE):
+        if position := winners.first((kind, text), read_at):
+            yield Hit(position, 6, "file_added", f"partition {text}", scan.text)
+
+
+def partitions_of(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
+    """Return the partitions a scan read among those that got files since."""
+    if scan.equals is None:
+        texts = winners.newest_partitions(read_at)
+    else:
+        column, values = scan.equals
+        texts = winners.partitions_with(column, values | {Mark.UNCASTABLE})
+    return (text for text in texts if text != ANYWHERE and reads(scan, text))
+
+
+def reads(scan: CompiledPredicate, text: str) -> bool:
+    """Tell whether a scan read a partition; one that cannot be judged counts as read."""
+    values: Values | None = partition_values(text)
+    return values is None or scan.matches(values)
+
+
+def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
+    """Steps 7 and 8: files removed that the attempt read, or removes too."""
+    footprint = attempt.footprint
+    if footprint is None:
+        return
+    read_at = attempt.read_at
+    if footprint.reads_whole and (position := winners.first("removed", read_at)):
+        yield Hit(position, 7, "file_read_removed", "table")
+    if footprint.read_files and not footprint.reads and (at := winners.first("coarse", read_at)):
+        yield Hit(at, 7, "file_read_removed", "table")
+    for path in hashes(footprint.read_files):
+        if position := winners.first(path, read_at):
+            yield Hit(position, 7, "file_read_removed", f"file {path.hex()}")
+    for path in hashes(footprint.removes):
+        if position := winners.first(path, read_at):
+            # Two commits that only rearrange read what they remove: the documented answer is that
+            # both removed it (DESIGN.md 5.3).
+            both = attempt.rearranges and winners.parts[position].rearranges
+            yield Hit(position, 6 if both else 8, "file_removed_twice", f"file {path.hex()}")
+
+
+def coarse_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
+    """Step 8 for units: rows changed in a unit that the attempt changes, or removes files from."""
+    schema = winners.schema_at(attempt.read_at)
+    for write in attempt.coarse:
+        if write.operation != "insert":
+            unit = unit_of(write, schema)
+            yield from unit_hits(winners, attempt.read_at, unit, ("coarse", "changed"), write)
+    if attempt.footprint is not None:
+        for unit in removed_units(attempt.footprint, schema):
+            yield from unit_hits(winners, attempt.read_at, unit, ("coarse",), None)
+
+
+def unit_hits(
+    winners: TableWinners,
+    read_at: int,
+    unit: Unit,
+    kinds: Sequence[str],
+    write: CoarseWrite | None,
+) -> Iterator[Hit]:
+    """Return the winners that changed a unit; the whole table meets every unit of it."""
+    name = unit_name(write) if write is not None else "partition"
+    for kind in kinds:
+        whole = "removed" if kind == "changed" else "coarse"
+        keys = (whole,) if unit == WHOLE_TABLE else ((kind, unit), (kind, WHOLE_TABLE))
+        for key in keys:
+            if position := winners.first(key, read_at):
+                yield Hit(position, 8, "coarse_write_write", name)
 
 
 def unit_name(write: CoarseWrite) -> str:
     """Return the unit of a coarse write as one word that no other unit of the table shares."""
     if write.scope == "partition":
         return f"partition {write.partition}"
-    return WHOLE_TABLE if write.scope == "table" else "unpartitioned"
+    return "table" if write.scope == "table" else "unpartitioned"
 
 
-@dataclass(slots=True)
-class CoarseWinners:
-    """The latest winner of each unit, oldest first; below `floor` nothing can be judged."""
-
-    latest: OrderedDict[Unit, Winner] = field(default_factory=OrderedDict)
-    floor: int = 0
-
-    def record(self, table: int, write: CoarseWrite, winner: Winner) -> None:
-        """Enter a committed write; an insert leaves no trace."""
-        if write.operation == "insert":
-            return
-        for unit in (unit_name(write), ANY_UNIT):
-            self.latest[table, unit] = winner
-            self.latest.move_to_end((table, unit))
-
-    def rival(self, table: int, write: CoarseWrite, read_at: int) -> Winner | None:
-        """Return the latest commit after `read_at` that `write` may not follow, or None."""
-        if write.operation == "insert":
-            return None
-        unit = unit_name(write)
-        met = (ANY_UNIT,) if unit == WHOLE_TABLE else (unit, WHOLE_TABLE)
-        rivals = (self.latest.get((table, name)) for name in met)
-        return max((w for w in rivals if w and w.position > read_at), default=None)
-
-    def prune(self, oldest_writer: int, entries_min: int, entries_max: int) -> None:
-        """Drop winners that no open writing txn can meet.
-
-        `oldest_writer` is the position at which the oldest open writing txn opened. At least
-        `entries_min` entries stay for one-shot commits made from older reads, at most
-        `entries_max` altogether; a commit from below `floor` is refused, never guessed.
-        """
-        while len(self.latest) > entries_min:
-            unit, winner = next(iter(self.latest.items()))
-            if winner.position > oldest_writer and len(self.latest) <= entries_max:
-                return
-            del self.latest[unit]
-            self.floor = max(self.floor, winner.position)
+CHECKS: Final[Sequence[Check]] = (
+    protocol_hits,
+    metadata_hits,
+    domain_hits,
+    app_hits,
+    added_hits,
+    removed_hits,
+    coarse_hits,
+)

@@ -2,15 +2,16 @@
 
 This module holds what every command is asked first, in this order: is its session known, was it
 answered before, is the session open, is its number in the window, is it in time. What each is asked
-then stands in `decide_txns`, `decide_commit` and `decide_tables`, one refusal a line in the
+then stands in `decide_txns`, `decide_commit`, `judge`, `decide_stage` and `decide_tables`, one refusal a line in the
 order they are checked. Nothing here reads a clock, draws a number or does I/O; the state is read,
 never changed.
 """
 
-from ledger.core import decide_commit, decide_tables, decide_txns
+from ledger.core import decide_stage, decide_tables, decide_txns, judge
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
+    AlterTable,
     CloseSession,
     Command,
     CommitTxn,
@@ -21,6 +22,7 @@ from ledger.core.commands import (
     OpenTxn,
     RenameTable,
     SessionCommand,
+    StageWrites,
     Unreadable,
 )
 from ledger.core.events import AllocatedId, Answer, CommandRefused, CommandRepeated, SessionOpened
@@ -86,7 +88,7 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
     """Return what the rules of the command's own kind decide; raises Refused."""
     match command:
         case CommitTxn():
-            return decide_commit.commit(state, command)
+            return judge.commit(state, command, now)
         case AllocateWriteIds():
             return decide_txns.allocate_write_ids(state, command)
         case OpenTxn():
@@ -97,6 +99,10 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
             return decide_txns.forget_aborted(state, command)
         case CreateTable():
             return decide_tables.create(state, command)
+        case AlterTable():
+            return decide_tables.alter(state, command, now)
+        case StageWrites():
+            return decide_stage.stage(state, command)
         case RenameTable():
             return decide_tables.rename(state, command)
         case DropTable():

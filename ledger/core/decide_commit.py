@@ -1,17 +1,16 @@
 """Decide a commit: everything that can keep a txn from becoming visible, in the order it is asked.
 
-A part of a commit is one table it wrote, holds a write id in, or changed the metadata of. First the
-refusals, which leave the txn open: it is not this session's, a part names what cannot be written.
-Then the conflicts, which abort it: a table is gone, its metadata or its name was taken by an
-earlier commit, a unit was changed by one. A txn without an id (one-shot) is opened, given its write
-ids and committed by the same event.
+A part of a commit is one table it wrote, holds a write id in, or changed the metadata of; tables it
+only read are declared beside. First the refusals, which leave the txn open: it is not this
+session's, a part names what cannot be written, its base is no longer remembered. Then the question
+whether its applications made the same progress before. Then the conflicts, which abort it. A txn
+without an id (one-shot) is opened, given its write ids and committed by the same event.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import CommitTxn, TableWrite
-from ledger.core.conflicts import Winner, unit_name
+from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.decide_tables import check_ahead
 from ledger.core.decide_txns import aborted_parts, not_open, own_txn
 from ledger.core.events import (
@@ -19,74 +18,127 @@ from ledger.core.events import (
     CommandRepeated,
     CommittedPart,
     Evidence,
-    Side,
     TxnAborted,
     TxnCommitted,
 )
+from ledger.core.footprints import bare, fault_of, is_blind, joined, next_digest, only_reads
 from ledger.core.ids import JUDGED_TYPES
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
-from ledger.core.tables import Change, Pending, Table, name_key
+from ledger.core.tables import Pending, Table
+from ledger.core.traits import is_level
 from ledger.core.txns import OpenTxn
 
 
 class Candidate(NamedTuple):
-    """A txn about to commit: `txn` None = one-shot; `tables` are all it touched, ascending."""
+    """A txn about to commit: `txn` None = one-shot.
+
+    `writes` are the declared parts by table, with the chunks staged before joined in; `tables` are
+    all it touched, `reads` those it only read, ascending; `level` is asked for in all of them.
+    `last_chunks` are the footprints as the commit itself brought them.
+    """
 
     txn: OpenTxn | None
     snapshot: int
     writes: dict[int, TableWrite]
     tables: Sequence[int]
+    reads: Sequence[int]
     changes: Sequence[Pending]
+    level: str
+    last_chunks: dict[int, Footprint | None]
 
     def read_at(self, table: int) -> int:
         """Return the position the part's plan was made from."""
         write = self.writes.get(table)
-        return (write.read_at if write is not None else 0) or self.snapshot
+        planned = [change.read_at for change in self.changes if change.table == table]
+        return min([(write.read_at if write is not None else 0) or self.snapshot, *planned])
 
+    def footprint(self, table: int) -> Footprint | None:
+        """Return what was declared file by file, None if nothing was."""
+        write = self.writes.get(table)
+        return write.footprint if write is not None else None
 
-def commit(state: DomainState, command: CommitTxn) -> Answer:
-    """Commit, or abort with the evidence; a txn that committed before is told so again."""
-    if command.txn:
-        status, position = state.txns.status(command.txn)
-        if status == "committed":
-            return CommandRepeated(b"", position, "TxnCommitted", command.txn, 1, ())
-        if status != "open":
-            raise not_open(state, command.txn)
-    candidate = candidate_of(state, command)
-    check_writes(state, candidate)
-    evidence = first_conflict(state, candidate)
-    if evidence is not None:
-        return lost(state, candidate, evidence)
-    txn = candidate.txn
-    parts = [committed_part(state, candidate, table) for table in candidate.tables]
-    return TxnCommitted(txn.type if txn else "default", txn is None, parts)
+    @property
+    def is_judged(self) -> bool:
+        """Whether its coarse writes are judged: replayed and rearranging txns are not (c4)."""
+        return self.txn is None or self.txn.type in JUDGED_TYPES
 
 
 def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
     """Gather what is to be committed; raises Refused if it is not this session's to commit."""
-    writes: dict[int, TableWrite] = {}
+    if command.level and not is_level(command.level):
+        raise Refused(Reason.COMMAND_INVALID, f"{command.level!r} is no isolation level")
+    declared = declared_parts(state, command)
+    txn = own_txn(state, command.session, command.txn) if command.txn else None
+    writes = {table: whole(txn, write) for table, write in declared.items()}
+    check_all_named(txn, writes)
+    written = [table for table, write in writes.items() if not is_read(write)]
+    if txn is None:
+        touched, snapshot, changes = written, 0, ()
+    else:
+        # A write id alone is no write (rule c0): one in a dropped table goes with the table.
+        held = txn.write_ids.keys() & state.tables.by_id.keys()
+        touched = sorted({*written, *held, *txn.metadata})
+        snapshot, changes = txn.opened, state.tables.pending.get(txn.txn, ())
+    reads = [table for table in writes if table not in touched]
+    chunks = {write.table: write.footprint for write in command.tables}
+    return Candidate(txn, snapshot, writes, touched, reads, changes, command.level, chunks)
+
+
+def declared_parts(state: DomainState, command: CommitTxn) -> dict[int, TableWrite]:
+    """Return the declared parts by table, ascending; raises Refused if there are too many."""
+    parts: dict[int, TableWrite] = {}
     for write in sorted(command.tables, key=lambda each: each.table):
-        if write.table in writes:
+        if write.table in parts:
             raise Refused(Reason.COMMAND_INVALID, f"table {write.table} has two parts", write.table)
-        writes[write.table] = write
-    if len(writes) > state.limits.tables_per_command_max:
-        raise Refused(Reason.LIMIT_EXCEEDED, f"{len(writes)} tables in one commit")
-    if not command.txn:
-        return Candidate(None, 0, writes, list(writes), ())
-    txn = own_txn(state, command.session, command.txn)
-    # A write id alone is no write (rule c0): one in a table that was dropped goes with the table.
-    held = txn.write_ids.keys() & state.tables.by_id.keys()
-    touched = sorted(writes.keys() | held | txn.metadata.keys())
-    return Candidate(txn, txn.opened, writes, touched, state.tables.pending.get(txn.txn, ()))
+        parts[write.table] = write
+    if len(parts) > state.limits.tables_per_command_max:
+        raise Refused(Reason.LIMIT_EXCEEDED, f"{len(parts)} tables in one commit")
+    return parts
+
+
+def is_read(write: TableWrite) -> bool:
+    """Tell whether a part only says what was read."""
+    return not write.writes and write.footprint is not None and only_reads(write.footprint)
+
+
+def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
+    """Return a part with its staged chunks joined in; raises Refused if they are not all there."""
+    chunks = txn.staged.get(write.table, ()) if txn is not None else ()
+    footprint = write.footprint
+    if footprint is None and not chunks:
+        return write
+    digest = b""
+    for chunk in chunks:
+        digest = next_digest(digest, chunk.files)
+    if footprint is None or (footprint.staged, footprint.digest) != (len(chunks), digest):
+        raise Refused(
+            Reason.STAGED_WRITES_DIFFER,
+            f"{len(chunks)} chunks of table {write.table} were staged, the commit names others",
+            write.table,
+        )
+    fault = fault_of(footprint)
+    if fault:
+        raise Refused(Reason.COMMAND_INVALID, fault, write.table)
+    return write._replace(footprint=joined(chunks, footprint))
+
+
+def check_all_named(txn: OpenTxn | None, writes: dict[int, TableWrite]) -> None:
+    """Refuse a commit that leaves out a table for which chunks were staged."""
+    left = txn.staged.keys() - writes.keys() if txn is not None else ()
+    for table in sorted(left):
+        raise Refused(
+            Reason.STAGED_WRITES_DIFFER, f"the commit leaves out staged table {table}", table
+        )
 
 
 def check_writes(state: DomainState, candidate: Candidate) -> None:
     """Refuse parts that could not be committed however early they came."""
     txn = candidate.txn
-    if txn is None and not candidate.writes:
+    if txn is None and not candidate.tables:
         raise Refused(Reason.COMMAND_INVALID, "a commit without a txn names what it wrote")
-    if txn is not None and txn.type == "read_only" and candidate.writes:
+    written = candidate.writes.keys() - set(candidate.reads)
+    if txn is not None and txn.type == "read_only" and written:
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
     for write in candidate.writes.values():
         check_write(state, candidate, write)
@@ -103,7 +155,8 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {write.table}", write.table)
     if table.definition.kind != "managed":
         raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", write.table)
-    if candidate.txn is None and table.definition.layout == "directories":
+    is_directories = table.definition.layout == "directories"
+    if candidate.txn is None and is_directories and not is_read(write):
         raise Refused(
             Reason.WRITE_ID_REQUIRED,
             f"files of table {table.name} lie under their write id, which a txn must have first",
@@ -113,15 +166,18 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
 
 
 def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
-    """Refuse an update or delete whose winners are not all remembered, rather than guess."""
-    judged = candidate.txn is None or candidate.txn.type in JUDGED_TYPES
-    if not judged or all(each.operation == "insert" for each in write.writes):
+    """Refuse a plan whose winners are not all remembered, rather than guess."""
+    footprint = write.footprint
+    coarse = candidate.is_judged and any(each.operation != "insert" for each in write.writes)
+    if footprint is None and not coarse:
         return
     read_at = candidate.read_at(write.table)
     if read_at == 0:
+        if not coarse and footprint is not None and is_blind(footprint):
+            return
         raise Refused(
             Reason.READ_AT_REQUIRED,
-            "an update or delete without a txn names the position it was planned from",
+            "what reads, updates or deletes without a txn names the position it was planned from",
             write.table,
         )
     if read_at < state.winners.floor:
@@ -138,128 +194,63 @@ def visible_table(state: DomainState, candidate: Candidate, table: int) -> Table
     return state.tables.visible(table, candidate.txn.txn if candidate.txn else 0)
 
 
-def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
-    """Return the first thing an earlier commit took away, table by table, or None."""
-    for table_id in candidate.tables:
-        table = visible_table(state, candidate, table_id)
-        evidence = (
-            gone(state, candidate, table_id)
-            if table is None
-            else metadata_conflict(state, candidate, table)
-            or coarse_conflict(state, candidate, table)
+def applied_before(state: DomainState, candidate: Candidate) -> int:
+    """Return the position at which all recorded progress was made before, 0 if it is new.
+
+    Raises Refused if some of it was made and some not: then it is not the same batch.
+    """
+    before: list[int] = []
+    for write in candidate.writes.values():
+        table = state.tables.by_id.get(write.table)
+        for app in write.footprint.apps if write.footprint is not None else ():
+            known = table.apps.get(app.app) if table is not None else None
+            done = known is not None and known.version >= app.version
+            before.append(known.position if known is not None and done else 0)
+    if any(before) and not all(before):
+        raise Refused(
+            Reason.APP_VERSIONS_DISAGREE,
+            "some tables of this commit have the application's version already, others have not",
         )
-        if evidence is not None:
-            return evidence
-    return name_conflict(state, candidate) if candidate.changes else None
+    return max(before, default=0)
 
 
-def gone(state: DomainState, candidate: Candidate, table: int) -> Evidence:
-    """Return the evidence that a table was dropped under the txn."""
-    dropped = state.tables.dropped.get(table)
-    return Evidence(
-        rule="table_dropped",
-        exception="MetadataChanged",
-        table=table,
-        unit="table",
-        operation="",
-        read_at=candidate.read_at(table),
-        winner=winning_side(state, dropped) if dropped else Side(0, 0, "drop", ""),
-        remedy="resolve the name again and write to the table that holds it now",
-    )
-
-
-def metadata_conflict(state: DomainState, candidate: Candidate, table: Table) -> Evidence | None:
-    """Return the evidence that another commit changed the metadata this txn changes too."""
-    own = [change for change in candidate.changes if change.table == table.table]
-    if not own or table.creator or table.change.position <= min(c.read_at for c in own):
-        return None
-    return Evidence(
-        rule="metadata_first_committer",
-        exception="MetadataChanged",
-        table=table.table,
-        unit="metadata",
-        operation=own[0].kind,
-        read_at=own[0].read_at,
-        winner=winning_side(state, table.change),
-        remedy="read the table again and repeat the change",
-    )
-
-
-def coarse_conflict(state: DomainState, candidate: Candidate, table: Table) -> Evidence | None:
-    """Return the evidence that another commit changed a unit this txn changes too (rule c1)."""
-    txn, write = candidate.txn, candidate.writes.get(table.table)
-    if write is None or (txn is not None and txn.type not in JUDGED_TYPES):
-        return None
-    read_at = candidate.read_at(table.table)
-    for each in write.writes:
-        winner = state.winners.rival(table.table, each, read_at)
-        if winner is not None:
-            return Evidence(
-                rule="coarse_write_write",
-                exception="ConcurrentDeleteDelete",
-                table=table.table,
-                unit=unit_name(each),
-                operation=each.operation,
-                read_at=read_at,
-                winner=winning_side(state, winner),
-                remedy="read the unit again and retry in a new txn",
-            )
-    return None
-
-
-def name_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
-    """Return the evidence that a name this txn gives is held by another table."""
-    tables = state.tables
-    final = {change.table: change for change in candidate.changes}
-    freed = {
-        name_key(table.catalog, table.name)
-        for table in (tables.by_id[each] for each in final)
-        if not table.creator
-    }
-    for table_id, change in final.items():
-        table = tables.by_id[table_id]
-        holder = tables.named(table.catalog, change.name) if change.kind != "drop" else None
-        if holder is not None and name_key(table.catalog, change.name) not in freed:
-            return Evidence(
-                rule="name_claimed",
-                exception="ProtocolChanged",
-                table=table_id,
-                unit=change.name,
-                operation=change.kind,
-                read_at=change.read_at,
-                winner=winning_side(state, holder.change),
-                remedy="choose another name, or use the table that has it",
-            )
-    return None
-
-
-def winning_side(state: DomainState, winner: Change | Winner) -> Side:
-    """Return the winner, with its author as far as the session is remembered."""
-    session = state.sessions.by_number.get(winner.session)
-    author = f"{session.user}@{session.host} {session.application}".strip() if session else ""
-    return Side(winner.txn, winner.position, winner.operation, author)
-
-
-def lost(state: DomainState, candidate: Candidate, evidence: Evidence) -> TxnAborted:
+def lost(
+    state: DomainState, candidate: Candidate, reason: str, evidence: Evidence | None, first: int = 0
+) -> TxnAborted:
     """Return the abort of a txn that lost; it wrote what it declared, an id alone is no write."""
     txn = candidate.txn
-    if txn is None:
-        return TxnAborted("conflict", one_shot=True, parts=(), evidence=evidence)
-    parts = aborted_parts(state, txn, candidate.writes)
-    return TxnAborted("conflict", one_shot=False, parts=parts, evidence=evidence)
-
-
-def committed_part(state: DomainState, candidate: Candidate, table_id: int) -> CommittedPart:
-    """Return one table of a commit that nothing stands against."""
-    table = state.tables.by_id[table_id]
-    txn, write = candidate.txn, candidate.writes.get(table_id)
-    write_id = txn.write_ids.get(table_id, 0) if txn else 0
-    late = write is not None and not write_id and table.definition.layout == "listed"
-    return CommittedPart(
-        table_id,
-        candidate.read_at(table_id),
-        table.last_write_id + 1 if late else write_id,
-        table.version + 1,
-        txn.metadata.get(table_id, 0) if txn else 0,
-        write.writes if write is not None else (),
+    written = [table for table in candidate.writes if table not in candidate.reads]
+    parts = aborted_parts(state, txn, written) if txn is not None else ()
+    attempted = [remembered(each) for each in candidate.writes.values() if evidence is not None]
+    return TxnAborted(
+        reason, txn is None, parts, evidence, attempted, level=candidate.level, first=first
     )
+
+
+def remembered(write: TableWrite) -> TableWrite:
+    """Return a part without its file list."""
+    return write if write.footprint is None else write._replace(footprint=bare(write.footprint))
+
+
+def repeated_commit(position: int, txn: int) -> CommandRepeated:
+    """Return the answer to a commit of a txn that has committed."""
+    return CommandRepeated(b"", position, "TxnCommitted", txn, 1, ())
+
+
+def already_committed(state: DomainState, txn: int) -> Answer | None:
+    """Return the answer for a txn that is not open any more, None if it is."""
+    status, position = state.txns.status(txn)
+    if status == "committed":
+        return repeated_commit(position, txn)
+    if status != "open":
+        raise not_open(state, txn)
+    return None
+
+
+def committed(
+    state: DomainState, candidate: Candidate, parts: Sequence[CommittedPart]
+) -> TxnCommitted:
+    """Return the commit of a candidate that nothing stands against."""
+    txn = candidate.txn
+    reads = [remembered(candidate.writes[table]) for table in candidate.reads]
+    return TxnCommitted(txn.type if txn else "default", txn is None, parts, reads, candidate.level)

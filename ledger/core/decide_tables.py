@@ -1,18 +1,27 @@
-"""Decide what becomes of tables: create, rename, drop, at once or pending in a txn.
+"""Decide what becomes of tables: create, alter, rename, drop, at once or pending in a txn.
 
-Outside a txn they take effect at once and take no write id. Inside one they wait for its commit,
+Outside a txn they take effect at once; only the alter of a managed table takes a write id then. Inside one they wait for its commit,
 are seen by that txn alone, and are tagged with its write id of the table (managed tables), which is
 given here if it has none yet. Names are checked again at the commit, against the final name map.
 """
 
-from ledger.core.commands import CreateTable, DropTable, RenameTable, TableDefinition
+from ledger.core.commands import (
+    AlterTable,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    TableDefinition,
+)
 from ledger.core.decide_txns import writable_txn
-from ledger.core.events import TableCreated, TableDropped, TableRenamed
+from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.ids import LEVEL_PROPERTY
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table, name_key
+from ledger.core.traits import is_level
 
 NAME_MAX = 255
+OPERATION_MAX = 100
 CHANGES_PER_TXN_MAX = 1_000
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
 NAME_FORBIDDEN = ":$\0"
@@ -42,6 +51,31 @@ def create(state: DomainState, command: CreateTable) -> TableCreated:
     )
 
 
+def alter(state: DomainState, command: AlterTable, now: int) -> TableAltered:
+    """Give a table a new definition; outside a txn, of a managed table, by a commit of its own."""
+    table = changeable(state, command)
+    check_definition(command.definition)
+    if command.definition[:2] != table.definition[:2]:
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            f"table {table.name} is {' and '.join(table.definition[:2])}, which stays so",
+            table.table,
+        )
+    managed = table.definition.kind == "managed"
+    one_shot = managed and not command.txn
+    return TableAltered(
+        table.table,
+        1 if one_shot else next_number(state, command.txn),
+        table.last_write_id + 1 if one_shot else write_id_of(state, command.txn, table),
+        base_of(state, command.txn, command.read_at),
+        one_shot,
+        table.version + 1 if one_shot else -1,
+        max(now, table.committed_at + 1) if one_shot else 0,
+        command.definition,
+        command.operation[:OPERATION_MAX],
+    )
+
+
 def rename(state: DomainState, command: RenameTable) -> TableRenamed:
     """Give a table another name."""
     table = changeable(state, command)
@@ -68,7 +102,7 @@ def drop(state: DomainState, command: DropTable) -> TableDropped:
     )
 
 
-def changeable(state: DomainState, command: RenameTable | DropTable) -> Table:
+def changeable(state: DomainState, command: AlterTable | RenameTable | DropTable) -> Table:
     """Return the table to change; raises Refused if it is gone or changed since it was read."""
     if command.txn:
         writable_txn(state, command.session, command.txn)
@@ -127,6 +161,9 @@ def check_definition(definition: TableDefinition) -> None:
     missing = [name for name in definition.partition_columns if name.lower() not in columns]
     if columns and missing:
         raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")
+    for each in definition.properties:
+        if each.key == LEVEL_PROPERTY and not is_level(each.value):
+            raise Refused(Reason.COMMAND_INVALID, f"{each.value!r} is no isolation level")
 
 
 def check_free(

@@ -8,7 +8,7 @@ in `ledger/log/schemas`. Nothing here decides anything.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import CoarseWrite, TableDefinition
+from ledger.core.commands import CoarseWrite, Footprint, TableDefinition, TableWrite
 from ledger.core.ids import EndCause, TxnType
 
 
@@ -54,7 +54,12 @@ class AllocatedId(NamedTuple):
 
 
 class CommittedPart(NamedTuple):
-    """One table of a commit: `write_id` 0 = none, `version` is dense per table from 0."""
+    """One table of a commit: `write_id` 0 = none, `version` is dense per table from 0.
+
+    `level` is the one it was judged at, `blind` whether it counts as a blind append. `committed_at`
+    (milliseconds) rises with every version of the table; `first_row_id` is the row id of the first
+    row it added, -1 where rows are not tracked.
+    """
 
     table: int
     read_at: int
@@ -62,6 +67,11 @@ class CommittedPart(NamedTuple):
     version: int
     metadata_events: int
     writes: Sequence[CoarseWrite]
+    level: str = ""
+    blind: bool = False
+    committed_at: int = 0
+    first_row_id: int = -1
+    footprint: Footprint | None = None
 
 
 class AbortedPart(NamedTuple):
@@ -89,16 +99,24 @@ class ForgottenPart(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The winner of a conflict; txn 0 = it changed the table outside a txn."""
+    """The winner of a conflict; txn 0 = it changed the table outside a txn.
+
+    `at` is in milliseconds, 0 = not remembered.
+    """
 
     txn: int
     position: int
     operation: str
     author: str
+    at: int = 0
 
 
 class Evidence(NamedTuple):
-    """Why a txn lost: the rule, what it did and from which position, who won, what helps."""
+    """Why a txn lost: the rule, what it did and from which position, who won, what helps.
+
+    `unit` is what both met in: a partition, a file by its path hash, a property. `predicate` is the
+    scan that matched, "" if none did; `level` the one the table part was judged at.
+    """
 
     rule: str
     exception: str
@@ -108,6 +126,8 @@ class Evidence(NamedTuple):
     read_at: int
     winner: Side
     remedy: str
+    predicate: str = ""
+    level: str = ""
 
 
 class Fenced(NamedTuple):
@@ -201,6 +221,24 @@ class TableCreated(NamedTuple):
     definition: TableDefinition
 
 
+class TableAltered(NamedTuple):
+    """A table has another definition, at once or at the commit of `control.txn`.
+
+    `one_shot` = a txn of its own was opened and committed with it: then `version` is the commit's,
+    otherwise -1.
+    """
+
+    table: int
+    number: int
+    write_id: int
+    read_at: int
+    one_shot: bool
+    version: int
+    committed_at: int
+    definition: TableDefinition
+    operation: str
+
+
 class TableRenamed(NamedTuple):
     """A table has another name, at once or at the commit of `control.txn`."""
 
@@ -221,21 +259,41 @@ class TableDropped(NamedTuple):
     read_at: int
 
 
+class WritesStaged(NamedTuple):
+    """A chunk of a footprint waits for the commit of `control.txn`."""
+
+    table: int
+    number: int
+    footprint: Footprint
+
+
 class TxnCommitted(NamedTuple):
-    """`control.txn` is visible from this position on; `one_shot` = it was opened here too."""
+    """`control.txn` is visible from this position on; `one_shot` = it was opened here too.
+
+    `reads` are the tables it only read, as it declared them.
+    """
 
     type: TxnType
     one_shot: bool
     parts: Sequence[CommittedPart]
+    reads: Sequence[TableWrite] = ()
+    level: str = ""
 
 
 class TxnAborted(NamedTuple):
-    """`control.txn` will never be visible; a lost conflict carries its evidence."""
+    """`control.txn` will never be visible; a lost conflict carries its evidence.
+
+    `attempted` is what the loser declared, without its file lists. One that was `already_applied`
+    names in `first` the position at which its application made the same progress.
+    """
 
     reason: str
     one_shot: bool
     parts: Sequence[AbortedPart]
     evidence: Evidence | None
+    attempted: Sequence[TableWrite] = ()
+    level: str = ""
+    first: int = 0
 
 
 class TxnsExpired(NamedTuple):
@@ -278,8 +336,10 @@ Answer = (
     | TxnOpened
     | WriteIdsAllocated
     | TableCreated
+    | TableAltered
     | TableRenamed
     | TableDropped
+    | WritesStaged
     | TxnCommitted
     | TxnAborted
     | AbortedForgotten

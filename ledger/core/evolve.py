@@ -6,7 +6,7 @@ A failed assertion means that the log says what this code cannot have decided; t
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ledger.core import evolve_tables, evolve_txns
+from ledger.core import evolve_commits, evolve_tables, evolve_txns
 from ledger.core.events import (
     AbortedForgotten,
     CatalogCreated,
@@ -20,6 +20,7 @@ from ledger.core.events import (
     Resigned,
     SessionClosed,
     SessionOpened,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -28,6 +29,7 @@ from ledger.core.events import (
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
+    WritesStaged,
 )
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import DomainState
@@ -112,6 +114,13 @@ def opened_answer(control: Control, body: TxnOpened) -> Answered:
     return Answered(control.position, "TxnOpened", control.txn, body.size)
 
 
+def aborted_answer(control: Control, body: TxnAborted) -> Answered:
+    """Return an abort; one that was applied before is told apart, with the position it names."""
+    if body.first:
+        return Answered(control.position, body.reason, body.first, 0)
+    return Answered(control.position, "TxnAborted", control.txn, 1)
+
+
 def created_answer(control: Control, body: TableCreated) -> Answered:
     """Return the table that was created."""
     return Answered(control.position, "TableCreated", body.table, 1)
@@ -144,6 +153,14 @@ def session_opened(state: DomainState, control: Control, body: SessionOpened) ->
     state.sessions.add(Session(control.position, *body))
 
 
+def table_altered(state: DomainState, control: Control, body: TableAltered) -> None:
+    """Alter a table at once, or keep the change with its open txn."""
+    if control.txn and not body.one_shot:
+        evolve_tables.table_altered(state, control, body)
+    else:
+        evolve_commits.table_altered_at_once(state, control, body)
+
+
 CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     Fenced: unchanged,
     Resigned: unchanged,
@@ -157,15 +174,18 @@ CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     TxnOpened: evolve_txns.txn_opened,
     WriteIdsAllocated: evolve_txns.write_ids_allocated,
     TableCreated: evolve_tables.table_created,
+    TableAltered: table_altered,
     TableRenamed: evolve_tables.table_renamed,
     TableDropped: evolve_tables.table_dropped,
-    TxnCommitted: evolve_txns.txn_committed,
+    WritesStaged: evolve_txns.writes_staged,
+    TxnCommitted: evolve_commits.txn_committed,
     TxnAborted: evolve_txns.txn_aborted,
     TxnsExpired: evolve_txns.txns_expired,
     AbortedForgotten: evolve_txns.aborted_forgotten,
 }
 
 ANSWERS: dict[type, Callable[[Control, Any], Answered]] = {
+    TxnAborted: aborted_answer,
     CommandRepeated: repeated_answer,
     CommandRefused: refused_answer,
     TxnOpened: opened_answer,
@@ -180,8 +200,10 @@ ANSWERING = frozenset(
         TxnOpened,
         WriteIdsAllocated,
         TableCreated,
+        TableAltered,
         TableRenamed,
         TableDropped,
+        WritesStaged,
         TxnCommitted,
         TxnAborted,
         CommandRepeated,

@@ -1,7 +1,7 @@
 """Evolve what becomes of tables: at once, or kept with an open txn until its commit."""
 
 from ledger.core import watermark
-from ledger.core.events import Control, TableCreated, TableDropped, TableRenamed
+from ledger.core.events import Control, TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Table
 from ledger.core.txns import OpenTxn
@@ -45,6 +45,21 @@ def table_created(state: DomainState, control: Control, body: TableCreated) -> N
     else:
         tables.claim(table, body.name, control.position)
         table.version = 0
+
+
+def table_altered(state: DomainState, control: Control, body: TableAltered) -> None:
+    """Keep a new definition with its open txn until the commit."""
+    pending = Pending(
+        body.number,
+        "alter",
+        body.table,
+        "",
+        "",
+        body.read_at,
+        body.definition,
+        body.operation,
+    )
+    await_commit(state, control, body, pending)
 
 
 def table_renamed(state: DomainState, control: Control, body: TableRenamed) -> None:
@@ -101,7 +116,7 @@ def is_listed(state: DomainState, table: int) -> bool:
 def await_commit(
     state: DomainState,
     control: Control,
-    body: TableCreated | TableRenamed | TableDropped,
+    body: TableCreated | TableAltered | TableRenamed | TableDropped,
     pending: Pending,
 ) -> None:
     """Keep a metadata change of an open txn until its end."""
@@ -118,10 +133,13 @@ def apply_pending(state: DomainState, control: Control) -> None:
     final: dict[int, str] = {}
     for change in changes:
         table = state.tables.by_id[change.table]
+        table.change = Change(control.position, control.txn, control.session, change.kind)
+        if change.definition is not None:
+            table.define(change.definition)
+            continue
         if table.creator == 0:
             state.tables.release(table)
         final[change.table] = "" if change.kind == "drop" else change.name or table.name
-        table.change = Change(control.position, control.txn, control.session, change.kind)
     for table_id, name in final.items():
         table = state.tables.by_id[table_id]
         table.creator = 0

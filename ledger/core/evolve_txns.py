@@ -1,30 +1,21 @@
-"""Evolve the life of txns: opened, given write ids, committed, aborted, forgotten."""
+"""Evolve the life of txns but for their commit: opened, given write ids, aborted, forgotten."""
 
 from collections.abc import Sequence
 
 from ledger.core import watermark
-from ledger.core.conflicts import Winner
 from ledger.core.events import (
     AbortedForgotten,
     AbortedPart,
-    CommittedPart,
     Control,
     SessionClosed,
     TxnAborted,
-    TxnCommitted,
     TxnEnd,
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
+    WritesStaged,
 )
-from ledger.core.evolve_tables import (
-    apply_pending,
-    drop_table,
-    give_write_id,
-    note_forgettable,
-    take_write_id,
-)
-from ledger.core.ids import JUDGED_TYPES
+from ledger.core.evolve_tables import drop_table, give_write_id, note_forgettable
 from ledger.core.state import DomainState
 from ledger.core.txns import OpenTxn
 
@@ -45,49 +36,10 @@ def write_ids_allocated(state: DomainState, _control: Control, body: WriteIdsAll
         give_write_id(state.tables.by_id[table], state.txns.open[txn], write_id)
 
 
-def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:
-    """Make a txn visible: its versions, its metadata changes, its claims to have won."""
-    held: dict[int, int] = {}
-    if body.one_shot:
-        state.txns.commit_at_once(control.txn, control.position, state.limits.outcomes_max)
-    else:
-        ended = state.txns.commit(control.txn, control.position, state.limits.outcomes_max)
-        held = ended.write_ids
-        forget_owner(state, ended)
-    for part in body.parts:
-        commit_part(state, control, body, part, held.get(part.table, 0))
-    if control.txn in state.tables.pending:
-        apply_pending(state, control)
-    watermark.advance(state.txns)
-    prune_winners(state)
-
-
-def commit_part(
-    state: DomainState, control: Control, body: TxnCommitted, part: CommittedPart, held: int
-) -> None:
-    """Apply one table of a commit; `held` is the write id the txn had there before, or 0."""
-    table = state.tables.by_id[part.table]
-    assert part.version == table.version + 1, (
-        f"version {part.version} of table {part.table} follows {table.version}"
-    )
-    table.version = part.version
-    if held:
-        assert part.write_id == held, f"write id {part.write_id} committed, the txn has {held}"
-    elif part.write_id:
-        take_write_id(table, part.write_id)
-        state.txns.map(control.txn, part.table, part.write_id)
-    if body.type in JUDGED_TYPES:
-        for write in part.writes:
-            winner = Winner(control.position, control.txn, control.session, write.operation)
-            state.winners.record(part.table, write, winner)
-
-
-def prune_winners(state: DomainState) -> None:
-    """Let winners go that no open writing txn can meet any more."""
-    oldest = state.txns.open_visible.minimum(0)
-    opened = state.txns.open[oldest].opened if oldest else state.position
-    limits = state.limits
-    state.winners.prune(opened, limits.conflict_entries_min, limits.conflict_entries_max)
+def writes_staged(state: DomainState, control: Control, body: WritesStaged) -> None:
+    """Keep a chunk of a footprint until its txn ends."""
+    state.txns.open[control.txn].stage(body.table, body.footprint)
+    state.txns.staged_bytes += len(body.footprint.files)
 
 
 def txn_aborted(state: DomainState, control: Control, body: TxnAborted) -> None:

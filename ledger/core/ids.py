@@ -12,6 +12,7 @@ Layout = Literal["listed", "directories"]
 Operation = Literal["insert", "update", "delete"]
 Scope = Literal["partition", "unpartitioned", "table"]
 EndCause = Literal["lease", "deadline", "closed"]
+IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
 
 NO_TXN: Final = 0
 NO_POSITION: Final = 0
@@ -22,3 +23,10 @@ DURATION_MAX_MS: Final = 2**62
 # soft delete changes no rows (facts of rule c4).
 JUDGED_TYPES: Final = frozenset({"default"})
 LAYOUT_PROPERTY: Final = "layout"
+LEVEL_PROPERTY: Final = "delta.isolationLevel"
+# From the weakest to the strongest (Delta's order; WriteSerializable is Databricks' default).
+LEVELS: Final[tuple[IsolationLevel, ...]] = (
+    "SnapshotIsolation",
+    "WriteSerializable",
+    "Serializable",
+)

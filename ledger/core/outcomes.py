@@ -33,6 +33,8 @@ class Reason(StrEnum):
     SNAPSHOT_TOO_OLD = "SnapshotTooOld"
     METADATA_CHANGED = "MetadataChanged"
     PROTOCOL_CHANGED = "ProtocolChanged"
+    APP_VERSIONS_DISAGREE = "AppVersionsDisagree"
+    STAGED_WRITES_DIFFER = "StagedWritesDiffer"
 
 
 def refuse(reason: Reason, message: str, subject: int = 0) -> CommandRefused:

@@ -12,6 +12,7 @@ from ledger.core.events import (
     CommandRepeated,
     CommandsMoved,
     Control,
+    TableAltered,
     TxnAborted,
     TxnCommitted,
     TxnOpened,
@@ -52,7 +53,7 @@ def txn_of(state: DomainState, command: Command, body: Body) -> int:
     match body:
         case TxnOpened():
             return state.txns.next_txn
-        case TxnCommitted(one_shot=True):
+        case TxnCommitted(one_shot=True) | TableAltered(one_shot=True):
             return state.txns.next_txn
         case TxnAborted(one_shot=True) | CommandRefused() | CommandRepeated():
             return 0

@@ -6,7 +6,8 @@ only read it.
 
 from dataclasses import dataclass, field
 
-from ledger.core.conflicts import CoarseWinners
+from ledger.core.conflict_index import ConflictIndex
+from ledger.core.conflicts import Predicates
 from ledger.core.events import LedgerCreated, Limits
 from ledger.core.sessions import Sessions
 from ledger.core.tables import Tables
@@ -41,4 +42,6 @@ class DomainState:
     sessions: Sessions = field(default_factory=Sessions)
     txns: Txns = field(default_factory=Txns)
     tables: Tables = field(default_factory=Tables)
-    winners: CoarseWinners = field(default_factory=CoarseWinners)
+    winners: ConflictIndex = field(default_factory=ConflictIndex)
+    # Not part of what happened: predicates in the form in which they are quick to ask.
+    predicates: Predicates = field(default_factory=Predicates, compare=False, repr=False)

@@ -9,14 +9,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.core.acceptance import LogHead
-from ledger.core.commands import Column, Property, TableDefinition
-from ledger.core.conflicts import Winner
+from ledger.core.commands import Protocol
 from ledger.core.events import LedgerCreated, Limits
 from ledger.core.evolve_tables import note_forgettable
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import DomainState
-from ledger.core.tables import Change, Pending, Table, name_key
+from ledger.core.tables import Change, Progress, Table, name_key
 from ledger.core.txns import AbortedTxn, OpenTxn, Txns, exception_hash
+from ledger.core.write_form import (
+    definition_from,
+    footprint_form,
+    footprint_from,
+    pending_form,
+    pending_from,
+    restore_winners,
+    winners_form,
+)
 
 Plain = Any
 
@@ -36,12 +44,11 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "next_table": state.tables.next_table,
         "tables": [table_form(each) for _, each in sorted(state.tables.by_id.items())],
         "pending": [
-            [txn, [list(change) for change in changes]]
+            [txn, [pending_form(change) for change in changes]]
             for txn, changes in sorted(state.tables.pending.items())
         ],
         "dropped": [[table, *change] for table, change in state.tables.dropped.items()],
-        "winners": [[*unit, *winner] for unit, winner in state.winners.latest.items()],
-        "winners_floor": state.winners.floor,
+        "winners": winners_form(state.winners),
     }
 
 
@@ -87,6 +94,10 @@ def txns_form(txns: Txns) -> dict[str, Plain]:
                 *(txn.txn, txn.type, txn.session, txn.min_open, txn.opened, txn.deadline),
                 pairs(txn.write_ids),
                 pairs(txn.metadata),
+                [
+                    [table, [footprint_form(chunk) for chunk in chunks]]
+                    for table, chunks in sorted(txn.staged.items())
+                ],
             ]
             for txn in txns.open.values()
         ],
@@ -105,6 +116,8 @@ def table_form(table: Table) -> list[Plain]:
         *(table.table, table.catalog, table.name, list(table.definition), table.creator),
         *(list(table.change), table.named, table.version, table.last_write_id),
         *(table.mapped_from, sorted(table.cleaned_ahead)),
+        *(list(table.protocol), table.committed_at, table.next_row_id),
+        [[app, *progress] for app, progress in sorted(table.apps.items())],
     ]
 
 
@@ -121,10 +134,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     restore_sessions(state, form)
     restore_tables(state, form)
     restore_txns(state, form["txns"])
-    state.winners.latest = OrderedDict(
-        ((table, unit), Winner(*winner)) for table, unit, *winner in form["winners"]
-    )
-    state.winners.floor = form["winners_floor"]
+    restore_winners(state.winners, form["winners"])
     return state, head
 
 
@@ -146,7 +156,7 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
     """Restore the tables, their names and the pending changes."""
     state.tables.next_table = form["next_table"]
     for number, catalog, name, definition, creator, change, named, *rest in form["tables"]:
-        version, last_write_id, mapped_from, ahead = rest
+        version, last_write_id, mapped_from, ahead, protocol, committed_at, row_id, apps = rest
         table = Table(
             number,
             catalog,
@@ -159,6 +169,10 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
             last_write_id=last_write_id,
             mapped_from=mapped_from,
             cleaned_ahead=set(ahead),
+            protocol=Protocol(*protocol),
+            apps={app: Progress(*progress) for app, *progress in apps},
+            committed_at=committed_at,
+            next_row_id=row_id,
         )
         state.tables.by_id[number] = table
         if not creator:
@@ -167,21 +181,8 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
         (table, Change(*change)) for table, *change in form["dropped"]
     )
     state.tables.pending = {
-        txn: [Pending(*change) for change in changes] for txn, changes in form["pending"]
+        txn: [pending_from(change) for change in changes] for txn, changes in form["pending"]
     }
-
-
-def definition_from(form: Plain) -> TableDefinition:
-    """Return the table definition of a form."""
-    kind, layout, location, columns, partition_columns, properties = form
-    return TableDefinition(
-        kind,
-        layout,
-        location,
-        [Column(*column) for column in columns],
-        partition_columns,
-        [Property(*each) for each in properties],
-    )
 
 
 def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
@@ -192,8 +193,11 @@ def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
     txns.cleaned_below = form["cleaned_below"]
     txns.ended = OrderedDict((txn, code) for txn, code in form["ended"])
     txns.mappings = {txn: dict(ids) for txn, ids in form["mappings"]}
-    for number, kind, session, min_open, opened, deadline, ids, metadata in form["open"]:
-        txn = OpenTxn(number, kind, session, min_open, opened, deadline, dict(ids), dict(metadata))
+    for *control, ids, metadata, staged in form["open"]:
+        chunks = {table: [footprint_from(each) for each in several] for table, several in staged}
+        txn = OpenTxn(*control, dict(ids), dict(metadata), chunks)
+        number, kind, session = txn.txn, txn.type, txn.session
+        txns.staged_bytes += txn.waiting_bytes()
         txns.open[number] = txn
         if session in state.sessions.by_number:
             state.sessions.by_number[session].txns[number] = None

@@ -4,7 +4,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.core.commands import TableDefinition
+from ledger.core.commands import Protocol, TableDefinition
+from ledger.core.traits import DEFAULT_PROTOCOL, Traits, traits_of
 
 DROPS_REMEMBERED_MAX = 10_000
 
@@ -18,12 +19,20 @@ class Change(NamedTuple):
     operation: str
 
 
+class Progress(NamedTuple):
+    """How far an application came in a table, and the position of the commit that said so."""
+
+    version: int
+    position: int
+
+
 @dataclass(slots=True)
 class Table:
     """One incarnation of a table; `version` -1 = its creation is not committed yet.
 
     `creator` is the open txn that alone may see it, 0 once it exists for all. `named` is the
-    position at which it took its name.
+    position at which it took its name, `committed_at` the time of its last version. `traits` are
+    derived from the definition.
     """
 
     table: int
@@ -37,6 +46,19 @@ class Table:
     last_write_id: int = 0
     mapped_from: int = 1
     cleaned_ahead: set[int] = field(default_factory=set)
+    protocol: Protocol = DEFAULT_PROTOCOL
+    apps: dict[str, Progress] = field(default_factory=dict)
+    committed_at: int = 0
+    next_row_id: int = 0
+    traits: Traits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.traits = traits_of(self.definition)
+
+    def define(self, definition: TableDefinition) -> None:
+        """Give the table another definition."""
+        self.definition = definition
+        self.traits = traits_of(definition)
 
     def clean(self, write_id: int) -> None:
         """Note that a mapping is gone; below `mapped_from` none is left."""
@@ -47,7 +69,10 @@ class Table:
 
 
 class Pending(NamedTuple):
-    """A metadata change of an open txn: `create`, `rename` (to `name`) or `drop`."""
+    """A metadata change of an open txn: `create`, `alter`, `rename` (to `name`) or `drop`.
+
+    Only an `alter` has a definition and Delta's name of its operation.
+    """
 
     number: int
     kind: str
@@ -55,6 +80,8 @@ class Pending(NamedTuple):
     catalog: str
     name: str
     read_at: int
+    definition: TableDefinition | None = None
+    operation: str = ""
 
 
 def name_key(catalog: str, name: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ledger.core.commands import Footprint
 from ledger.core.id_set import IdSet
 from ledger.core.ids import TxnType
 
@@ -23,7 +24,8 @@ TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
 class OpenTxn:
     """A txn between its open and its end; `opened` is a position, `deadline` milliseconds.
 
-    `write_ids` and `metadata` are by table id: the id it has there, and how many metadata events.
+    `write_ids`, `metadata` and `staged` are by table id: the id it has there, how many metadata
+    events, and the chunks of its footprint that came before the commit.
     """
 
     txn: int
@@ -34,6 +36,15 @@ class OpenTxn:
     deadline: int
     write_ids: dict[int, int] = field(default_factory=dict)
     metadata: dict[int, int] = field(default_factory=dict)
+    staged: dict[int, list[Footprint]] = field(default_factory=dict)
+
+    def stage(self, table: int, chunk: Footprint) -> None:
+        """Keep a chunk of the footprint in one table."""
+        self.staged.setdefault(table, []).append(chunk)
+
+    def waiting_bytes(self) -> int:
+        """Return the size of the file lists that wait."""
+        return sum(len(chunk.files) for chunks in self.staged.values() for chunk in chunks)
 
 
 @dataclass(slots=True)
@@ -66,6 +77,7 @@ class Txns:
     forgettable: IdSet = field(default_factory=IdSet)
     writers: dict[int, set[int]] = field(default_factory=dict)
     digest: int = 0
+    staged_bytes: int = 0
 
     def begin(self, txn: OpenTxn) -> None:
         """Add an open txn; its id is the next one."""
@@ -174,6 +186,8 @@ class Txns:
         ended = self.open.pop(txn)
         if ended.write_ids:
             self.mappings[txn] = ended.write_ids
+        if ended.staged:
+            self.staged_bytes -= ended.waiting_bytes()
         if ended.type != "read_only":
             self.open_visible.discard(txn)
             self.digest ^= exception_hash(txn, aborted=False)

@@ -7,11 +7,12 @@ here knows how a state came about: see `oracle` for that.
 from collections.abc import Callable
 from itertools import pairwise
 
-from ledger.core.conflicts import ANY_UNIT
+from ledger.core.conflict_index import ConflictIndex
 from ledger.core.sessions import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
 from ledger.core.state import DomainState
 from ledger.core.tables import Table, name_key
 from ledger.core.txns import exception_hash
+from ledger.core.write_form import restore_winners, winners_form
 
 
 def check_invariants(state: DomainState) -> None:
@@ -185,17 +186,32 @@ def answers_are_bounded(state: DomainState) -> None:
     ), "an answer of no position"
 
 
-def winners_are_the_latest(state: DomainState) -> None:
-    """Winners stand oldest first, and the one of any unit is the latest of its table."""
+def winners_are_indexed(state: DomainState) -> None:
+    """Winners stand oldest first above the floor, under the keys they would be entered by anew."""
     winners, limits = state.winners, state.limits
-    positions = [winner.position for winner in winners.latest.values()]
+    positions = [part.position for part in winners.parts]
     assert positions == sorted(positions), "the winners are out of order"
     assert all(winners.floor <= position <= state.position for position in positions), "the floor"
-    assert len(positions) <= limits.conflict_entries_max, "too many winners are kept"
-    assert all(
-        winners.latest[table, ANY_UNIT].position >= winner.position
-        for (table, _), winner in winners.latest.items()
-    ), "the latest winner of a table is not its latest"
+    # A part is entered whole, however many keys it has.
+    assert winners.entries <= limits.conflict_entries_max or len(winners.parts) == 1, "too many"
+    anew = ConflictIndex(floor=winners.floor)
+    restore_winners(anew, winners_form(winners))
+    assert anew.entries == winners.entries, "miscounted entries"
+    assert index_view(anew) == index_view(winners), "the index is not that of its parts"
+
+
+def index_view(winners: ConflictIndex) -> dict[int, object]:
+    """Return what an index holds, by table."""
+    return {
+        table: (
+            each.shapes,
+            each.marks,
+            each.parts,
+            list(each.recent.items()),
+            each.by_value,
+        )
+        for table, each in winners.tables.items()
+    }
 
 
 RULES: tuple[Callable[[DomainState], None], ...] = (
@@ -209,5 +225,5 @@ RULES: tuple[Callable[[DomainState], None], ...] = (
     changes_wait_for_their_txn,
     sessions_own_their_txns,
     answers_are_bounded,
-    winners_are_the_latest,
+    winners_are_indexed,
 )

@@ -276,7 +276,7 @@ class Oracle:
         match evidence.rule:
             case "table_dropped":
                 assert not table.live, f"table {table.table} is still there"
-            case "metadata_first_committer":
+            case "metadata_twice":
                 assert evidence.read_at < table.changed == winner.position, "nothing changed"
             case "name_claimed":
                 assert (table.catalog, evidence.unit.lower()) in self.names(), "the name is free"

@@ -152,12 +152,16 @@ def test_loser_is_told_all_about_the_winner() -> None:
         unit="partition day=1",
         operation="update",
         read_at=race.read_at,
-        winner=Side(race.first, won, "delete", "ada@host etl"),
+        winner=Side(race.first, won, "delete", "ada@host etl", race.driver.events[won - 1].control.at),
         remedy=answer.evidence.remedy,
+        level="WriteSerializable",
     )
     part = AbortedPart(race.table, 0, 0, wrote=True)
+    attempted = [race.part(DAY_1)._replace(writes=[DAY_1])]
 
-    assert TxnAborted("conflict", one_shot=False, parts=[part], evidence=evidence) == answer
+    assert answer == TxnAborted(
+        "conflict", one_shot=False, parts=[part], evidence=evidence, attempted=attempted
+    )
     assert evidence.remedy
 
 

@@ -161,13 +161,13 @@ LOST = [
         "a rename of a table renamed meanwhile",
         lambda c: c.rename(c.a, "c"),
         lambda c: c.rename_table(c.bob, c.a, "d"),
-        ("metadata_first_committer", "MetadataChanged", "metadata"),
+        ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
         "a drop of a table renamed meanwhile",
         lambda c: c.drop(c.a),
         lambda c: last(c.rename_table(c.bob, c.a, "d", txn=c.others), c.commit(c.bob, c.others)),
-        ("metadata_first_committer", "MetadataChanged", "metadata"),
+        ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
         "a rename of a table renamed meanwhile, repeated on top of that",
@@ -176,13 +176,13 @@ LOST = [
             c.rename_table(c.bob, c.a, "d"),
             c.rename_as_of_now(c.a, "e"),
         ),
-        ("metadata_first_committer", "MetadataChanged", "metadata"),
+        ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
         "the first of two tables",
         lambda c: c.rename(c.a, "c"),
         lambda c: last(c.drop_table(c.bob, c.b), c.rename_table(c.bob, c.a, "d")),
-        ("metadata_first_committer", "MetadataChanged", "metadata"),
+        ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
         "metadata before rows of one table",
@@ -191,7 +191,7 @@ LOST = [
             c.commit(c.bob, c.others, write(c.b, operation="update")),
             c.rename_table(c.bob, c.b, "d"),
         ),
-        ("metadata_first_committer", "MetadataChanged", "metadata"),
+        ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
         "tables before names",

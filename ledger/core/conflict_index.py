@@ -1,0 +1,310 @@
+"""The conflict index: which commits took what, found without looking at the commits one by one.
+
+Every committed table part is entered under each key a later commit may meet it by: the partitions
+it added files to, the paths it removed, the units it changed, its metadata, protocol, domains and
+application ids. Behind a key stand the positions in ascending order, so the first winner after a
+read is found by bisection however many there were (the shape that R11 of the measurements asks
+for). Parts leave oldest first, under the very keys they came by; below `floor` nothing is known.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from ledger.core.commands import CoarseWrite, Footprint
+from ledger.core.footprints import BACKFILLS, hashes
+from ledger.core.metadata_diff import MetadataKind
+from ledger.core.partition_keys import Key, PartitionSchema
+from ledger.core.partitions import (
+    Values,
+    hive_values,
+    partition_text,
+    partition_values,
+    typed,
+)
+
+SLACK: Final = 32
+Unit = tuple[str, Hashable]
+WHOLE_TABLE: Final[Unit] = ("table", "")
+UNPARTITIONED: Final[Unit] = ("unpartitioned", "")
+# Stands for every partition where a coarse write does not say which one it changed.
+ANYWHERE: Final = "*"
+
+
+class WinningPart(NamedTuple):
+    """One table of a commit, as later commits may meet it; its footprint has no files.
+
+    `metadata` is the kind of its metadata change or "", `protocol` "adds" or "breaks" for a
+    protocol action, `rearranges` says that it changed no data.
+    """
+
+    position: int
+    table: int
+    txn: int
+    session: int
+    at: int
+    operation: str
+    blind: bool
+    rearranges: bool
+    metadata: MetadataKind | str
+    replaces: bool
+    protocol: str
+    coarse: Sequence[CoarseWrite]
+    footprint: Footprint | None
+
+
+class Positions:
+    """Ascending positions; the oldest go first."""
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[int] = []
+        self._start = 0
+
+    def __eq__(self, other: object) -> bool:
+        """Equal are those that hold the same positions."""
+        return isinstance(other, Positions) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __iter__(self) -> Iterator[int]:
+        """Return the positions, ascending."""
+        return iter(self._items[self._start :])
+
+    def add(self, position: int) -> None:
+        """Add the newest position; the same one twice counts once."""
+        if not self._items or self._items[-1] != position:
+            self._items.append(position)
+
+    def after(self, position: int) -> int:
+        """Return the least one above `position`, 0 if there is none."""
+        items = self._items
+        if items[-1] <= position:
+            return 0
+        return items[bisect_right(items, position, self._start)]
+
+    def drop_through(self, position: int) -> bool:
+        """Let those up to `position` go; tell whether none is left."""
+        items = self._items
+        self._start = bisect_right(items, position, self._start)
+        if self._start == len(items):
+            return True
+        if self._start > SLACK and self._start * 2 > len(items):
+            del items[: self._start]
+            self._start = 0
+        return False
+
+
+@dataclass(slots=True)
+class TableWinners:
+    """The winning parts of one table by what they can be met by.
+
+    `shapes` are the partition columns in force from a position on. `recent` are the partitions
+    files were added to, the latest addition last; `by_value` finds them by one typed value.
+    """
+
+    shapes: list[tuple[int, PartitionSchema]]
+    marks: dict[Hashable, Positions] = field(default_factory=dict)
+    parts: dict[int, WinningPart] = field(default_factory=dict)
+    recent: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    by_value: dict[tuple[int, Key], dict[str, None]] = field(default_factory=dict)
+
+    def first(self, key: Hashable, read_at: int) -> int:
+        """Return the first position after `read_at` entered under a key, or 0."""
+        found = self.marks.get(key)
+        return found.after(read_at) if found is not None else 0
+
+    def schema_at(self, position: int) -> PartitionSchema:
+        """Return the partition columns as they were at a position."""
+        return next(
+            (schema for since, schema in reversed(self.shapes) if since <= position),
+            self.shapes[0][1],
+        )
+
+    def newest_partitions(self, read_at: int) -> Iterator[str]:
+        """Return the partitions that got files after `read_at`, latest first."""
+        for text, position in reversed(self.recent.items()):
+            if position <= read_at:
+                return
+            yield text
+
+    def partitions_with(self, column: int, values: frozenset[Key]) -> Iterator[str]:
+        """Return the partitions that have one of these typed values in a column."""
+        for value in values:
+            yield from self.by_value.get((column, value), ())
+
+    def enter(self, part: WinningPart) -> int:
+        """Enter a part; return under how many keys."""
+        schema = self.schema_at(part.position)
+        keys = dict.fromkeys(keys_of(part, schema))
+        for key in keys:
+            self.marks.setdefault(key, Positions()).add(part.position)
+        for text in added_partitions(part, schema):
+            self.recent[text] = part.position
+            self.recent.move_to_end(text)
+            for value in valued(text, schema):
+                self.by_value.setdefault(value, {})[text] = None
+        self.parts[part.position] = part
+        return len(keys)
+
+    def leave(self, part: WinningPart) -> int:
+        """Take the oldest part out; return under how many keys it was."""
+        schema = self.schema_at(part.position)
+        keys = dict.fromkeys(keys_of(part, schema))
+        for key in keys:
+            if self.marks[key].drop_through(part.position):
+                del self.marks[key]
+        for text in added_partitions(part, schema):
+            if self.recent.get(text) == part.position:
+                del self.recent[text]
+                for value in valued(text, schema):
+                    self.forget(value, text)
+        del self.parts[part.position]
+        while len(self.shapes) > 1 and self.shapes[1][0] <= part.position:
+            del self.shapes[0]
+        return len(keys)
+
+    def forget(self, value: tuple[int, Key], text: str) -> None:
+        """Take a partition from those that have a value."""
+        texts = self.by_value.get(value, {})
+        texts.pop(text, None)
+        if not texts:
+            self.by_value.pop(value, None)
+
+
+@dataclass(slots=True)
+class ConflictIndex:
+    """The winners of a domain; commits planned below `floor` cannot be judged any more."""
+
+    tables: dict[int, TableWinners] = field(default_factory=dict)
+    parts: deque[WinningPart] = field(default_factory=deque)
+    entries: int = 0
+    floor: int = 0
+
+    def record(self, part: WinningPart, schema: PartitionSchema) -> None:
+        """Enter a committed part; `schema` are the partition columns before it."""
+        winners = self.tables.get(part.table)
+        if winners is None:
+            winners = self.tables[part.table] = TableWinners([(0, schema)])
+        self.entries += winners.enter(part)
+        self.parts.append(part)
+
+    def reshape(self, table: int, position: int, schema: PartitionSchema) -> None:
+        """Note that a table has other partition columns from a position on."""
+        winners = self.tables.get(table)
+        if winners is not None and winners.shapes[-1][1] != schema:
+            winners.shapes.append((position, schema))
+
+    def prune(self, oldest_writer: int, entries_min: int, entries_max: int) -> None:
+        """Drop winners that no open writing txn can meet.
+
+        `oldest_writer` is the position at which the oldest open writing txn opened. At least
+        `entries_min` entries stay for commits made from older reads, at most `entries_max`
+        altogether; a commit from below `floor` is refused, never guessed.
+        """
+        while self.entries > entries_min:
+            part = self.parts[0]
+            if part.position > oldest_writer and self.entries <= entries_max:
+                return
+            self.parts.popleft()
+            winners = self.tables[part.table]
+            self.entries -= winners.leave(part)
+            if not winners.parts:
+                del self.tables[part.table]
+            self.floor = max(self.floor, part.position)
+
+
+def keys_of(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
+    """Return every key a part stands under, some twice."""
+    yield "any"
+    if part.metadata:
+        yield "metadata"
+        yield "metadata", part.metadata
+    if part.replaces:
+        yield "replaces"
+    if part.protocol:
+        yield "protocol"
+        yield "protocol", part.protocol
+    if part.footprint is not None:
+        yield from footprint_keys(part.footprint)
+        yield from (("changed", unit) for unit in removed_units(part.footprint, schema))
+    yield from added_keys(part, schema)
+    yield from coarse_keys(part, schema)
+
+
+def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
+    """Return the keys of what a footprint removed and recorded."""
+    if footprint.removes:
+        yield "removed"
+    yield from hashes(footprint.removes)
+    yield from (("domain", each.name) for each in footprint.domains)
+    yield from (("app", each.app) for each in footprint.apps)
+
+
+def added_keys(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
+    """Return the keys of the partitions that got new rows; blind appends are not `seen` by all."""
+    texts = added_partitions(part, schema)
+    for kind in ("added",) if part.blind else ("added", "seen"):
+        if texts:
+            yield kind
+        yield from ((kind, text) for text in texts)
+
+
+def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str]:
+    """Return the partitions that got new rows; a backfill adds the files that were there."""
+    if part.operation in BACKFILLS:
+        return ()
+    texts = [coarse_partition(write, schema) for write in part.coarse]
+    if part.footprint is not None:
+        texts.extend(part.footprint.adds)
+    return tuple(dict.fromkeys(texts))
+
+
+def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
+    """Return the partition of a coarse write, ANYWHERE if it is not one the table can have."""
+    if write.scope == "unpartitioned":
+        return partition_text(())
+    columns = [name for name, _ in schema]
+    values = hive_values(write.partition, columns) if write.scope == "partition" else None
+    return partition_text(values) if values is not None else ANYWHERE
+
+
+def coarse_keys(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
+    """Return the keys of coarse updates and deletes; an insert is met by no coarse write."""
+    for write in part.coarse:
+        if write.operation != "insert":
+            yield "coarse"
+            yield "removed"
+            yield "coarse", unit_of(write, schema)
+
+
+def valued(text: str, schema: PartitionSchema) -> Iterator[tuple[int, Key]]:
+    """Return each typed value of a partition with the number of its column."""
+    return enumerate(typed(partition_values(text) or (), schema))
+
+
+def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:
+    """Return the unit of a coarse write; as Hive's NULL, the unpartitioned one meets only itself.
+
+    A partition that does not spell the table's columns is known by its text alone.
+    """
+    if write.scope != "partition":
+        return WHOLE_TABLE if write.scope == "table" else UNPARTITIONED
+    values = hive_values(write.partition, [name for name, _ in schema])
+    return partition_unit(values, schema) if values is not None else ("text", write.partition)
+
+
+def partition_unit(values: Values, schema: PartitionSchema) -> Unit:
+    """Return the unit that a partition is."""
+    return ("partition", typed(values, schema)) if values else UNPARTITIONED
+
+
+def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Unit]:
+    """Return the units a footprint removed files from; unsaid means anywhere."""
+    if footprint.removes and not footprint.removes_in:
+        yield WHOLE_TABLE
+    for text in footprint.removes_in:
+        yield partition_unit(partition_values(text) or (), schema)

@@ -1,0 +1,93 @@
+"""Evidence: what a loser is told, by the rule that made it lose."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from ledger.core.conflict_index import WinningPart
+from ledger.core.conflicts import Attempt, Hit
+from ledger.core.events import Evidence, Side
+from ledger.core.state import DomainState
+from ledger.core.tables import Change
+
+READ_AGAIN: Final = "read the table again and run the statement again in a new txn"
+
+
+class Rule(NamedTuple):
+    """The exception a rule raises (Delta's name, without its ending) and what would have helped."""
+
+    exception: str
+    remedy: str
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "protocol_twice": Rule("ProtocolChanged", "change the protocol from one place at a time"),
+    "replaced_twice": Rule("ProtocolChanged", "create or replace the table from one place only"),
+    "feature_dropped": Rule("ProtocolChanged", "read the table again; it lost or gained a feature"),
+    "feature_drop_overtaken": Rule("ProtocolChanged", "drop the feature while nobody writes"),
+    "name_claimed": Rule("ProtocolChanged", "choose another name, or use the table that has it"),
+    "metadata_twice": Rule("MetadataChanged", "read the table again and repeat the change"),
+    "metadata_changed": Rule("MetadataChanged", "plan the write again with the table as it is now"),
+    "table_dropped": Rule("MetadataChanged", "resolve the name again and write to what it holds now"),
+    "domain_twice": Rule("ConcurrentTransaction", "write the domain from one place at a time"),
+    "app_progressed": Rule(
+        "ConcurrentTransaction",
+        "look up the application's version: if it reached this batch, the batch is done",
+    ),
+    "file_added": Rule(
+        "ConcurrentAppend",
+        f"{READ_AGAIN}; a condition on partition columns that leaves the winner's partition out "
+        "avoids it",
+    ),
+    "file_read_removed": Rule("ConcurrentDeleteRead", READ_AGAIN),
+    "file_removed_twice": Rule(
+        "ConcurrentDeleteDelete", f"{READ_AGAIN}; a compaction can simply be given up"
+    ),
+    "coarse_write_write": Rule("ConcurrentDeleteDelete", READ_AGAIN),
+}
+
+
+def evidence_of(
+    state: DomainState, table: int, attempt: Attempt, hit: Hit, winner: WinningPart
+) -> Evidence:
+    """Return the evidence of a conflict that the check found."""
+    rule = RULES[hit.rule]
+    footprint = attempt.footprint
+    own = [write.operation for write in attempt.coarse if write.operation != "insert"]
+    operation = footprint.operation or "READ" if footprint is not None else (own or ["insert"])[0]
+    side = Side(
+        winner.txn, winner.position, winner.operation, author(state, winner.session), winner.at
+    )
+    return Evidence(
+        hit.rule,
+        rule.exception,
+        table,
+        hit.unit,
+        operation,
+        attempt.read_at,
+        side,
+        rule.remedy,
+        hit.predicate,
+        attempt.level,
+    )
+
+
+def changed_by(
+    state: DomainState, rule: str, table: int, what: tuple[str, str, int], change: Change | None
+) -> Evidence:
+    """Return the evidence against a change of tables: `what` = (unit, own operation, read_at)."""
+    unit, operation, read_at = what
+    winner = (
+        Side(change.txn, change.position, change.operation, author(state, change.session))
+        if change is not None
+        else Side(0, 0, "drop", "")
+    )
+    exception, remedy = RULES[rule]
+    return Evidence(rule, exception, table, unit, operation, read_at, winner, remedy)
+
+
+def author(state: DomainState, number: int) -> str:
+    """Return who a session is, as far as it is remembered."""
+    session = state.sessions.by_number.get(number)
+    if session is None:
+        return ""
+    return f"{session.user}@{session.host} {session.application}".strip()

@@ -1,0 +1,201 @@
+"""Evolve commits: versions, metadata changes, progress of applications, and who has won.
+
+A commit enters the conflict index with what later commits can meet it by. Nothing is judged here:
+which kind of change it was follows from the tables before and after.
+"""
+
+from collections.abc import Sequence
+
+from ledger.core import watermark
+from ledger.core.commands import Footprint, Protocol, TableDefinition
+from ledger.core.conflict_index import WinningPart
+from ledger.core.events import CommittedPart, Control, TableAltered, TxnCommitted
+from ledger.core.evolve_tables import apply_pending, take_write_id
+from ledger.core.evolve_txns import forget_owner
+from ledger.core.footprints import (
+    HARMLESS_FEATURES,
+    REPLACES,
+    bare,
+    features_of,
+    joined,
+    rearranges,
+)
+from ledger.core.ids import JUDGED_TYPES
+from ledger.core.metadata_diff import metadata_kind
+from ledger.core.state import DomainState
+from ledger.core.tables import Change, Pending, Progress, Table
+from ledger.core.txns import OpenTxn
+
+
+def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:
+    """Make a txn visible: its versions, its metadata changes, its claims to have won."""
+    ended = begun(state, control, body)
+    changes = state.tables.pending.get(control.txn, ())
+    for part in body.parts:
+        chunks = ended.staged.get(part.table, ())
+        footprint = joined(chunks, part.footprint) if part.footprint is not None else None
+        commit_part(state, control, part, ended.write_ids.get(part.table, 0))
+        enter_winner(state, control, body, part, footprint, changes)
+        if footprint is not None:
+            note_footprint(state.tables.by_id[part.table], control.position, footprint)
+    if changes:
+        apply_pending(state, control)
+        for part in body.parts:
+            reshape(state, control.position, part.table)
+    watermark.advance(state.txns)
+    prune_winners(state)
+
+
+def begun(state: DomainState, control: Control, body: TxnCommitted) -> OpenTxn:
+    """End the txn as committed and return it; a one-shot one had nothing before."""
+    outcomes_max = state.limits.outcomes_max
+    if body.one_shot:
+        state.txns.commit_at_once(control.txn, control.position, outcomes_max)
+        return OpenTxn(control.txn, body.type, control.session, 0, control.position, 0)
+    ended = state.txns.commit(control.txn, control.position, outcomes_max)
+    forget_owner(state, ended)
+    return ended
+
+
+def commit_part(state: DomainState, control: Control, part: CommittedPart, held: int) -> None:
+    """Apply one table of a commit; `held` is the write id the txn had there before, or 0."""
+    table = state.tables.by_id[part.table]
+    next_version(table, part.version, part.committed_at)
+    if held:
+        assert part.write_id == held, f"write id {part.write_id} committed, the txn has {held}"
+    elif part.write_id:
+        take_write_id(table, part.write_id)
+        state.txns.map(control.txn, part.table, part.write_id)
+
+
+def next_version(table: Table, version: int, committed_at: int) -> None:
+    """Give a table its next version; versions are dense and their times rise."""
+    assert version == table.version + 1, (
+        f"version {version} of table {table.table} follows {table.version}"
+    )
+    table.version = version
+    table.committed_at = max(table.committed_at, committed_at)
+
+
+def note_footprint(table: Table, position: int, footprint: Footprint) -> None:
+    """Keep what later decisions ask of a table: progress, protocol, the next row id."""
+    for app, version in footprint.apps:
+        table.apps[app] = Progress(version, position)
+    if footprint.protocol is not None:
+        table.protocol = footprint.protocol
+    if table.traits.tracks_rows:
+        table.next_row_id += footprint.rows_added
+
+
+def enter_winner(
+    state: DomainState,
+    control: Control,
+    body: TxnCommitted,
+    part: CommittedPart,
+    footprint: Footprint | None,
+    changes: Sequence[Pending],
+) -> None:
+    """Enter a part into the conflict index, if a later commit can meet it by anything."""
+    table = state.tables.by_id[part.table]
+    own = [change for change in changes if change.table == part.table]
+    coarse = part.writes if body.type in JUDGED_TYPES else ()
+    altered = [change for change in own if change.definition is not None]
+    if table.creator or not (coarse or footprint is not None or altered):
+        return
+    protocol = footprint.protocol if footprint is not None else None
+    features = features_of(protocol or table.protocol)
+    last = altered[-1] if altered else None
+    winner = WinningPart(
+        control.position,
+        part.table,
+        control.txn,
+        control.session,
+        control.at,
+        operation_of(part, footprint, last),
+        part.blind,
+        footprint is not None and rearranges(footprint, changes_metadata=bool(own)),
+        kind_of_change(table, last.definition if last is not None else None, features),
+        any(change.operation in REPLACES for change in altered),
+        protocol_change(table, protocol),
+        coarse,
+        None if footprint is None else bare(footprint),
+    )
+    state.winners.record(winner, table.traits.schema)
+
+
+def operation_of(part: CommittedPart, footprint: Footprint | None, altered: Pending | None) -> str:
+    """Return what a part did, in a word or two."""
+    if footprint is not None and footprint.operation:
+        return footprint.operation
+    if altered is not None:
+        return altered.operation
+    changing = [write.operation for write in part.writes if write.operation != "insert"]
+    return (changing or [write.operation for write in part.writes] or [""])[0]
+
+
+def kind_of_change(
+    table: Table, definition: TableDefinition | None, features: frozenset[str]
+) -> str:
+    """Return what a new definition means to commits in flight, "" without one."""
+    if definition is None:
+        return ""
+    return metadata_kind(table.definition, definition, features)
+
+
+def protocol_change(table: Table, protocol: Protocol | None) -> str:
+    """Return "" without a protocol action, "breaks" for one that no commit in flight survives."""
+    if protocol is None:
+        return ""
+    before, after = features_of(table.protocol), features_of(protocol)
+    enforced = table.traits.enforces_features and (after - before) - HARMLESS_FEATURES
+    return "breaks" if before - after or enforced else "adds"
+
+
+def reshape(state: DomainState, position: int, table_id: int) -> None:
+    """Tell the index that a table may have other partition columns now."""
+    table = state.tables.by_id.get(table_id)
+    if table is not None:
+        state.winners.reshape(table_id, position, table.traits.schema)
+
+
+def table_altered_at_once(state: DomainState, control: Control, body: TableAltered) -> None:
+    """Alter a table outside a txn; a managed one by a txn of its own, which wins like any other."""
+    table = state.tables.by_id[body.table]
+    if body.one_shot:
+        state.txns.commit_at_once(control.txn, control.position, state.limits.outcomes_max)
+        next_version(table, body.version, body.committed_at)
+        take_write_id(table, body.write_id)
+        state.txns.map(control.txn, body.table, body.write_id)
+        state.winners.record(altering_part(table, control, body), table.traits.schema)
+    table.define(body.definition)
+    table.change = Change(control.position, control.txn, control.session, "alter")
+    reshape(state, control.position, body.table)
+    watermark.advance(state.txns)
+    prune_winners(state)
+
+
+def altering_part(table: Table, control: Control, body: TableAltered) -> WinningPart:
+    """Return the winning part of an alter that is a commit of its own."""
+    return WinningPart(
+        control.position,
+        body.table,
+        control.txn,
+        control.session,
+        control.at,
+        body.operation,
+        blind=True,
+        rearranges=False,
+        metadata=kind_of_change(table, body.definition, features_of(table.protocol)),
+        replaces=body.operation in REPLACES,
+        protocol="",
+        coarse=(),
+        footprint=None,
+    )
+
+
+def prune_winners(state: DomainState) -> None:
+    """Let winners go that no open writing txn can meet any more."""
+    oldest = state.txns.open_visible.minimum(0)
+    opened = state.txns.open[oldest].opened if oldest else state.position
+    limits = state.limits
+    state.winners.prune(opened, limits.conflict_entries_min, limits.conflict_entries_max)

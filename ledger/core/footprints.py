@@ -1,0 +1,179 @@
+"""Footprints: what a table part read and wrote, asked the few questions a decision has.
+
+File lists are opaque here: paths are known by 8-byte hashes. A hash that two paths share can only
+turn a commit into an abort, at odds of one in 2**64 for a pair.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain
+from typing import Final
+
+from ledger.core.commands import Footprint, Protocol
+from ledger.core.ids import LEVELS, IsolationLevel
+from ledger.core.partitions import partition_values
+
+HASH_BYTES: Final = 8
+ENTRIES_MAX: Final = 100_000
+READS_MAX: Final = 1_000
+ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
+BACKFILLS: Final = frozenset({"ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"})
+# Operations that count as changing data even when they list no file (facts a.2).
+CHANGES_DATA: Final = frozenset(
+    {
+        "WRITE",
+        "STREAMING UPDATE",
+        "DELETE",
+        "TRUNCATE",
+        "CONVERT",
+        "MERGE",
+        "UPDATE",
+        "CREATE TABLE AS SELECT",
+        "REPLACE TABLE",
+        "REPLACE TABLE AS SELECT",
+        "CREATE OR REPLACE TABLE",
+        "CREATE OR REPLACE TABLE AS SELECT",
+        "RESTORE",
+        "CLONE",
+    }
+)
+REPLACES: Final = frozenset(each for each in CHANGES_DATA if "REPLACE" in each)
+# Features that a legacy protocol has without naming them, by writer version (PROTOCOL.md).
+LEGACY_FEATURES: Final = (
+    (2, ("appendOnly", "invariants")),
+    (3, ("checkConstraints",)),
+    (4, ("changeDataFeed", "generatedColumns")),
+    (5, ("columnMapping",)),
+    (6, ("identityColumns",)),
+)
+FEATURES_NAMED_FROM: Final = 7
+# Every other feature, once added, may make files of commits in flight wrong (facts a.4, step 1).
+HARMLESS_FEATURES: Final = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "columnMapping",
+        "timestampNtz",
+        "deletionVectors",
+        "rowTracking",
+        "domainMetadata",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "icebergCompatV3",
+        "v2Checkpoint",
+        "catalogManaged",
+        "typeWidening",
+        "inCommitTimestamp",
+        "vacuumProtocolCheck",
+    }
+)
+
+
+def path_hash(path: str) -> bytes:
+    """Return the 8 bytes a path is known by; paths are compared as they are written (a.4)."""
+    return blake2b(path.encode(), digest_size=HASH_BYTES).digest()
+
+
+def packed(paths: Iterable[str]) -> bytes:
+    """Return the hashes of paths, each once, in a row."""
+    return b"".join(dict.fromkeys(path_hash(path) for path in paths))
+
+
+def hashes(row: bytes) -> Iterator[bytes]:
+    """Return the hashes that stand in a row."""
+    return (row[at : at + HASH_BYTES] for at in range(0, len(row), HASH_BYTES))
+
+
+def fault_of(footprint: Footprint) -> str:
+    """Return what is wrong with a footprint, "" if nothing is."""
+    if len(footprint.read_files) % HASH_BYTES or len(footprint.removes) % HASH_BYTES:
+        return f"path hashes have {HASH_BYTES} bytes each"
+    if len(footprint.reads) > READS_MAX:
+        return f"{len(footprint.reads)} scans are recorded, {READS_MAX} are allowed"
+    entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
+    entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
+    if entries > ENTRIES_MAX:
+        return f"{entries} files and partitions are named, {ENTRIES_MAX} are allowed"
+    for text in chain(footprint.adds, footprint.removes_in):
+        if partition_values(text) is None:
+            return f"{text[:80]!r} is no partition"
+    return ""
+
+
+def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
+    """Return one footprint of all its chunks; files stay with the chunk that brought them."""
+    if not chunks:
+        return last
+    every = (*chunks, last)
+    return last._replace(
+        reads=distinct(each.reads for each in every),
+        reads_whole=any(each.reads_whole for each in every),
+        read_files=b"".join(each.read_files for each in every),
+        read_apps=distinct(each.read_apps for each in every),
+        adds=distinct(each.adds for each in every),
+        removes=b"".join(each.removes for each in every),
+        removes_in=distinct(each.removes_in for each in every),
+        data_change=any(each.data_change for each in every),
+        not_blind=any(each.not_blind for each in every),
+        rows_added=sum(each.rows_added for each in every),
+    )
+
+
+def distinct(lists: Iterable[Iterable[str]]) -> list[str]:
+    """Return the members of all lists, each once, in order."""
+    return list(dict.fromkeys(chain.from_iterable(lists)))
+
+
+def next_digest(digest: bytes, files: bytes) -> bytes:
+    """Return the digest over one more chunk of files; it begins with b''."""
+    return blake2b(digest + files, digest_size=HASH_BYTES).digest()
+
+
+def bare(footprint: Footprint) -> Footprint:
+    """Return the footprint without its files: what is remembered of it for decisions."""
+    return footprint._replace(files=b"")
+
+
+def reads_anything(footprint: Footprint) -> bool:
+    """Tell whether the part depends on data of its table."""
+    return bool(footprint.reads or footprint.reads_whole or footprint.read_files)
+
+
+def is_blind(footprint: Footprint) -> bool:
+    """Tell whether the part is a blind append: only adds, nothing read, and not denied (c.1)."""
+    return not (footprint.not_blind or footprint.removes or reads_anything(footprint))
+
+
+def only_reads(footprint: Footprint) -> bool:
+    """Tell whether the part declares no operation: its table was read for the sake of others."""
+    return not footprint.operation
+
+
+def rearranges(footprint: Footprint, *, changes_metadata: bool) -> bool:
+    """Tell whether nothing but files is in the part, and none of them changes data (a.2)."""
+    domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
+    other = changes_metadata or footprint.protocol is not None or footprint.apps or domains
+    return not (footprint.data_change or other)
+
+
+def effective_level(
+    table_level: IsolationLevel, asked: str, footprint: Footprint, *, changes_metadata: bool
+) -> IsolationLevel:
+    """Return the level a part is judged at: rule a.2, raised by the txn's request.
+
+    A request never cancels the downgrade of a part that only rearranges files.
+    """
+    if not only_reads(footprint) and rearranges(footprint, changes_metadata=changes_metadata):
+        data_changing = footprint.operation in CHANGES_DATA
+        if table_level == "Serializable" or not data_changing:
+            return "SnapshotIsolation"
+    ranks = (LEVELS.index(table_level), LEVELS.index(asked) if asked in LEVELS else 0)
+    return LEVELS[max(ranks)]
+
+
+def features_of(protocol: Protocol) -> frozenset[str]:
+    """Return the features a protocol has, those of the legacy versions included."""
+    if protocol.min_writer >= FEATURES_NAMED_FROM:
+        return frozenset(protocol.features)
+    legacy = (names for version, names in LEGACY_FEATURES if protocol.min_writer >= version)
+    return frozenset(chain.from_iterable(legacy)) | frozenset(protocol.features)

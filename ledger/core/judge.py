@@ -1,0 +1,201 @@
+"""Judge: a candidate for commit against the winners, table by table; the first conflict counts.
+
+Across tables, too, the earliest winner decides, then the step of the check, then the table. Only
+when nothing stands against a txn are the versions, ids and times of its parts given.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledger.core.commands import CommitTxn, Footprint, TableWrite
+from ledger.core.conflicts import Attempt, Hit, first_hit
+from ledger.core.decide_commit import (
+    Candidate,
+    already_committed,
+    applied_before,
+    candidate_of,
+    check_writes,
+    committed,
+    lost,
+    visible_table,
+)
+from ledger.core.events import Answer, CommittedPart, Evidence
+from ledger.core.evidence import changed_by, evidence_of
+from ledger.core.footprints import (
+    REPLACES,
+    effective_level,
+    features_of,
+    is_blind,
+    rearranges,
+)
+from ledger.core.ids import IsolationLevel
+from ledger.core.state import DomainState
+from ledger.core.tables import Table, name_key
+
+METADATA_STEP = 2
+
+
+class Conflict(NamedTuple):
+    """What stands against a candidate; ordered by winner, then step, then table."""
+
+    position: int
+    step: int
+    table: int
+    evidence: Evidence
+
+
+def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
+    """Commit, or abort with the evidence; a txn that committed before is told so again."""
+    told = already_committed(state, command.txn) if command.txn else None
+    if told is not None:
+        return told
+    candidate = candidate_of(state, command)
+    check_writes(state, candidate)
+    first = applied_before(state, candidate)
+    if first:
+        return lost(state, candidate, "already_applied", None, first)
+    evidence = first_conflict(state, candidate)
+    if evidence is not None:
+        return lost(state, candidate, "conflict", evidence)
+    parts = [committed_part(state, candidate, table, now) for table in candidate.tables]
+    return committed(state, candidate, parts)
+
+
+def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
+    """Return the first thing an earlier commit took away, or None."""
+    first = min(conflicts(state, candidate), default=None, key=lambda each: each[:3])
+    if first is not None:
+        return first.evidence
+    return name_conflict(state, candidate) if candidate.changes else None
+
+
+def conflicts(state: DomainState, candidate: Candidate) -> Iterator[Conflict]:
+    """Return the first conflict of every table that has one."""
+    for table_id in (*candidate.tables, *candidate.reads):
+        table = visible_table(state, candidate, table_id)
+        if table is None:
+            yield gone(state, candidate, table_id)
+        elif (found := table_conflict(state, candidate, table)) is not None:
+            yield found
+
+
+def gone(state: DomainState, candidate: Candidate, table: int) -> Conflict:
+    """Return the conflict with the drop of a table under the txn."""
+    dropped = state.tables.dropped.get(table)
+    what = ("table", "", candidate.read_at(table))
+    evidence = changed_by(state, "table_dropped", table, what, dropped)
+    return Conflict(dropped.position if dropped else 0, METADATA_STEP, table, evidence)
+
+
+def table_conflict(state: DomainState, candidate: Candidate, table: Table) -> Conflict | None:
+    """Return the first conflict in one table."""
+    if table.creator:
+        return None
+    attempt = attempt_of(state, candidate, table)
+    if table.table in candidate.reads and attempt.level != "Serializable":
+        return None
+    hit = index_hit(state, table, attempt)
+    if hit is not None:
+        winner = state.winners.tables[table.table].parts[hit.position]
+        evidence = evidence_of(state, table.table, attempt, hit, winner)
+        return Conflict(hit.position, hit.step, table.table, evidence)
+    # A change of a name is in no index that could have been pruned: the table remembers the last.
+    if not attempt.changes or table.change.position <= attempt.read_at:
+        return None
+    what = ("metadata", "alter", attempt.read_at)
+    evidence = changed_by(state, "metadata_twice", table.table, what, table.change)
+    return Conflict(table.change.position, METADATA_STEP, table.table, evidence)
+
+
+def index_hit(state: DomainState, table: Table, attempt: Attempt) -> Hit | None:
+    """Ask the index of winners."""
+    winners = state.winners.tables.get(table.table)
+    return first_hit(winners, attempt, state.predicates) if winners is not None else None
+
+
+def attempt_of(state: DomainState, candidate: Candidate, table: Table) -> Attempt:
+    """Return one table of a candidate as the check asks for it."""
+    footprint = candidate.footprint(table.table)
+    if candidate.txn is not None and candidate.txn.type == "replicated":
+        footprint = None  # It was judged where it comes from.
+    write = candidate.writes.get(table.table)
+    changes = [change for change in candidate.changes if change.table == table.table]
+    return Attempt(
+        # A blind append that names no base depends on nothing that came before it.
+        candidate.read_at(table.table) or state.position,
+        level_of(candidate, table, footprint),
+        write.writes if write is not None and candidate.is_judged else (),
+        footprint,
+        footprint is not None and is_blind(footprint),
+        footprint is not None and rearranges(footprint, changes_metadata=bool(changes)),
+        bool(changes),
+        any(change.operation in REPLACES for change in changes),
+        footprint is not None and breaks(table, footprint),
+    )
+
+
+def level_of(
+    candidate: Candidate, table: Table, footprint: Footprint | None
+) -> IsolationLevel:
+    """Return the level a part is judged at."""
+    if footprint is None:
+        return table.traits.level
+    changes = any(change.table == table.table for change in candidate.changes)
+    return effective_level(
+        table.traits.level, candidate.level, footprint, changes_metadata=changes
+    )
+
+
+def breaks(table: Table, footprint: Footprint) -> bool:
+    """Tell whether a protocol action takes a feature away."""
+    protocol = footprint.protocol
+    return protocol is not None and not features_of(table.protocol) <= features_of(protocol)
+
+
+def name_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
+    """Return the evidence that a name this txn gives is held by another table."""
+    tables = state.tables
+    named = {change.table: change for change in candidate.changes if change.kind != "alter"}
+    freed = {
+        name_key(table.catalog, table.name)
+        for table in (tables.by_id[each] for each in named)
+        if not table.creator
+    }
+    for table_id, change in named.items():
+        table = tables.by_id[table_id]
+        holder = tables.named(table.catalog, change.name) if change.kind != "drop" else None
+        if holder is not None and name_key(table.catalog, change.name) not in freed:
+            what = (change.name, change.kind, change.read_at)
+            return changed_by(state, "name_claimed", table_id, what, holder.change)
+    return None
+
+
+def committed_part(
+    state: DomainState, candidate: Candidate, table_id: int, now: int
+) -> CommittedPart:
+    """Return one table of a commit that nothing stands against."""
+    table = state.tables.by_id[table_id]
+    txn, write = candidate.txn, candidate.writes.get(table_id)
+    footprint = candidate.footprint(table_id)
+    write_id = txn.write_ids.get(table_id, 0) if txn else 0
+    late = write is not None and not write_id and table.definition.layout == "listed"
+    tracked = footprint is not None and footprint.rows_added and table.traits.tracks_rows
+    return CommittedPart(
+        table_id,
+        candidate.read_at(table_id),
+        table.last_write_id + 1 if late else write_id,
+        table.version + 1,
+        txn.metadata.get(table_id, 0) if txn else 0,
+        write.writes if write is not None else (),
+        level_of(candidate, table, footprint) if footprint is not None else "",
+        write is not None and is_blind_write(write),
+        max(now, table.committed_at + 1),
+        table.next_row_id if tracked else -1,
+        candidate.last_chunks.get(table_id),
+    )
+
+
+def is_blind_write(write: TableWrite) -> bool:
+    """Tell whether a part only added rows and read none, coarsely or file by file."""
+    inserts = all(each.operation == "insert" for each in write.writes)
+    return inserts and (write.footprint is None or is_blind(write.footprint))

@@ -1,0 +1,140 @@
+"""What a change of a table's metadata means to the commits in flight (facts a.4 step 2, a.5).
+
+Each kind is a property of the change alone, so it is found once, when the change commits. A change
+that a commit in flight can take on is `identity` or `resolvable`; all others make it fail.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from ledger.core.commands import Column, TableDefinition
+
+MetadataKind = Literal["identity", "resolvable", "properties", "shape"]
+
+IDENTITY_MARK: Final = "delta.identity.highWaterMark"
+MAPPING_MODE: Final = "delta.columnMapping.mode"
+MAPPING_KEYS: Final = frozenset({"delta.columnMapping.id", "delta.columnMapping.physicalName"})
+TRUE: Final = "true"
+
+Old = str | None
+Allowed = Callable[[Old, str], bool]
+
+
+def becomes_true(_old: Old, new: str) -> bool:
+    """Accept a switch that is turned on."""
+    return new.lower() == TRUE
+
+
+def appears(old: Old, _new: str) -> bool:
+    """Accept a property that was not there before."""
+    return old is None
+
+
+def any_value(_old: Old, _new: str) -> bool:
+    """Accept any value."""
+    return True
+
+
+# Property: (feature the protocol must have, which change is accepted).
+RESOLVABLE: Final[Mapping[str, tuple[str, Allowed]]] = {
+    "delta.enableRowTracking": ("rowTracking", becomes_true),
+    "delta.rowTracking.materializedRowIdColumnName": ("rowTracking", any_value),
+    "delta.rowTracking.materializedRowCommitVersionColumnName": ("rowTracking", any_value),
+    MAPPING_MODE: ("columnMapping", lambda old, new: old in (None, "none") and new == "name"),
+    "delta.columnMapping.maxColumnId": ("columnMapping", any_value),
+    "delta.enableDeletionVectors": ("deletionVectors", becomes_true),
+    "delta.checkpointPolicy": ("v2Checkpoint", lambda _old, new: new == "v2"),
+    "delta.enableInCommitTimestamps": ("inCommitTimestamp", becomes_true),
+    "delta.inCommitTimestampEnablementVersion": ("inCommitTimestamp", appears),
+    "delta.inCommitTimestampEnablementTimestamp": ("inCommitTimestamp", appears),
+    "io.unitycatalog.tableId": ("catalogManaged", appears),
+}
+
+
+def metadata_kind(
+    old: TableDefinition, new: TableDefinition, features: frozenset[str]
+) -> MetadataKind:
+    """Return what a change from `old` to `new` means under a protocol with these features."""
+    if raises_identity_only(old, new):
+        return "identity"
+    if is_reshaped(old, new):
+        return "resolvable" if maps_columns_only(old, new, features) else "shape"
+    if old[:3] != new[:3] or not are_resolvable(old, new, features):
+        return "properties"
+    return "resolvable"
+
+
+def raises_identity_only(old: TableDefinition, new: TableDefinition) -> bool:
+    """Tell whether the marks of identity columns are all that differs (c.5)."""
+    plain = new._replace(columns=without_marks(new))
+    return old != new and old._replace(columns=without_marks(old)) == plain
+
+
+def without_marks(definition: TableDefinition) -> list[Column]:
+    """Return the columns without the high water marks of identity columns."""
+    return [without(column, {IDENTITY_MARK}) for column in definition.columns]
+
+
+def without(column: Column, keys: frozenset[str] | set[str]) -> Column:
+    """Return a column without some of its metadata."""
+    metadata = column_metadata(column)
+    left = {key: each for key, each in metadata.items() if key not in keys}
+    return column._replace(metadata=json.dumps(left, sort_keys=True) if left else "")
+
+
+def column_metadata(column: Column) -> Mapping[str, Any]:
+    """Return the metadata of a column; what is no JSON object counts as one opaque entry."""
+    if not column.metadata:
+        return {}
+    try:
+        found = json.loads(column.metadata)
+    except (ValueError, RecursionError):
+        return {"": column.metadata}
+    return found if isinstance(found, dict) else {"": column.metadata}
+
+
+def is_reshaped(old: TableDefinition, new: TableDefinition) -> bool:
+    """Tell whether columns or partition columns differ."""
+    return list(old.columns) != list(new.columns) or (
+        list(old.partition_columns) != list(new.partition_columns)
+    )
+
+
+def maps_columns_only(
+    old: TableDefinition, new: TableDefinition, features: frozenset[str]
+) -> bool:
+    """Tell whether column mapping is turned on, and nothing else happens to the columns."""
+    before, after = properties(old), properties(new)
+    if before.get(MAPPING_MODE, "none") != "none" or after.get(MAPPING_MODE) != "name":
+        return False
+    unmapped = [without(column, MAPPING_KEYS)._replace(id=0) for column in new.columns]
+    return (
+        [without(column, frozenset())._replace(id=0) for column in old.columns] == unmapped
+        and list(old.partition_columns) == list(new.partition_columns)
+        and are_resolvable(old, new, features)
+    )
+
+
+def are_resolvable(
+    old: TableDefinition, new: TableDefinition, features: frozenset[str]
+) -> bool:
+    """Tell whether every property that differs is on the allow list (a.5)."""
+    before, after = properties(old), properties(new)
+    if before.keys() - after.keys():
+        return False
+    changed = (key for key, value in after.items() if before.get(key) != value)
+    return all(is_allowed(key, before.get(key), after[key], features) for key in changed)
+
+
+def is_allowed(key: str, old: Old, new: str, features: frozenset[str]) -> bool:
+    """Tell whether a commit in flight can take on this change of a property."""
+    if key not in RESOLVABLE:
+        return False
+    feature, allowed = RESOLVABLE[key]
+    return feature in features and allowed(old, new)
+
+
+def properties(definition: TableDefinition) -> dict[str, str]:
+    """Return the properties of a table by key."""
+    return {each.key: each.value for each in definition.properties}

@@ -1,0 +1,57 @@
+"""Partitions: how the partition of a file is written, as Delta has it and as Hive does.
+
+A partition is one value per partition column of its table, in their order; a value is the text that
+stands in the log, or None for SQL NULL. On the wire it is a compact JSON array. Two texts can mean
+one partition ('01' and '1' of an int column), so whatever must find the same partition compares
+typed values.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import unquote
+
+from ledger.core.partition_keys import Key, PartitionSchema, key_of
+
+Values = tuple[str | None, ...]
+
+# What Hive writes in a folder's name for NULL.
+HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+PARTITION_TEXT_MAX: Final = 4096
+
+
+def partition_text(values: Sequence[str | None]) -> str:
+    """Return the wire form of a partition; an unpartitioned table has the one partition `[]`."""
+    return json.dumps(list(values), separators=(",", ":"), ensure_ascii=False)
+
+
+def partition_values(text: str) -> Values | None:
+    """Return the values of a wire form, None if it is none."""
+    if len(text) > PARTITION_TEXT_MAX:
+        return None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, list) or not all(v is None or isinstance(v, str) for v in values):
+        return None
+    return tuple(values)
+
+
+def hive_values(text: str, columns: Sequence[str]) -> Values | None:
+    """Return the values of Hive's text, `day=2024-01-01/hour=5`; None if the columns differ."""
+    pairs = [part.partition("=") for part in text.split("/")]
+    found = {name.lower(): unquote(value) for name, _, value in pairs}
+    if len(found) != len(pairs) or found.keys() != {name.lower() for name in columns}:
+        return None
+    return tuple(null_or(found[name.lower()]) for name in columns)
+
+
+def null_or(value: str) -> str | None:
+    """Return a value of a folder's name, None for what Hive writes for NULL."""
+    return None if value == HIVE_NULL else value
+
+
+def typed(values: Values, schema: PartitionSchema) -> tuple[Key, ...]:
+    """Return the values as SQL compares them; equal partitions are equal here."""
+    return tuple(key_of(value, kind) for value, (_, kind) in zip(values, schema, strict=False))

@@ -1,0 +1,75 @@
+"""Predicates as Spark SQL, for people: a conflict shows the predicate that matched."""
+
+import json
+from typing import Any, Final
+
+NATIVE: Final = {"int", "boolean", "void"}
+QUOTES: Final = {"\\": "\\\\", "'": "\\'"}
+
+
+def sql_of(text: str) -> str:
+    """Return the Spark SQL of a predicate in wire form; a text that is none, as it stands."""
+    try:
+        return sql_of_node(json.loads(text))
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return text
+
+
+def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911 - one case for each form, each a line
+    """Return the SQL of one node; raises ValueError for what is none."""
+    match node:
+        case ["and" | "or" as word, *parts]:
+            return f" {word.upper()} ".join(map(operand, parts))
+        case ["not", ["is_null", value]]:
+            return f"{operand(value)} IS NOT NULL"
+        case ["not", value]:
+            return f"NOT {operand(value)}"
+        case ["is_null", value]:
+            return f"{operand(value)} IS NULL"
+        case ["neg", value]:
+            return f"-{operand(value)}"
+        case ["in", value, [*items]]:
+            return f"{operand(value)} IN ({', '.join(map(sql_of_node, items))})"
+        case ["cast", value, str(type_)]:
+            return f"CAST({sql_of_node(value)} AS {type_.upper()})"
+        case ["call", str(name), *arguments]:
+            return f"{name}({', '.join(map(sql_of_node, arguments))})"
+        case ["lit", str() | None as text, str(type_)]:
+            return literal_sql(text, type_)
+        case ["col", str(name)]:
+            return identifier(name)
+        case ["unknown", str(sql), *_]:
+            return sql
+        case [str(symbol), left, right]:
+            return f"{operand(left)} {symbol.upper()} {operand(right)}"
+    raise ValueError(f"{node} is no part of a predicate")
+
+
+def operand(node: Any) -> str:
+    """Return the SQL of a node, in brackets unless it stands for itself."""
+    match node:
+        case ["lit" | "col" | "cast" | "call", *_]:
+            return sql_of_node(node)
+        case _:
+            return f"({sql_of_node(node)})"
+
+
+def literal_sql(text: str | None, type_: str) -> str:
+    """Return a constant: by itself if its form tells its type, else cast or named."""
+    if text is None:
+        return "NULL" if type_ == "void" else f"CAST(NULL AS {type_.upper()})"
+    if type_ in NATIVE:
+        return text
+    if type_ in {"date", "timestamp", "timestamp_ntz"}:
+        return f"{type_.upper()} {quoted(text)}"
+    return quoted(text) if type_ == "string" else f"CAST({quoted(text)} AS {type_.upper()})"
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal of Spark SQL."""
+    return "'" + "".join(QUOTES.get(character, character) for character in text) + "'"
+
+
+def identifier(name: str) -> str:
+    """Return a column's name, quoted unless it is a plain word."""
+    return name if name.isidentifier() and name.isascii() else f"`{name.replace('`', '``')}`"

@@ -1,0 +1,280 @@
+"""Read predicates: their form on the wire, and what they say of a file's partition values.
+
+A predicate is one compact JSON text, a tree of arrays that begin with a word:
+
+    ["and", x, y, ...]   ["or", x, y, ...]   ["not", x]   ["is_null", x]
+    ["=", a, b]   and likewise <>  <  <=  >  >=  <=>  +  -  *  /  %
+    ["in", x, [item, ...]]   ["neg", x]   ["cast", x, type]   ["call", function, x, ...]
+    ["like", x, pattern]             the escape character is a backslash
+    ["col", name]                    a column of the table, in any case of letters
+    ["lit", text, type]              CAST(text AS type); NULL is ["lit", null, "void"]
+    ["unknown", sql, [name, ...]]    not representable, not deterministic: it reads these columns
+    ["unknown", sql]                 and this one may read anything
+
+Types are Spark SQL's. The functions are those of `predicate_functions.FUNCTIONS`. An order between
+values is Spark's in ANSI mode with UTC as the session time zone: a timestamp without a zone, in a
+literal or a partition value, is taken as UTC.
+
+What is not judged counts as TRUE, so a predicate may match too much, never too little. From the
+root down through AND and OR, a part that is not understood, not deterministic or over other columns
+is TRUE; any other operator above it, NOT too, is TRUE as a whole. A part whose evaluation fails for
+a file, as with a partition value that is no value of its type, is TRUE for that file.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from ledger.core.partition_keys import (
+    FAILURES,
+    UNCASTABLE,
+    Key,
+    PartitionSchema,
+    Row,
+    key_of,
+)
+from ledger.core.predicate_expressions import (
+    COMPARISONS,
+    Evaluate,
+    Points,
+    Typed,
+    cast,
+    column,
+    compare,
+    connected,
+    contains,
+    is_null,
+    literal,
+    negation,
+    null_safe,
+)
+from ledger.core.predicate_functions import ARITHMETIC, FUNCTIONS, arithmetic, like, negative
+from ledger.core.spark_types import BOOLEAN, SparkType, UndecidableError, parse_type
+
+__all__ = [
+    "TREE_CHARS_MAX",
+    "TREE_DEPTH_MAX",
+    "TRUE_PREDICATE",
+    "UNCASTABLE",
+    "CompiledPredicate",
+    "Key",
+    "PartitionSchema",
+    "compile_predicate",
+    "depth_of",
+    "key_of",
+]
+
+TRUE_PREDICATE: Final = '["lit","true","boolean"]'
+TREE_CHARS_MAX: Final = 65_536
+TREE_DEPTH_MAX: Final = 60
+
+# A node of the tree, as JSON gives it: nothing is known of what a client sends.
+Node = Any
+Columns = Mapping[str, tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPredicate:
+    """What a predicate says of the partition values of a file.
+
+    `text` is its wire form. `matches` takes the values as they stand in the log, in the order of
+    the schema, and tells whether the predicate is TRUE or not decidable for them. `always` says
+    that it is so for any values. `equals` is a column number and the only keys of `key_of` that the
+    value there can have in a match, besides UNCASTABLE; None if no column is bound that way.
+    """
+
+    text: str
+    matches: Callable[[Row], bool]
+    always: bool
+    equals: tuple[int, frozenset[Key]] | None
+
+
+class Bound(NamedTuple):
+    """A condition that no matching file escapes, and the keys to which it confines columns."""
+
+    test: Callable[[Row], bool]
+    points: Points
+
+
+ALWAYS: Final = Bound(lambda _row: True, {})
+# It confines the first column, which every partitioned table has, to no key at all.
+NEVER: Final = Bound(lambda _row: False, {0: frozenset()})
+
+
+def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
+    """Return what a predicate in wire form says of partition values of a schema.
+
+    Of the conjuncts at the top, those over other columns than the partition columns say nothing,
+    unless `derive` asks for what can be concluded from their parts, as DELETE and UPDATE do. Never
+    raises: a text that is not understood is TRUE, and so is every predicate without partition
+    columns.
+    """
+    columns = {name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)}
+    bound = top_bound(read_tree(text), columns, derive=derive) if schema else ALWAYS
+    fewest = min(bound.points.items(), key=lambda item: len(item[1]), default=None)
+    return CompiledPredicate(text, bound.test, bound is ALWAYS, fewest)
+
+
+def read_tree(text: str) -> Node:
+    """Return the tree of a text, None if it is none or too large."""
+    try:
+        tree = json.loads(text) if len(text) <= TREE_CHARS_MAX else None
+    except (ValueError, RecursionError):
+        return None
+    return tree if depth_of(tree) <= TREE_DEPTH_MAX else None
+
+
+def depth_of(tree: Node) -> int:
+    """Return how deep arrays lie in arrays; level by level, so that no depth is too much."""
+    depth, level = 0, [tree]
+    while level := [inner for node in level if isinstance(node, list) for inner in node]:
+        depth += 1
+    return depth
+
+
+def top_bound(node: Node, columns: Columns, *, derive: bool) -> Bound:
+    """Return the bound of the conjuncts at the top."""
+    match node:
+        case ["and", *conjuncts] if conjuncts:
+            return every(top_bound(each, columns, derive=derive) for each in conjuncts)
+        case _ if derive or is_own(node, columns):
+            return bound_of(node, columns)
+        case _:
+            return ALWAYS
+
+
+def is_own(node: Node, columns: Columns) -> bool:
+    """Tell whether an expression reads partition columns only."""
+    match node:
+        case ["col", str(name)]:
+            return name.lower() in columns
+        case ["unknown", str(), [*names]]:
+            return all(is_own(["col", name], columns) for name in names)
+        case ["col" | "unknown", *_]:
+            return False
+        case ["lit", *_]:
+            return True
+        case [*parts]:
+            return all(is_own(part, columns) for part in parts)
+        case _:
+            return True
+
+
+def bound_of(node: Node, columns: Columns) -> Bound:
+    """Return the bound of a condition, widened where it is not understood."""
+    match node:
+        case ["and", *parts] if parts:
+            return every(bound_of(part, columns) for part in parts)
+        case ["or", *parts] if parts:
+            return some(bound_of(part, columns) for part in parts)
+        case _:
+            return leaf(node, columns)
+
+
+def every(bounds: Iterable[Bound]) -> Bound:
+    """Return that all of the bounds hold."""
+    kept = [bound for bound in bounds if bound is not ALWAYS]
+    if len(kept) < 2:  # noqa: PLR2004 - none and one need no conjunction
+        return kept[0] if kept else ALWAYS
+    tests = [bound.test for bound in kept]
+    points: dict[int, frozenset[Key]] = {}
+    for number, keys in (item for bound in kept for item in bound.points.items()):
+        points[number] = points.get(number, keys) & keys
+    return Bound(lambda row: all(test(row) for test in tests), points)
+
+
+def some(bounds: Iterable[Bound]) -> Bound:
+    """Return that one of the bounds holds."""
+    kept = [bound for bound in bounds if bound is not NEVER]
+    if ALWAYS in kept:
+        return ALWAYS
+    if len(kept) < 2:  # noqa: PLR2004 - none and one need no disjunction
+        return kept[0] if kept else NEVER
+    tests = [bound.test for bound in kept]
+    confined = frozenset.intersection(*(frozenset(bound.points) for bound in kept))
+    points = {
+        number: frozenset[Key]().union(*(bound.points[number] for bound in kept))
+        for number in sorted(confined)
+    }
+    return Bound(lambda row: any(test(row) for test in tests), points)
+
+
+def leaf(node: Node, columns: Columns) -> Bound:
+    """Return the bound of a condition that is judged as a whole."""
+    try:
+        found = typed(node, columns)
+    except FAILURES:
+        return ALWAYS
+    if found.type != BOOLEAN and not found.constant:
+        return ALWAYS
+    if found.constant:
+        return NEVER if found.value(()) in {False, None} else ALWAYS
+    return Bound(judged(found.value), found.points)
+
+
+def judged(evaluate: Evaluate) -> Callable[[Row], bool]:
+    """Return the test that an expression is TRUE, or not decidable."""
+
+    def test(row: Row) -> bool:
+        try:
+            return evaluate(row) is True
+        except FAILURES:
+            return True
+
+    return test
+
+
+def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
+    node: Node, columns: Columns
+) -> Typed:
+    """Return the expression of a node; raises one of FAILURES if it is not understood."""
+
+    def inner(each: Node) -> Typed:
+        return typed(each, columns)
+
+    match node:
+        case ["col", str(name)]:
+            number, type_ = columns[name.lower()]
+            return column(number, known_type(type_))
+        case ["lit", str() | None as text, str(type_)]:
+            return literal(text, known_type(type_))
+        case ["cast", value, str(type_)]:
+            return cast(inner(value), known_type(type_))
+        case ["and" | "or" as word, *parts] if parts:
+            return connected(word, [inner(part) for part in parts])
+        case ["not", value]:
+            return negation(inner(value))
+        case ["is_null", value]:
+            return is_null(inner(value))
+        case ["neg", value]:
+            return negative(inner(value))
+        case ["in", value, [*items]] if items:
+            return contains(inner(value), [inner(item) for item in items])
+        case ["like", value, pattern]:
+            return like(inner(value), inner(pattern))
+        case ["<=>", left, right]:
+            return null_safe(inner(left), inner(right))
+        case [str(symbol), left, right] if symbol in COMPARISONS:
+            return compare(symbol, inner(left), inner(right))
+        case [str(symbol), left, right] if symbol in ARITHMETIC:
+            return arithmetic(symbol, inner(left), inner(right))
+        case ["call", str(name), *arguments]:
+            return called(name, [inner(argument) for argument in arguments])
+    raise UndecidableError(f"{node} is not understood")
+
+
+def called(name: str, arguments: list[Typed]) -> Typed:
+    """Return a function of some arguments."""
+    function, fewest, most = FUNCTIONS[name]
+    if not fewest <= len(arguments) <= most:
+        raise UndecidableError(f"{name} of {len(arguments)} arguments is not understood")
+    return function(*arguments)
+
+
+def known_type(text: str) -> SparkType:
+    """Return the type of a text; raises UndecidableError if it is not judged."""
+    found = parse_type(text)
+    if found is None:
+        raise UndecidableError(f"values of type {text} are not judged")
+    return found

@@ -1,0 +1,43 @@
+"""Traits of a table: what its definition says that decisions ask for again and again."""
+
+from typing import Final, NamedTuple
+
+from ledger.core.commands import Protocol, TableDefinition
+from ledger.core.ids import LEVEL_PROPERTY, LEVELS, IsolationLevel
+from ledger.core.partition_keys import PartitionSchema
+
+DEFAULT_LEVEL: Final[IsolationLevel] = "WriteSerializable"
+DEFAULT_PROTOCOL: Final = Protocol(1, 2, [])
+ROW_TRACKING_PROPERTY: Final = "delta.enableRowTracking"
+ENFORCE_PROPERTY: Final = "lakeledger.enforceConcurrentFeatureEnablement"
+LEVEL_OF: Final = {level.lower(): level for level in LEVELS}
+
+
+class Traits(NamedTuple):
+    """The isolation level, the partition columns with their types, and two switches.
+
+    `enforces_features` makes commits fail whose files a feature enabled meanwhile may forbid.
+    """
+
+    level: IsolationLevel
+    schema: PartitionSchema
+    tracks_rows: bool
+    enforces_features: bool
+
+
+def traits_of(definition: TableDefinition) -> Traits:
+    """Return the traits of a definition; an unknown level counts as the strongest."""
+    properties = {each.key: each.value for each in definition.properties}
+    level = properties.get(LEVEL_PROPERTY, DEFAULT_LEVEL)
+    types = {column.name.lower(): column.type for column in definition.columns}
+    return Traits(
+        LEVEL_OF.get(level.lower(), "Serializable"),
+        tuple((name, types.get(name.lower(), "string")) for name in definition.partition_columns),
+        properties.get(ROW_TRACKING_PROPERTY, "").lower() == "true",
+        properties.get(ENFORCE_PROPERTY, "").lower() == "true",
+    )
+
+
+def is_level(text: str) -> bool:
+    """Tell whether a text names an isolation level, in any case."""
+    return text.lower() in LEVEL_OF
