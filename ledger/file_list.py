@@ -93,7 +93,7 @@ def listed(footprint: Footprint, files: FileList) -> Footprint:
         adds=list(dict.fromkeys(partition_text(each.partition) for each in files.adds)),
         removes=packed(each.path for each in files.removes),
         removes_in=list(dict.fromkeys(known)) if len(known) == len(partitions) else [],
-        data_change=any(each.data_change for each in (*files.adds, *files.removes)),
+        data_change=any(each.data_change for each in files.adds)
+        or any(each.data_change for each in files.removes),
         files=pack(files),
     )
-

@@ -263,6 +263,12 @@ def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str
     return tuple(dict.fromkeys(texts))
 
 
+def main_operation(writes: Sequence[CoarseWrite]) -> str:
+    """Return what coarse writes did above all: the first that is no insert, "" for none."""
+    operations: list[str] = [write.operation for write in writes]
+    return next((each for each in operations if each != "insert"), (operations or [""])[0])
+
+
 def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
     """Return the partition of a coarse write, ANYWHERE if it is not one the table can have."""
     if write.scope == "unpartitioned":

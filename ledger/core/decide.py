@@ -2,8 +2,8 @@
 
 This module holds what every command is asked first, in this order: is its session known, was it
 answered before, is the session open, is its number in the window, is it in time. What each is asked
-then stands in `decide_txns`, `decide_commit`, `judge`, `decide_stage` and `decide_tables`, one refusal a line in the
-order they are checked. Nothing here reads a clock, draws a number or does I/O; the state is read,
+then stands in `decide_txns`, `decide_commit`, `judge`, `decide_stage` and `decide_tables`, one
+refusal a line in the order they are checked. Nothing here reads a clock, draws a number or does I/O; the state is read,
 never changed.
 """
 
@@ -84,7 +84,7 @@ def check_session(session: Session, command: SessionCommand, now: int) -> None:
         )
 
 
-def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  # noqa: PLR0911
+def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  # noqa: C901, PLR0911
     """Return what the rules of the command's own kind decide; raises Refused."""
     match command:
         case CommitTxn():

@@ -73,16 +73,25 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
     writes = {table: whole(txn, write) for table, write in declared.items()}
     check_all_named(txn, writes)
     written = [table for table, write in writes.items() if not is_read(write)]
-    if txn is None:
-        touched, snapshot, changes = written, 0, ()
-    else:
-        # A write id alone is no write (rule c0): one in a dropped table goes with the table.
-        held = txn.write_ids.keys() & state.tables.by_id.keys()
-        touched = sorted({*written, *held, *txn.metadata})
-        snapshot, changes = txn.opened, state.tables.pending.get(txn.txn, ())
-    reads = [table for table in writes if table not in touched]
-    chunks = {write.table: write.footprint for write in command.tables}
-    return Candidate(txn, snapshot, writes, touched, reads, changes, command.level, chunks)
+    touched = written if txn is None else sorted({*written, *touched_before(state, txn)})
+    return Candidate(
+        txn,
+        txn.opened if txn is not None else 0,
+        writes,
+        touched,
+        [table for table in writes if table not in touched],
+        state.tables.pending.get(command.txn, ()),
+        command.level,
+        {write.table: write.footprint for write in command.tables},
+    )
+
+
+def touched_before(state: DomainState, txn: OpenTxn) -> set[int]:
+    """Return the tables a txn has a write id in or changed.
+
+    A write id alone is no write (rule c0): one in a dropped table goes with the table.
+    """
+    return (txn.write_ids.keys() & state.tables.by_id.keys()) | txn.metadata.keys()
 
 
 def declared_parts(state: DomainState, command: CommitTxn) -> dict[int, TableWrite]:
@@ -247,9 +256,7 @@ def already_committed(state: DomainState, txn: int) -> Answer | None:
     return None
 
 
-def committed(
-    state: DomainState, candidate: Candidate, parts: Sequence[CommittedPart]
-) -> TxnCommitted:
+def committed(candidate: Candidate, parts: Sequence[CommittedPart]) -> TxnCommitted:
     """Return the commit of a candidate that nothing stands against."""
     txn = candidate.txn
     reads = [remembered(candidate.writes[table]) for table in candidate.reads]

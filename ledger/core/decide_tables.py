@@ -1,8 +1,9 @@
 """Decide what becomes of tables: create, alter, rename, drop, at once or pending in a txn.
 
-Outside a txn they take effect at once; only the alter of a managed table takes a write id then. Inside one they wait for its commit,
-are seen by that txn alone, and are tagged with its write id of the table (managed tables), which is
-given here if it has none yet. Names are checked again at the commit, against the final name map.
+Outside a txn they take effect at once; only the alter of a managed table takes a write id then.
+Inside one they wait for its commit, are seen by that txn alone, and are tagged with its write id of
+the table (managed tables), which is given here if it has none yet. Names are checked again at the
+commit, against the final name map.
 """
 
 from ledger.core.commands import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ledger.core.conflict_index import WinningPart
+from ledger.core.conflict_index import WinningPart, main_operation
 from ledger.core.conflicts import Attempt, Hit
 from ledger.core.events import Evidence, Side
 from ledger.core.state import DomainState
@@ -26,8 +26,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "feature_drop_overtaken": Rule("ProtocolChanged", "drop the feature while nobody writes"),
     "name_claimed": Rule("ProtocolChanged", "choose another name, or use the table that has it"),
     "metadata_twice": Rule("MetadataChanged", "read the table again and repeat the change"),
-    "metadata_changed": Rule("MetadataChanged", "plan the write again with the table as it is now"),
-    "table_dropped": Rule("MetadataChanged", "resolve the name again and write to what it holds now"),
+    "metadata_changed": Rule("MetadataChanged", "plan the write again for the table as it is now"),
+    "table_dropped": Rule("MetadataChanged", "resolve the name again, write to what it holds now"),
     "domain_twice": Rule("ConcurrentTransaction", "write the domain from one place at a time"),
     "app_progressed": Rule(
         "ConcurrentTransaction",
@@ -52,8 +52,9 @@ def evidence_of(
     """Return the evidence of a conflict that the check found."""
     rule = RULES[hit.rule]
     footprint = attempt.footprint
-    own = [write.operation for write in attempt.coarse if write.operation != "insert"]
-    operation = footprint.operation or "READ" if footprint is not None else (own or ["insert"])[0]
+    operation = main_operation(attempt.coarse)
+    if footprint is not None:
+        operation = footprint.operation or "READ"
     side = Side(
         winner.txn, winner.position, winner.operation, author(state, winner.session), winner.at
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ledger.core import watermark
 from ledger.core.commands import Footprint, Protocol, TableDefinition
-from ledger.core.conflict_index import WinningPart
+from ledger.core.conflict_index import WinningPart, main_operation
 from ledger.core.events import CommittedPart, Control, TableAltered, TxnCommitted
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
@@ -35,7 +35,9 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
         chunks = ended.staged.get(part.table, ())
         footprint = joined(chunks, part.footprint) if part.footprint is not None else None
         commit_part(state, control, part, ended.write_ids.get(part.table, 0))
-        enter_winner(state, control, body, part, footprint, changes)
+        own = [change for change in changes if change.table == part.table]
+        coarse = part.writes if body.type in JUDGED_TYPES else ()
+        enter_winner(state, control, part._replace(writes=coarse, footprint=footprint), own)
         if footprint is not None:
             note_footprint(state.tables.by_id[part.table], control.position, footprint)
     if changes:
@@ -88,19 +90,16 @@ def note_footprint(table: Table, position: int, footprint: Footprint) -> None:
 
 
 def enter_winner(
-    state: DomainState,
-    control: Control,
-    body: TxnCommitted,
-    part: CommittedPart,
-    footprint: Footprint | None,
-    changes: Sequence[Pending],
+    state: DomainState, control: Control, part: CommittedPart, changes: Sequence[Pending]
 ) -> None:
-    """Enter a part into the conflict index, if a later commit can meet it by anything."""
-    table = state.tables.by_id[part.table]
-    own = [change for change in changes if change.table == part.table]
-    coarse = part.writes if body.type in JUDGED_TYPES else ()
-    altered = [change for change in own if change.definition is not None]
-    if table.creator or not (coarse or footprint is not None or altered):
+    """Enter a part into the conflict index, if a later commit can meet it by anything.
+
+    The part has the coarse writes that are judged and its whole footprint; `changes` are those of
+    its table.
+    """
+    table, footprint = state.tables.by_id[part.table], part.footprint
+    altered = [change for change in changes if change.definition is not None]
+    if table.creator or not (part.writes or footprint is not None or altered):
         return
     protocol = footprint.protocol if footprint is not None else None
     features = features_of(protocol or table.protocol)
@@ -111,26 +110,25 @@ def enter_winner(
         control.txn,
         control.session,
         control.at,
-        operation_of(part, footprint, last),
+        operation_of(part, last),
         part.blind,
-        footprint is not None and rearranges(footprint, changes_metadata=bool(own)),
+        footprint is not None and rearranges(footprint, changes_metadata=bool(changes)),
         kind_of_change(table, last.definition if last is not None else None, features),
         any(change.operation in REPLACES for change in altered),
         protocol_change(table, protocol),
-        coarse,
+        part.writes,
         None if footprint is None else bare(footprint),
     )
     state.winners.record(winner, table.traits.schema)
 
 
-def operation_of(part: CommittedPart, footprint: Footprint | None, altered: Pending | None) -> str:
+def operation_of(part: CommittedPart, altered: Pending | None) -> str:
     """Return what a part did, in a word or two."""
-    if footprint is not None and footprint.operation:
-        return footprint.operation
+    if part.footprint is not None and part.footprint.operation:
+        return part.footprint.operation
     if altered is not None:
         return altered.operation
-    changing = [write.operation for write in part.writes if write.operation != "insert"]
-    return (changing or [write.operation for write in part.writes] or [""])[0]
+    return main_operation(part.writes)
 
 
 def kind_of_change(

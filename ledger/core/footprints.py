@@ -68,6 +68,27 @@ HARMLESS_FEATURES: Final = frozenset(
     }
 )
 
+# A part that neither read nor wrote anything.
+EMPTY_FOOTPRINT: Final = Footprint(
+    operation="",
+    reads=(),
+    reads_whole=False,
+    read_files=b"",
+    read_apps=(),
+    adds=(),
+    removes=b"",
+    removes_in=(),
+    data_change=False,
+    not_blind=False,
+    rows_added=0,
+    protocol=None,
+    domains=(),
+    apps=(),
+    files=b"",
+    staged=0,
+    digest=b"",
+)
+
 
 def path_hash(path: str) -> bytes:
     """Return the 8 bytes a path is known by; paths are compared as they are written (a.4)."""

@@ -58,7 +58,7 @@ def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
     if evidence is not None:
         return lost(state, candidate, "conflict", evidence)
     parts = [committed_part(state, candidate, table, now) for table in candidate.tables]
-    return committed(state, candidate, parts)
+    return committed(candidate, parts)
 
 
 def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
@@ -134,16 +134,12 @@ def attempt_of(state: DomainState, candidate: Candidate, table: Table) -> Attemp
     )
 
 
-def level_of(
-    candidate: Candidate, table: Table, footprint: Footprint | None
-) -> IsolationLevel:
+def level_of(candidate: Candidate, table: Table, footprint: Footprint | None) -> IsolationLevel:
     """Return the level a part is judged at."""
     if footprint is None:
         return table.traits.level
     changes = any(change.table == table.table for change in candidate.changes)
-    return effective_level(
-        table.traits.level, candidate.level, footprint, changes_metadata=changes
-    )
+    return effective_level(table.traits.level, candidate.level, footprint, changes_metadata=changes)
 
 
 def breaks(table: Table, footprint: Footprint) -> bool:

@@ -101,9 +101,7 @@ def is_reshaped(old: TableDefinition, new: TableDefinition) -> bool:
     )
 
 
-def maps_columns_only(
-    old: TableDefinition, new: TableDefinition, features: frozenset[str]
-) -> bool:
+def maps_columns_only(old: TableDefinition, new: TableDefinition, features: frozenset[str]) -> bool:
     """Tell whether column mapping is turned on, and nothing else happens to the columns."""
     before, after = properties(old), properties(new)
     if before.get(MAPPING_MODE, "none") != "none" or after.get(MAPPING_MODE) != "name":
@@ -116,9 +114,7 @@ def maps_columns_only(
     )
 
 
-def are_resolvable(
-    old: TableDefinition, new: TableDefinition, features: frozenset[str]
-) -> bool:
+def are_resolvable(old: TableDefinition, new: TableDefinition, features: frozenset[str]) -> bool:
     """Tell whether every property that differs is on the allow list (a.5)."""
     before, after = properties(old), properties(new)
     if before.keys() - after.keys():

@@ -1,9 +1,13 @@
 """Predicates as Spark SQL, for people: a conflict shows the predicate that matched."""
 
 import json
+import re
 from typing import Any, Final
 
-NATIVE: Final = {"int", "boolean", "void"}
+from ledger.core.spark_types import number_type
+
+# A sign, at most one point, no exponent: what Spark reads as a number of the very same type.
+PLAIN_NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?")
 QUOTES: Final = {"\\": "\\\\", "'": "\\'"}
 
 
@@ -58,7 +62,9 @@ def literal_sql(text: str | None, type_: str) -> str:
     """Return a constant: by itself if its form tells its type, else cast or named."""
     if text is None:
         return "NULL" if type_ == "void" else f"CAST(NULL AS {type_.upper()})"
-    if type_ in NATIVE:
+    if type_ == "boolean" and text in {"true", "false"}:
+        return text.upper()
+    if PLAIN_NUMBER.fullmatch(text) and str(number_type(text)) == type_:
         return text
     if type_ in {"date", "timestamp", "timestamp_ntz"}:
         return f"{type_.upper()} {quoted(text)}"

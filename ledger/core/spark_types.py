@@ -100,6 +100,22 @@ def decimal_type(precision: int, scale: int) -> SparkType | None:
     return SparkType(Kind.DECIMAL, precision, scale) if fits else None
 
 
+def number_type(text: str) -> SparkType | None:
+    """Return the type of a number as it stands in SQL, by its form and size; None if none fits."""
+    if "e" in text.lower():
+        return DOUBLE
+    whole, point, fraction = text.removeprefix("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    precision = max(len(digits), len(fraction), 1)
+    if precision > DECIMAL_DIGITS_MAX:
+        return None
+    # As many negative numbers as not negative ones fit: -1 counts as 0, -2 as 1.
+    size = int(digits or "0") - text.startswith("-")
+    if point or size.bit_length() >= BITS[Kind.BIGINT]:
+        return decimal_type(precision, len(fraction))
+    return INT if size.bit_length() < BITS[Kind.INT] else BIGINT
+
+
 def common_type(first: SparkType, *others: SparkType) -> SparkType:
     """Return the type Spark casts all of these to before it compares them.
 

@@ -193,10 +193,10 @@ def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
     txns.cleaned_below = form["cleaned_below"]
     txns.ended = OrderedDict((txn, code) for txn, code in form["ended"])
     txns.mappings = {txn: dict(ids) for txn, ids in form["mappings"]}
-    for *control, ids, metadata, staged in form["open"]:
-        chunks = {table: [footprint_from(each) for each in several] for table, several in staged}
-        txn = OpenTxn(*control, dict(ids), dict(metadata), chunks)
-        number, kind, session = txn.txn, txn.type, txn.session
+    for number, kind, session, min_open, opened, deadline, ids, metadata, staged in form["open"]:
+        txn = OpenTxn(number, kind, session, min_open, opened, deadline, dict(ids), dict(metadata))
+        for table, chunks in staged:
+            txn.staged[table] = [footprint_from(chunk) for chunk in chunks]
         txns.staged_bytes += txn.waiting_bytes()
         txns.open[number] = txn
         if session in state.sessions.by_number:

@@ -42,8 +42,10 @@ def pending_form(change: Pending) -> Plain:
 
 def pending_from(form: Plain) -> Pending:
     """Return the metadata change of a form."""
-    *plain, definition, operation = form
-    return Pending(*plain, None if definition is None else definition_from(definition), operation)
+    found = Pending(*form)
+    if found.definition is None:
+        return found
+    return found._replace(definition=definition_from(found.definition))
 
 
 def footprint_form(footprint: Footprint) -> Plain:
@@ -86,9 +88,8 @@ def restore_winners(winners: ConflictIndex, form: Plain) -> None:
     for table, shapes in form["shapes"]:
         schemas = [(since, tuple((name, kind) for name, kind in each)) for since, each in shapes]
         winners.tables[table] = TableWinners(schemas)
-    for *plain, coarse, footprint in form["parts"]:
-        writes = [CoarseWrite(*write) for write in coarse]
-        part = WinningPart(
-            *plain, writes, None if footprint is None else footprint_from(footprint)
-        )
-        winners.record(part, ())
+    for each in form["parts"]:
+        part = WinningPart(*each)
+        footprint = None if part.footprint is None else footprint_from(part.footprint)
+        writes = [CoarseWrite(*write) for write in part.coarse]
+        winners.record(part._replace(coarse=writes, footprint=footprint), ())
