@@ -3,8 +3,8 @@
 This module holds what every command is asked first, in this order: is its session known, was it
 answered before, is the session open, is its number in the window, is it in time. What each is asked
 then stands in `decide_txns`, `decide_commit`, `judge`, `decide_stage` and `decide_tables`, one
-refusal a line in the order they are checked. Nothing here reads a clock, draws a number or does I/O;
-the state is read, never changed.
+refusal a line in the order they are checked. Nothing here reads a clock, draws a number or does
+I/O; the state is read, never changed.
 """
 
 from ledger.core import decide_stage, decide_tables, decide_txns, judge

@@ -8,7 +8,7 @@ without an id (one-shot) is opened, given its write ids and committed by the sam
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.decide_tables import check_ahead
@@ -22,11 +22,11 @@ from ledger.core.events import (
     TxnCommitted,
 )
 from ledger.core.footprints import bare, fault_of, is_blind, joined, next_digest, only_reads
-from ledger.core.ids import JUDGED_TYPES
+from ledger.core.ids import JUDGED_TYPES, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
-from ledger.core.traits import is_level
+from ledger.core.traits import LEVEL_OF, is_level
 from ledger.core.txns import OpenTxn
 
 
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     tables: Sequence[int]
     reads: Sequence[int]
     changes: Sequence[Pending]
-    level: str
+    level: IsolationLevel | Literal[""]
     last_chunks: dict[int, Footprint | None]
 
     def read_at(self, table: int) -> int:
@@ -81,7 +81,7 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
         touched,
         [table for table in writes if table not in touched],
         state.tables.pending.get(command.txn, ()),
-        command.level,
+        LEVEL_OF.get(command.level.lower(), ""),
         {write.table: write.footprint for write in command.tables},
     )
 

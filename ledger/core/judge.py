@@ -61,21 +61,28 @@ def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
     return committed(candidate, parts)
 
 
-def first_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
-    """Return the first thing an earlier commit took away, or None."""
-    first = min(conflicts(state, candidate), default=None, key=lambda each: each[:3])
+def first_conflict(
+    state: DomainState, candidate: Candidate, level: IsolationLevel | None = None
+) -> Evidence | None:
+    """Return the first thing an earlier commit took away, or None.
+
+    Each table is judged at its own level, or all at `level`.
+    """
+    first = min(conflicts(state, candidate, level), default=None, key=lambda each: each[:3])
     if first is not None:
         return first.evidence
     return name_conflict(state, candidate) if candidate.changes else None
 
 
-def conflicts(state: DomainState, candidate: Candidate) -> Iterator[Conflict]:
+def conflicts(
+    state: DomainState, candidate: Candidate, level: IsolationLevel | None
+) -> Iterator[Conflict]:
     """Return the first conflict of every table that has one."""
     for table_id in (*candidate.tables, *candidate.reads):
         table = visible_table(state, candidate, table_id)
         if table is None:
             yield gone(state, candidate, table_id)
-        elif (found := table_conflict(state, candidate, table)) is not None:
+        elif (found := table_conflict(state, candidate, table, level)) is not None:
             yield found
 
 
@@ -87,11 +94,13 @@ def gone(state: DomainState, candidate: Candidate, table: int) -> Conflict:
     return Conflict(dropped.position if dropped else 0, METADATA_STEP, table, evidence)
 
 
-def table_conflict(state: DomainState, candidate: Candidate, table: Table) -> Conflict | None:
+def table_conflict(
+    state: DomainState, candidate: Candidate, table: Table, level: IsolationLevel | None
+) -> Conflict | None:
     """Return the first conflict in one table."""
     if table.creator:
         return None
-    attempt = attempt_of(state, candidate, table)
+    attempt = attempt_of(state, candidate, table, level or table.traits.level)
     if table.table in candidate.reads and attempt.level != "Serializable":
         return None
     hit = index_hit(state, table, attempt)
@@ -113,7 +122,9 @@ def index_hit(state: DomainState, table: Table, attempt: Attempt) -> Hit | None:
     return first_hit(winners, attempt, state.predicates) if winners is not None else None
 
 
-def attempt_of(state: DomainState, candidate: Candidate, table: Table) -> Attempt:
+def attempt_of(
+    state: DomainState, candidate: Candidate, table: Table, table_level: IsolationLevel
+) -> Attempt:
     """Return one table of a candidate as the check asks for it."""
     footprint = candidate.footprint(table.table)
     if candidate.txn is not None and candidate.txn.type == "replicated":
@@ -123,7 +134,7 @@ def attempt_of(state: DomainState, candidate: Candidate, table: Table) -> Attemp
     return Attempt(
         # A blind append that names no base depends on nothing that came before it.
         candidate.read_at(table.table) or state.position,
-        level_of(candidate, table, footprint),
+        level_of(candidate, table.table, table_level, footprint),
         write.writes if write is not None and candidate.is_judged else (),
         footprint,
         footprint is not None and is_blind(footprint),
@@ -134,12 +145,14 @@ def attempt_of(state: DomainState, candidate: Candidate, table: Table) -> Attemp
     )
 
 
-def level_of(candidate: Candidate, table: Table, footprint: Footprint | None) -> IsolationLevel:
+def level_of(
+    candidate: Candidate, table: int, table_level: IsolationLevel, footprint: Footprint | None
+) -> IsolationLevel:
     """Return the level a part is judged at."""
     if footprint is None:
-        return table.traits.level
-    changes = any(change.table == table.table for change in candidate.changes)
-    return effective_level(table.traits.level, candidate.level, footprint, changes_metadata=changes)
+        return table_level
+    changes = any(change.table == table for change in candidate.changes)
+    return effective_level(table_level, candidate.level, footprint, changes_metadata=changes)
 
 
 def breaks(table: Table, footprint: Footprint) -> bool:
@@ -183,7 +196,7 @@ def committed_part(
         table.version + 1,
         txn.metadata.get(table_id, 0) if txn else 0,
         write.writes if write is not None else (),
-        level_of(candidate, table, footprint) if footprint is not None else "",
+        "" if footprint is None else level_of(candidate, table_id, table.traits.level, footprint),
         write is not None and is_blind_write(write),
         max(now, table.committed_at + 1),
         table.next_row_id if tracked else -1,

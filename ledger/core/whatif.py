@@ -1,0 +1,85 @@
+"""What if a commit had been judged at another level: the same check, asked again of real history.
+
+The winners are those of the log: a commit that would have failed still counts for those after it,
+because what they really read came after it.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ledger.core.commands import TableWrite
+from ledger.core.decide_commit import Candidate, is_read
+from ledger.core.events import Control, Event, Evidence, TxnAborted, TxnCommitted
+from ledger.core.footprints import joined
+from ledger.core.ids import IsolationLevel
+from ledger.core.judge import first_conflict
+from ledger.core.state import DomainState
+from ledger.core.txns import OpenTxn
+
+
+class Redecided(NamedTuple):
+    """A commit as it was decided and as it would be; `evidence` is of whichever lost."""
+
+    position: int
+    at: int
+    txn: int
+    committed: bool
+    would_commit: bool
+    evidence: Evidence | None
+
+
+def redecide(state: DomainState, event: Event, level: IsolationLevel) -> Redecided | None:
+    """Judge a commit or a lost conflict again at `level`, before it is applied to the state.
+
+    Returns None for any other event. Every table is judged at `level`; parts that only rearrange
+    stay at SnapshotIsolation (facts a.2).
+    """
+    control, body = event
+    if isinstance(body, TxnCommitted):
+        parts = [
+            TableWrite(each.table, each.read_at, each.writes, each.footprint) for each in body.parts
+        ]
+        candidate = candidate_from(state, control, [*parts, *body.reads], one_shot=body.one_shot)
+        evidence = first_conflict(state, candidate, level)
+        return redecided(control, evidence, committed=True)
+    if isinstance(body, TxnAborted) and body.evidence is not None:
+        candidate = candidate_from(state, control, body.attempted, one_shot=body.one_shot)
+        evidence = first_conflict(state, candidate, level)
+        return redecided(control, evidence, committed=False)._replace(
+            evidence=evidence or body.evidence
+        )
+    return None
+
+
+def redecided(control: Control, evidence: Evidence | None, *, committed: bool) -> Redecided:
+    """Return both verdicts on one commit."""
+    return Redecided(
+        control.position, control.at, control.txn, committed, evidence is None, evidence
+    )
+
+
+def candidate_from(
+    state: DomainState, control: Control, parts: Iterable[TableWrite], *, one_shot: bool
+) -> Candidate:
+    """Return the candidate that a commit was when it was decided."""
+    txn: OpenTxn | None = None if one_shot else state.txns.open[control.txn]
+    writes = {each.table: whole(txn, each) for each in parts}
+    touched = [table for table, write in writes.items() if not is_read(write)]
+    return Candidate(
+        txn,
+        txn.opened if txn is not None else 0,
+        writes,
+        sorted(touched),
+        [table for table in writes if table not in touched],
+        state.tables.pending.get(control.txn, ()) if txn is not None else (),
+        "",
+        {},
+    )
+
+
+def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
+    """Return a part with its staged chunks joined in."""
+    chunks = txn.staged.get(write.table, ()) if txn is not None else ()
+    if write.footprint is None or not chunks:
+        return write
+    return write._replace(footprint=joined(chunks, write.footprint))
