@@ -5,11 +5,13 @@ as a sentence; numbers are what the domain gave them.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ledger.core.commands import Command
-from ledger.core.events import Body, Event, Limits
+from ledger.core.events import Body, Event, Limits, TableAltered, TxnCommitted
+from ledger.core.evolve import fold
 from ledger.core.outcomes import Reason
+from ledger.core.state import DomainState
 from tests.driver import Driver, write
 
 LIMITS = Limits(
@@ -97,9 +99,13 @@ class Accepted(NamedTuple):
     body: Callable[[Scene], Body]
 
 
-def last(*events: Event) -> Event:
-    """Return the event of the last of several commands."""
-    return events[-1]
+Last = TypeVar("Last")
+
+
+def last(*several: Any | Last) -> Last:
+    """Return the last of several things that are done one after another."""
+    found: Last = several[-1]
+    return found
 
 
 def row_name(row: Any) -> str:
@@ -114,3 +120,35 @@ def check_refusal(row: Refusal) -> None:
 
     assert (body.reason, body.subject) == (row.reason.value, row.subject(scene))
     assert row.says in body.message
+
+
+def check_accepted(row: Accepted) -> None:
+    """Do what the row says in a new scene and compare the body of the answer."""
+    scene = Scene()
+    event = row.given(scene)
+
+    assert timeless(scene, event) == plain(row.body(scene))
+
+
+def timeless(driver: Driver, event: Event) -> Any:
+    """Return a body in plain form, its commit times 0 once they are found to be right."""
+    body, at = event.body, event.control.at
+    if isinstance(body, TxnCommitted):
+        told = {part.table: part.committed_at for part in body.parts}
+        body = body._replace(parts=[part._replace(committed_at=0) for part in body.parts])
+    elif isinstance(body, TableAltered) and body.one_shot:
+        told = {body.table: body.committed_at}
+        body = body._replace(committed_at=0)
+    else:
+        return plain(body)
+    before = fold(DomainState(), driver.events[: event.control.position - 1]).tables.by_id
+
+    assert told == {table: max(at, before[table].committed_at + 1) for table in told}
+    return plain(body)
+
+
+def plain(value: Any) -> Any:
+    """Return a record with lists for all its sequences."""
+    if hasattr(value, "_fields"):
+        return type(value)(*map(plain, value))
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -14,9 +14,20 @@ from ledger.core.events import CommandRefused, CommandRepeated, SessionOpened, T
 from ledger.core.outcomes import Reason
 from ledger.core.sessions import WINDOW
 from ledger.core.state import DomainState
-from tests.core.scene import MISSING, Accepted, Asks, Refusal, Scene, check_refusal, row_name
+from tests.core.scene import (
+    MISSING,
+    Accepted,
+    Asks,
+    Refusal,
+    Scene,
+    check_accepted,
+    check_refusal,
+    row_name,
+)
 from tests.core.test_decide_aborts import REFUSALS as ABORTS
 from tests.core.test_decide_commit import REFUSALS as COMMIT
+from tests.core.test_decide_footprints import REFUSALS as FOOTPRINTS
+from tests.core.test_decide_stage import REFUSALS as STAGES
 from tests.core.test_decide_tables import REFUSALS as TABLES
 from tests.core.test_decide_txns import REFUSALS as TXNS
 from tests.driver import NEVER, STARTED_AT, Driver
@@ -116,7 +127,7 @@ def test_no_session_before_genesis() -> None:
 
 def test_every_reason_has_a_row() -> None:
     """The tables of refusals hit every reason that exists."""
-    tables = [REFUSALS, TXNS, ABORTS, COMMIT, TABLES]
+    tables = [REFUSALS, TXNS, ABORTS, COMMIT, FOOTPRINTS, STAGES, TABLES]
     hit = {row.reason for table in tables for row in table}
 
     # The one above stands alone, because it needs a ledger without a genesis.
@@ -152,10 +163,7 @@ ACCEPTED = [
 @pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
 def test_accepted(row: Accepted) -> None:
     """A command that may be executed is answered by the event that says what it does."""
-    scene = Scene()
-    event = row.given(scene)
-
-    assert event.body == row.body(scene)
+    check_accepted(row)
 
 
 def test_session_opens_with_its_labels_cut() -> None:

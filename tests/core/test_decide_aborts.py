@@ -18,7 +18,16 @@ from ledger.core.events import (
     TxnEnd,
 )
 from ledger.core.outcomes import Reason
-from tests.core.scene import MISSING, Accepted, Refusal, Scene, check_refusal, last, row_name
+from tests.core.scene import (
+    MISSING,
+    Accepted,
+    Refusal,
+    Scene,
+    check_accepted,
+    check_refusal,
+    last,
+    row_name,
+)
 
 ABORT = [
     Refusal(
@@ -202,7 +211,4 @@ ACCEPTED = [
 @pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
 def test_accepted(row: Accepted) -> None:
     """A command that may be executed is answered by the event that says what it does."""
-    scene = Scene()
-    event = row.given(scene)
-
-    assert event.body == row.body(scene)
+    check_accepted(row)

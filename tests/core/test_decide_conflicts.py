@@ -152,7 +152,9 @@ def test_loser_is_told_all_about_the_winner() -> None:
         unit="partition day=1",
         operation="update",
         read_at=race.read_at,
-        winner=Side(race.first, won, "delete", "ada@host etl", race.driver.events[won - 1].control.at),
+        winner=Side(
+            race.first, won, "delete", "ada@host etl", race.driver.events[won - 1].control.at
+        ),
         remedy=answer.evidence.remedy,
         level="WriteSerializable",
     )

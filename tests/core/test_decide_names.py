@@ -179,19 +179,19 @@ LOST = [
         ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
-        "the first of two tables",
+        "the earlier of two changes, whichever table is first",
         lambda c: c.rename(c.a, "c"),
         lambda c: last(c.drop_table(c.bob, c.b), c.rename_table(c.bob, c.a, "d")),
-        ("metadata_twice", "MetadataChanged", "metadata"),
+        ("table_dropped", "MetadataChanged", "table"),
     ),
     (
-        "metadata before rows of one table",
+        "rows of one table before a later change of it",
         lambda c: c.rename(c.b, "c"),
         lambda c: last(
             c.commit(c.bob, c.others, write(c.b, operation="update")),
             c.rename_table(c.bob, c.b, "d"),
         ),
-        ("metadata_twice", "MetadataChanged", "metadata"),
+        ("coarse_write_write", "ConcurrentDeleteDelete", "unpartitioned"),
     ),
     (
         "tables before names",

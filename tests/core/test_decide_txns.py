@@ -9,7 +9,15 @@ import pytest
 from ledger.core.commands import AllocateWriteIds, OpenTxn
 from ledger.core.events import AllocatedId, CommandRepeated, TxnOpened, WriteIdsAllocated
 from ledger.core.outcomes import Reason
-from tests.core.scene import MISSING, Accepted, Refusal, Scene, check_refusal, last, row_name
+from tests.core.scene import (
+    MISSING,
+    Accepted,
+    Refusal,
+    check_accepted,
+    check_refusal,
+    last,
+    row_name,
+)
 from tests.driver import NEVER, Driver
 
 OPEN = [
@@ -206,10 +214,7 @@ ACCEPTED = [
 @pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
 def test_accepted(row: Accepted) -> None:
     """A command that may be executed is answered by the event that says what it does."""
-    scene = Scene()
-    event = row.given(scene)
-
-    assert event.body == row.body(scene)
+    check_accepted(row)
 
 
 @pytest.mark.parametrize("open_txns", [2, 3])

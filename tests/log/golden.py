@@ -11,17 +11,23 @@ from typing import Any, get_args
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
+    AlterTable,
+    AppVersion,
     CloseSession,
     CoarseWrite,
     Column,
     CommitTxn,
     CreateTable,
+    Domain,
     DropTable,
+    Footprint,
     ForgetAborted,
     OpenSession,
     OpenTxn,
     Property,
+    Protocol,
     RenameTable,
+    StageWrites,
     TableDefinition,
     TableWrite,
 )
@@ -45,6 +51,7 @@ from ledger.core.events import (
     SessionClosed,
     SessionOpened,
     Side,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -54,6 +61,7 @@ from ledger.core.events import (
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
+    WritesStaged,
 )
 from ledger.log.codec import encode_command, frame_event, frame_fence
 
@@ -68,23 +76,68 @@ DEFINITION = TableDefinition(
     kind="managed",
     layout="listed",
     location="s3://lake/flights",
-    columns=[Column("origin", "string", False, 1), Column("délai", "int", True, 2)],  # noqa: FBT003
+    columns=[
+        Column("origin", "string", False, 1),  # noqa: FBT003
+        Column("délai", "int", True, 2, '{"comment":"minutes"}'),  # noqa: FBT003
+    ],
     partition_columns=["origin"],
     properties=[Property("delta.isolationLevel", "Serializable")],
 )
 COARSE = CoarseWrite("partition", "origin=JFK", "update")
 ABORTED = AbortedPart(5, 300, 2, True)  # noqa: FBT003
 ENDS = [TxnEnd(64, "lease", [ABORTED]), TxnEnd(65, "deadline", []), TxnEnd(66, "closed", [])]
-EVIDENCE = Evidence(
-    rule="coarse write meets coarse write",
-    exception="ConcurrentDeleteDeleteException",
-    table=5,
-    unit="origin=JFK",
-    operation="update",
-    read_at=990,
-    winner=Side(63, 995, "delete", "sdk@host"),
-    remedy="read again and repeat",
+SCAN = '["=",["col","origin"],["lit","JFK","string"]]'
+# The last part of an update whose first chunk was staged.
+FOOTPRINT = Footprint(
+    operation="UPDATE",
+    reads=[SCAN],
+    reads_whole=False,
+    read_files=bytes(range(16)),
+    read_apps=["loader"],
+    adds=['["JFK"]', "[null]"],
+    removes=bytes(range(8)),
+    removes_in=['["JFK"]'],
+    data_change=True,
+    not_blind=False,
+    rows_added=1_200,
+    protocol=Protocol(3, 7, ["deletionVectors", "rowTracking"]),
+    domains=[Domain("delta.clustering", "{}", False), Domain("old", "", True)],  # noqa: FBT003
+    apps=[AppVersion("loader", 17)],
+    files=b"zopaque",
+    staged=1,
+    digest=bytes.fromhex("1112131415161718"),
 )
+CHUNK = FOOTPRINT._replace(reads=[], protocol=None, domains=[], apps=[], staged=0, digest=b"")
+WRITES = [TableWrite(5, 990, [COARSE]), TableWrite(6, 985, [], FOOTPRINT)]
+READS = [TableWrite(7, 990, [], CHUNK._replace(operation="", adds=[], removes=b"", files=b""))]
+EVIDENCE = Evidence(
+    rule="file_added",
+    exception="ConcurrentAppend",
+    table=6,
+    unit='partition ["JFK"]',
+    operation="UPDATE",
+    read_at=985,
+    winner=Side(63, 995, "DELETE", "sdk@host", AT - 40),
+    remedy="read again and repeat",
+    predicate=SCAN,
+    level="Serializable",
+)
+COMMITTED = [
+    CommittedPart(5, 990, 300, 17, 2, [COARSE], committed_at=AT),
+    CommittedPart(
+        table=6,
+        read_at=985,
+        write_id=12,
+        version=30,
+        metadata_events=0,
+        writes=[],
+        level="Serializable",
+        blind=True,
+        committed_at=AT + 1,
+        first_row_id=44_000,
+        footprint=FOOTPRINT,
+    ),
+]
 LIMITS = Limits(
     open_txns_max=100_000,
     txns_per_open_max=1_000,
@@ -107,7 +160,9 @@ COMMANDS: tuple[Any, ...] = (
     CreateTable(*ASKER, 0, 990, "lake", "flights", DEFINITION),
     RenameTable(*ASKER, 64, 990, 5, "departures"),
     DropTable(*ASKER, 64, 990, 5),
-    CommitTxn(*ASKER, 64, [TableWrite(5, 990, [COARSE]), TableWrite(6, 0, [])]),
+    AlterTable(*ASKER, 64, 990, 5, DEFINITION, "ADD COLUMNS"),
+    StageWrites(*ASKER, 64, 6, 1, CHUNK),
+    CommitTxn(*ASKER, 64, WRITES, "Serializable"),
     AbortTxn(*ASKER, 64, "cancelled", [5]),
     ForgetAborted(*ASKER, [], 5, [300, 301]),
 )
@@ -124,8 +179,10 @@ EVENTS: tuple[Any, ...] = (
     TableCreated(5, 0, 300, 990, "lake", "flights", DEFINITION),
     TableRenamed(5, 1, 300, 990, "lake", "departures"),
     TableDropped(5, 2, 300, 990),
-    TxnCommitted("default", False, [CommittedPart(5, 990, 300, 17, 2, [COARSE])]),  # noqa: FBT003
-    TxnAborted("conflict", True, [ABORTED], EVIDENCE),  # noqa: FBT003
+    TableAltered(5, 1, 300, 990, True, 18, AT, DEFINITION, "ADD COLUMNS"),  # noqa: FBT003
+    WritesStaged(6, 1, CHUNK),
+    TxnCommitted("default", False, COMMITTED, READS, "Serializable"),  # noqa: FBT003
+    TxnAborted("conflict", True, [ABORTED], EVIDENCE, WRITES, "Serializable", 0),  # noqa: FBT003
     TxnsExpired([40, 41], ENDS),
     AbortedForgotten([64], [ForgottenPart(65, 5)]),
     CommandRepeated(NONCE, 900, "TxnCommitted", 64, 3, [AllocatedId(5, 64, 300)]),

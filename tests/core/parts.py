@@ -1,0 +1,73 @@
+"""Table parts file by file, in the words of the statements that make them.
+
+A file is named by its path; a partition by its one value, as a table of one partition column has
+it. What a statement leaves unsaid it did not do.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ledger.core.commands import Footprint, TableWrite
+from ledger.core.footprints import next_digest, packed
+
+NOTHING = Footprint(
+    operation="",
+    reads=[],
+    reads_whole=False,
+    read_files=b"",
+    read_apps=[],
+    adds=[],
+    removes=b"",
+    removes_in=[],
+    data_change=True,
+    not_blind=False,
+    rows_added=0,
+    protocol=None,
+    domains=[],
+    apps=[],
+    files=b"",
+    staged=0,
+    digest=b"",
+)
+
+
+def partition(*values: str | None) -> str:
+    """Return a partition as footprints have it."""
+    return json.dumps(list(values), separators=(",", ":"))
+
+
+def equals(column: str, value: str, kind: str = "string") -> str:
+    """Return the predicate that a column has a value."""
+    return json.dumps(["=", ["col", column], ["lit", value, kind]], separators=(",", ":"))
+
+
+def above(column: str, value: str, kind: str = "int") -> str:
+    """Return the predicate that a column is greater than a value."""
+    return json.dumps([">", ["col", column], ["lit", value, kind]], separators=(",", ":"))
+
+
+def footprint(
+    operation: str = "WRITE",
+    *,
+    read: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    **others: Any,
+) -> Footprint:
+    """Return a footprint: the paths it read and removed, and fields of `Footprint` as they are."""
+    return NOTHING._replace(
+        operation=operation, read_files=packed(read), removes=packed(remove), **others
+    )
+
+
+def part(table: int, operation: str = "WRITE", *, read_at: int = 0, **others: Any) -> TableWrite:
+    """Return a part with a footprint."""
+    return TableWrite(table, read_at, [], footprint(operation, **others))
+
+
+def after(chunks: Iterable[Footprint], last: Footprint) -> Footprint:
+    """Return the last chunk of several, which names those before."""
+    digest, count = b"", 0
+    for chunk in chunks:
+        digest, count = next_digest(digest, chunk.files), count + 1
+    return last._replace(staged=count, digest=digest)

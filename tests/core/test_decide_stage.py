@@ -1,0 +1,318 @@
+"""Chunks of a footprint that come before its commit: their order, their bounds and their end.
+
+The refusals of a command stand in the order they are checked: what a row does wrong, the rows above
+it do wrong as well, as far as one command can.
+"""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import CommitTxn, Footprint, StageWrites, TableWrite
+from ledger.core.decide_stage import CHUNKS_MAX, STAGED_BYTES_MAX
+from ledger.core.events import Event, TxnAborted, TxnCommitted, WritesStaged
+from ledger.core.footprints import ENTRIES_MAX, HASH_BYTES, READS_MAX
+from ledger.core.outcomes import Reason
+from tests.core.invariants import check_invariants
+from tests.core.parts import after, footprint, part, partition
+from tests.core.scene import (
+    MISSING,
+    Accepted,
+    Refusal,
+    Scene,
+    check_accepted,
+    check_refusal,
+    last,
+    row_name,
+)
+from tests.driver import write
+
+FIRST = footprint(adds=[partition()], remove=["a"], rows_added=3, files=b"first")
+SECOND = footprint(adds=[partition()], remove=["b"], rows_added=4, files=b"second")
+LAST = footprint(adds=[partition()], remove=["c"], rows_added=5, files=b"last")
+BROKEN = footprint(adds=["no partition"])
+
+
+def stage(
+    scene: Scene, chunk: Footprint = FIRST, number: int = 1, *, txn: int = 0, table: int = 0
+) -> StageWrites:
+    """Return ada's command to stage a chunk, in her txn and in flights unless said otherwise."""
+    asks = scene.asks(scene.ada)
+    return StageWrites(*asks, txn or scene.mine, table or scene.flights, number, chunk)
+
+
+def staged(scene: Scene, *chunks: Footprint, table: int = 0) -> Event:
+    """Stage chunks in their order and return the last answer."""
+    numbered = enumerate(chunks, start=1)
+    return [scene.ask(stage(scene, chunk, number, table=table)) for number, chunk in numbered][-1]
+
+
+def commit(scene: Scene, *writes: TableWrite, txn: int | None = None) -> CommitTxn:
+    """Return ada's commit of her txn unless another is named."""
+    return CommitTxn(*scene.asks(scene.ada), scene.mine if txn is None else txn, writes)
+
+
+def of_flights(scene: Scene, last_chunk: Footprint) -> TableWrite:
+    """Return the part of flights that ends with this chunk."""
+    return TableWrite(scene.flights, 0, [], last_chunk)
+
+
+STAGE = [
+    Refusal(
+        Reason.TXN_NOT_OPEN,
+        "no txn of this id was ever opened",
+        lambda s: stage(s, BROKEN, 2, txn=MISSING, table=MISSING),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.NOT_OWNER,
+        "belongs to session",
+        lambda s: stage(s, BROKEN, 2, txn=s.others, table=MISSING),
+        lambda s: s.others,
+    ),
+    Refusal(
+        Reason.TXN_READ_ONLY,
+        "is read only",
+        lambda s: stage(s, BROKEN, 2, txn=s.reading, table=MISSING),
+        lambda s: s.reading,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 404",
+        lambda s: stage(s, BROKEN, 2, table=MISSING),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 4",
+        lambda s: stage(s, BROKEN, 2, table=s.gone),
+        lambda s: s.gone,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 5",
+        lambda s: stage(s, BROKEN, 2, table=s.draft),
+        lambda s: s.draft,
+    ),
+    Refusal(
+        Reason.TABLE_EXTERNAL,
+        "table weather is external",
+        lambda s: stage(s, BROKEN, 2, table=s.weather),
+        lambda s: s.weather,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "chunk 2 of table flights came where 1 is next",
+        lambda s: stage(s, BROKEN, 2),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "chunk 1 of table flights came where 2 is next",
+        lambda s: last(staged(s, FIRST), stage(s, BROKEN, 1)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "chunk 0 of table flights came where 1 is next",
+        lambda s: stage(s, BROKEN, 0),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "'no partition' is no partition",
+        lambda s: stage(s, BROKEN),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "is no partition",
+        lambda s: stage(s, footprint(removes_in=["[1]"])),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        f"path hashes have {HASH_BYTES} bytes each",
+        lambda s: stage(s, footprint()._replace(removes=bytes(HASH_BYTES + 1))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        f"path hashes have {HASH_BYTES} bytes each",
+        lambda s: stage(s, footprint()._replace(read_files=bytes(HASH_BYTES - 1))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        f"{READS_MAX + 1} scans are recorded",
+        lambda s: stage(s, footprint(reads=["null"] * (READS_MAX + 1))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        f"{ENTRIES_MAX + 1} files and partitions are named",
+        lambda s: stage(
+            s, footprint(adds=["[]"])._replace(removes=bytes(HASH_BYTES * ENTRIES_MAX))
+        ),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        f"{STAGED_BYTES_MAX} bytes of file lists",
+        lambda s: last(staged(s, FIRST), stage(s, footprint(files=bytes(STAGED_BYTES_MAX)), 2)),
+        lambda s: s.mine,
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        f"at most {CHUNKS_MAX} chunks",
+        lambda s: last(staged(s, *[footprint()] * CHUNKS_MAX), stage(s, FIRST, CHUNKS_MAX + 1)),
+        lambda s: s.mine,
+    ),
+]
+COMMIT = [
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "0 chunks of table 1 were staged, the commit names others",
+        lambda s: commit(s, of_flights(s, BROKEN._replace(staged=1))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "0 chunks of table 1 were staged, the commit names others",
+        lambda s: commit(s, of_flights(s, after([FIRST], BROKEN)), txn=0),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "1 chunks of table 1 were staged, the commit names others",
+        lambda s: last(staged(s, FIRST), commit(s, of_flights(s, BROKEN))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "1 chunks of table 1 were staged, the commit names others",
+        lambda s: last(staged(s, FIRST), commit(s, of_flights(s, after([SECOND], BROKEN)))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "2 chunks of table 1 were staged, the commit names others",
+        lambda s: last(
+            staged(s, FIRST, SECOND), commit(s, of_flights(s, after([SECOND, FIRST], BROKEN)))
+        ),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "1 chunks of table 1 were staged, the commit names others",
+        lambda s: last(staged(s, FIRST), commit(s, write(s.flights))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "is no partition",
+        lambda s: last(staged(s, FIRST), commit(s, of_flights(s, after([FIRST], BROKEN)))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "the commit leaves out staged table 1",
+        lambda s: last(staged(s, FIRST), commit(s, part(MISSING))),
+        lambda s: s.flights,
+    ),
+]
+REFUSALS = [*STAGE, *COMMIT]
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
+def test_refused(row: Refusal) -> None:
+    """A chunk that does not fit, or a commit that does not name what was staged, is refused."""
+    check_refusal(row)
+
+
+ACCEPTED = [
+    Accepted(
+        "the first chunk",
+        lambda s: staged(s, FIRST),
+        lambda s: WritesStaged(s.flights, 1, FIRST),
+    ),
+    Accepted(
+        "the second of a table",
+        lambda s: staged(s, FIRST, SECOND),
+        lambda s: WritesStaged(s.flights, 2, SECOND),
+    ),
+    Accepted(
+        "tables count their chunks apart",
+        lambda s: last(staged(s, FIRST), staged(s, SECOND, table=s.planes)),
+        lambda s: WritesStaged(s.planes, 1, SECOND),
+    ),
+    Accepted(
+        "as many bytes as may wait",
+        lambda s: staged(s, footprint(files=bytes(STAGED_BYTES_MAX))),
+        lambda s: WritesStaged(s.flights, 1, footprint(files=bytes(STAGED_BYTES_MAX))),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
+def test_accepted(row: Accepted) -> None:
+    """A chunk that comes in its order is kept as it is."""
+    check_accepted(row)
+
+
+def commit_all(scene: Scene) -> Event:
+    """Stage two chunks and commit the last."""
+    staged(scene, FIRST, SECOND)
+    return scene.ask(commit(scene, of_flights(scene, after([FIRST, SECOND], LAST))))
+
+
+def commit_lost(scene: Scene) -> Event:
+    """Stage a chunk and lose to a commit that removed a file of it."""
+    staged(scene, FIRST)
+    scene.commit(scene.bob, 0, part(scene.flights, read_at=scene.position(), remove=["a"]))
+    return scene.ask(commit(scene, of_flights(scene, after([FIRST], LAST))))
+
+
+ENDS: list[tuple[str, Any, type]] = [
+    ("commit", commit_all, TxnCommitted),
+    ("lost conflict", commit_lost, TxnAborted),
+    ("abort", lambda s: last(staged(s, FIRST), s.abort(s.ada, s.mine)), TxnAborted),
+    ("close", lambda s: last(staged(s, FIRST), s.close_session(s.ada)), object),
+    ("expiry", lambda s: last(staged(s, FIRST), s.tidy(txns=[s.mine])), object),
+]
+
+
+@pytest.mark.parametrize(("end", "kind"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+def test_dropped_at_the_end(end: Any, kind: type) -> None:
+    """Whichever way a txn ends, what it staged does not wait any longer."""
+    scene = Scene()
+    waiting = staged(scene, FIRST), scene.state.txns.staged_bytes
+    scene = Scene()
+    event = end(scene)
+
+    assert isinstance(event.body, kind)
+    assert waiting[1] == len(FIRST.files)
+    assert scene.state.txns.staged_bytes == 0
+    assert scene.mine not in scene.state.txns.open
+    check_invariants(scene.state)
+
+
+def test_joined_at_the_commit() -> None:
+    """A commit carries its last chunk only, and wins with the files of all of them."""
+    scene = Scene()
+    event: Any = commit_all(scene)
+    won = scene.state.winners.parts[-1].footprint
+
+    assert event.body.parts[0].footprint == after([FIRST, SECOND], LAST)
+    assert won is not None
+    assert won.removes == FIRST.removes + SECOND.removes + LAST.removes
+    assert (won.rows_added, won.files) == (12, b"")
+
+
+def test_a_staged_file_is_judged() -> None:
+    """A file removed in a staged chunk loses like one of the commit itself, and says so."""
+    lost: Any = commit_lost(Scene()).body
+    attempted = lost.attempted[0].footprint
+
+    assert lost.evidence.rule == "file_removed_twice"
+    assert (attempted.removes, attempted.files) == (FIRST.removes + LAST.removes, b"")
