@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-from contextlib import closing
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import entry_points
@@ -21,10 +20,8 @@ import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
-from ledger.address import find_address
 from ledger.errors import LedgerError
 from ledger.process import ExitCode, exit_code, freeze_recovered, role_process, set_up_logging
 
@@ -38,9 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 serve = typer.Typer(help="Run one role in this process, for a supervisor of your own.")
-log = typer.Typer(help="Look at the log itself.")
 app.add_typer(serve, name="serve")
-app.add_typer(log, name="log")
 out = Console()
 err = Console(stderr=True)
 
@@ -165,41 +160,6 @@ def serve_sequencer(
         sequencer.run(stop)
 
     raise typer.Exit(role_process("sequencer", run, with_parent=with_parent))
-
-
-@log.command("verify")
-def log_verify(
-    bootstrap: Annotated[
-        str | None, typer.Option(help="Kafka's host:port; by default that of the ledger up here.")
-    ] = None,
-    ledger: NameOption = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Read the whole log as every reader does; name the position of the first damage."""
-    from ledger.log.kafka import KafkaLog  # noqa: PLC0415
-    from ledger.verify import verify  # noqa: PLC0415
-
-    address = find_address(bootstrap, ledger)
-    with (
-        closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
-        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
-    ):
-        task = progress.add_task("reading", total=None)
-        found = verify(kafka, lambda done, end: progress.update(task, completed=done, total=end))
-    answer(
-        {
-            "ledger": address.ledger,
-            "position": found.head.position,
-            "epoch": found.head.epoch,
-            "last_cmd": found.head.last_cmd,
-            "chain": found.head.chain.hex(),
-            "records": found.records,
-            "dropped": {verdict.name.lower(): count for verdict, count in found.dropped.items()},
-            "events": dict(found.events.most_common()),
-            "digest": found.digest,
-        },
-        output,
-    )
 
 
 def answer(fields: dict[str, Any], output: Output) -> None:

@@ -18,6 +18,7 @@ from ledger.process import ExitCode
 COMMANDS = {
     "clean",
     "init",
+    "log tail",
     "log verify",
     "serve feeder",
     "serve follower",

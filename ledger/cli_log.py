@@ -1,0 +1,146 @@
+"""Commands over the log itself: verify it, watch it, judge its commits again."""
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from ledger.address import find_address
+from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, err, say
+from ledger.core.traits import LEVEL_OF
+from ledger.core.whatif import Redecided
+from ledger.errors import SettingsError
+from ledger.log.kafka import KafkaLog
+from ledger.tail import read_genesis
+from ledger.verify import verify
+from ledger.watch import condition, line_of, shown_line, watch
+from ledger.whatif import what_if
+
+GENESIS_WAIT_S = 10.0
+
+log = typer.Typer(help="Look at the log itself.", no_args_is_help=True)
+
+NearOption = Annotated[
+    str | None, typer.Option(help="Kafka's host:port; by default that of the ledger up here.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the root command."""
+    app.add_typer(log, name="log")
+
+
+@log.command("verify")
+def log_verify(
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Read the whole log as every reader does; name the position of the first damage."""
+    address = find_address(bootstrap, ledger)
+    with (
+        closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
+        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
+    ):
+        task = progress.add_task("reading", total=None)
+        found = verify(kafka, lambda done, end: progress.update(task, completed=done, total=end))
+    answer(
+        {
+            "ledger": address.ledger,
+            "position": found.head.position,
+            "epoch": found.head.epoch,
+            "last_cmd": found.head.last_cmd,
+            "chain": found.head.chain.hex(),
+            "records": found.records,
+            "dropped": {verdict.name.lower(): count for verdict, count in found.dropped.items()},
+            "events": dict(found.events.most_common()),
+            "digest": found.digest,
+        },
+        output,
+    )
+
+
+@log.command("tail")
+def log_tail(
+    *,
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Only events with field=value; several must all hold."),
+    ] = None,
+    after: Annotated[
+        int | None, typer.Option(help="Begin behind this position, not with what is to come.")
+    ] = None,
+    follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show events as they come, a line each."""
+    is_wanted = condition(where or ())
+    address = find_address(bootstrap, ledger)
+    with closing(KafkaLog(address.bootstrap, address.ledger)) as kafka:
+        domain = read_genesis(kafka, GENESIS_WAIT_S).domain
+        try:
+            for event in watch(kafka, domain, after):
+                if event is None and not follow:
+                    return
+                line = line_of(event) if event is not None else None
+                if line is not None and is_wanted(line):
+                    typer.echo(json.dumps(line) if output is Output.JSON else shown_line(line))
+        except KeyboardInterrupt:
+            return
+
+
+def whatif(
+    *,
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    level: Annotated[str, typer.Option(help="serializable, write-serializable or snapshot.")],
+    since: Annotated[int, typer.Option(help="Only commits from this position on.")] = 1,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Judge the commits of the log again at another level; list those that would end otherwise."""
+    wanted = LEVEL_OF.get(level.replace("-", "").lower()) or LEVEL_OF.get(
+        f"{level.lower()}isolation"
+    )
+    if wanted is None:
+        raise SettingsError(
+            f"{level!r} is no level; there are serializable, write-serializable, snapshot"
+        )
+    address = find_address(bootstrap, ledger)
+    with (
+        closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
+        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
+    ):
+        task = progress.add_task("judging", total=None)
+        found = list(
+            what_if(
+                kafka,
+                wanted,
+                since=since,
+                progress=lambda done, end: progress.update(task, completed=done, total=end),
+            )
+        )
+    changed = [each for each in found if each.committed != each.would_commit]
+    say(f"{len(found)} commits judged at {wanted}: {len(changed)} would end otherwise")
+    answer_rows([changed_row(each) for each in changed], output)
+
+
+def changed_row(each: Redecided) -> dict[str, Any]:
+    """Return one commit that would end otherwise, as a row."""
+    evidence = each.evidence
+    return {
+        "position": each.position,
+        "txn": each.txn,
+        "at": datetime.fromtimestamp(each.at / 1000, UTC).isoformat(timespec="seconds"),
+        "was": "committed" if each.committed else "failed",
+        "would": "commit" if each.would_commit else "fail",
+        "exception": evidence.exception if evidence is not None else "",
+        "rule": evidence.rule if evidence is not None else "",
+        "table": evidence.table if evidence is not None else 0,
+        "unit": evidence.unit if evidence is not None else "",
+        "winner": evidence.winner.position if evidence is not None else 0,
+    }

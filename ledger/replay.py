@@ -1,0 +1,60 @@
+"""Replay: the events of a log from its beginning to where it ends now, as every reader takes them.
+
+For whoever asks a question of the whole history: verification, and what another isolation level
+would have decided. Whoever needs the present follows the log from a checkpoint instead.
+"""
+
+from collections.abc import Callable, Iterator
+
+from ledger.core.acceptance import LogHead
+from ledger.core.events import Event
+from ledger.errors import LogDamagedError
+from ledger.log.acceptor import Acceptor
+from ledger.log.port import Log, LogReader, Topic
+
+READ_MAX = 5_000
+PATIENCE_S = 10.0
+
+Progress = Callable[[int, int], None]
+
+
+class Replay:
+    """One pass over a log; iterate it once.
+
+    `acceptor` tells what counted and what did not, `end` is the offset at which the pass stops.
+    `progress` is told offsets read and the end, batch by batch.
+    """
+
+    def __init__(self, log: Log, progress: Progress = lambda _done, _end: None) -> None:
+        self.acceptor = Acceptor(LogHead())
+        self._log = log
+        self._progress = progress
+        self._start, self.end = log.ends(Topic.EVENTS)
+
+    def __iter__(self) -> Iterator[Event]:
+        """Return the events that count, in order.
+
+        Raises LogDamagedError at the first record no sequencer can have written, with its position.
+        """
+        if self._start != 0:
+            reason = f"the first record left is at offset {self._start}, history is gone"
+            raise LogDamagedError(1, reason)
+        reader = self._log.reader(Topic.EVENTS, 0)
+        try:
+            while reader.next_offset() < self.end:
+                yield from self._batch(reader)
+                self._progress(reader.next_offset(), self.end)
+        finally:
+            reader.close()
+
+    def _batch(self, reader: LogReader) -> Iterator[Event]:
+        records = reader.read(READ_MAX, PATIENCE_S)
+        if not records:
+            raise LogDamagedError(
+                self.acceptor.head.position + 1,
+                f"nothing can be read from offset {reader.next_offset()}, the end is {self.end}",
+            )
+        for record in records:
+            event = self.acceptor.take(record.value)
+            if event is not None:
+                yield event

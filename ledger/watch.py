@@ -1,0 +1,100 @@
+"""Watch: events as they come, in a line each, and only those that are asked for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ledger.checkpoint import read_newest_head
+from ledger.core.acceptance import LogHead
+from ledger.core.events import Event
+from ledger.errors import SettingsError
+from ledger.log.acceptor import Acceptor, open_events
+from ledger.log.port import Log, Topic
+from ledger.state_rows import named_tables, reason_of
+
+READ_MAX: Final = 1_000
+WAIT_S: Final = 0.5
+FIELDS: Final = ("position", "type", "txn", "session", "table", "operation", "outcome")
+
+Line = dict[str, Any]
+
+
+def line_of(event: Event) -> Line:
+    """Return an event in a line; `operation` are the words of its footprints."""
+    control, body = event
+    outcome, message = reason_of(body)
+    return {
+        "position": control.position,
+        "at": control.at,
+        "type": type(body).__name__,
+        "txn": control.txn,
+        "session": control.session,
+        "table": sorted(set(named_tables(body))),
+        "operation": operations(body),
+        "outcome": outcome,
+        "message": message,
+    }
+
+
+def operations(body: Any) -> list[str]:
+    """Return what an event says was done to tables, each once."""
+    if isinstance(getattr(body, "operation", None), str):
+        return [body.operation]
+    parts = [*getattr(body, "parts", ()), *getattr(body, "attempted", ())]
+    footprints = (getattr(part, "footprint", None) for part in parts)
+    return list(dict.fromkeys(each.operation for each in footprints if each is not None))
+
+
+def shown_line(line: Line) -> str:
+    """Return a line as people read it."""
+    at = datetime.fromtimestamp(line["at"] / 1000, UTC).isoformat(timespec="milliseconds")
+    tables = " ".join(f"table {each}" for each in line["table"])
+    txn = f"txn {line['txn']}" if line["txn"] else ""
+    rest = (txn, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
+    return " ".join([f"{line['position']:>8}", at[:23], line["type"], *filter(None, rest)])
+
+
+def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
+    """Return the conjunction of conditions of the form `field=value`.
+
+    A field that holds several values matches if one of them does; type names and words match in any
+    case. Raises SettingsError for another field or form.
+    """
+    wanted = [text.partition("=") for text in texts]
+    for field, equals, _ in wanted:
+        if not equals or field not in FIELDS:
+            raise SettingsError(
+                f"{field + equals!r} is no condition; write field=value with a field of "
+                f"{', '.join(FIELDS)}, such as --where type=TxnCommitted"
+            )
+    return lambda line: all(matches(line[field], value) for field, _, value in wanted)
+
+
+def matches(found: Any, value: str) -> bool:
+    """Tell whether a field, or one of its values, is this one."""
+    several = found if isinstance(found, list) else [found]
+    return any(str(each).lower() == value.lower() for each in several)
+
+
+def watch(
+    log: Log, domain: int, after: int | None, wait_s: float = WAIT_S
+) -> Iterator[Event | None]:
+    """Return events behind position `after`, by default those to come; None = nothing new yet.
+
+    Reading begins at the newest checkpoint that lies before them. Raises as every reader does.
+    """
+    head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+    if after is not None and head.position > after:
+        head, offset = LogHead(), 0
+    end = 0 if after is not None else log.ends(Topic.EVENTS)[1]
+    acceptor = Acceptor(head)
+    with closing(open_events(log, acceptor, offset)) as reader:
+        while True:
+            for record in reader.read(READ_MAX, wait_s):
+                event = acceptor.take(record.value)
+                if event is None or record.offset < end:
+                    continue
+                if event.control.position > (after or 0):
+                    yield event
+            yield None

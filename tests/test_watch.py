@@ -1,0 +1,79 @@
+"""Watching a log: events as they come, in a line, and only those asked for."""
+
+from itertools import takewhile
+
+import pytest
+
+from ledger.errors import SettingsError
+from ledger.watch import condition, line_of, shown_line, watch
+from tests.core.parts import part
+from tests.driver import Driver
+
+GENESIS_POSITIONS = 3
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Return a log in which one table was created and written to."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "db.t")
+    driver.commit(session, 0, part(table, "DELETE", read_at=driver.state.position))
+    return driver
+
+
+def seen(driver: Driver, after: int | None) -> list[int]:
+    """Return the positions that are there to be watched now."""
+    found = takewhile(lambda event: event is not None, watch(driver.log, 0, after, 0.0))
+    return [event.control.position for event in found if event is not None]
+
+
+def test_from_a_position(driver: Driver) -> None:
+    """Watching from a position shows what follows it, and then waits."""
+    assert seen(driver, GENESIS_POSITIONS) == list(
+        range(GENESIS_POSITIONS + 1, driver.state.position + 1)
+    )
+
+
+def test_only_what_comes(driver: Driver) -> None:
+    """Without a position, what is there already is not shown."""
+    watching = watch(driver.log, 0, None, 0.0)
+    before = next(watching)
+    driver.open_session("bob")
+    event = next(watching)
+
+    assert before is None
+    assert event == driver.events[-1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "positions"),
+    [
+        (["type=txncommitted"], 1),
+        (["operation=DELETE"], 1),
+        (["table=1"], 2),
+        (["table=1", "type=TableCreated"], 1),
+        (["session=999"], 0),
+        ([], 6),
+    ],
+)
+def test_conditions(driver: Driver, texts: list[str], positions: int) -> None:
+    """Conditions are all to hold, in any case of letters."""
+    is_wanted = condition(texts)
+
+    assert sum(is_wanted(line_of(event)) for event in driver.events) == positions
+
+
+@pytest.mark.parametrize("text", ["type", "colour=red", "=1"])
+def test_no_condition(text: str) -> None:
+    """What is no condition is refused in a sentence that shows one."""
+    with pytest.raises(SettingsError, match="--where type=TxnCommitted"):
+        condition([text])
+
+
+def test_line(driver: Driver) -> None:
+    """A line says where, when, what, and to which table."""
+    line = shown_line(line_of(driver.events[-1]))
+
+    assert str(driver.state.position) in line
+    assert "TxnCommitted txn 1 table 1 DELETE" in line
