@@ -9,7 +9,6 @@ from ledger.whatif import what_if
 from tests.core.parts import part
 from tests.driver import Driver
 
-
 PASSED = ("committed", "would commit")
 FAILS = ("committed", "would fail")
 PASSES = ("failed", "would commit")
