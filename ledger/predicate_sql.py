@@ -1,0 +1,287 @@
+"""Read predicates out of Spark SQL: the text of a condition becomes the wire form of the core.
+
+Whatever the wire form cannot say becomes an `unknown` node, the smallest part that cannot be said,
+and counts as TRUE when the predicate is judged. A qualified name is such a part: `t.part` may be a
+column of this table, of another one, or a field of a struct.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from ledger.core.predicates import TREE_CHARS_MAX, TREE_DEPTH_MAX, TRUE_PREDICATE, depth_of
+from ledger.core.spark_types import number_type, parse_type
+from ledger.errors import LedgerError
+
+Node = list[Any]
+
+DIALECT: Final = "spark"
+# Brackets within brackets, below what the parser can take.
+BRACKETS_MAX: Final = 20
+UNKNOWN_CHARS_MAX: Final = 200
+TRUE_NODE: Final[Node] = json.loads(TRUE_PREDICATE)
+FALSE_NODE: Final[Node] = ["lit", "false", "boolean"]
+# Escapes in literals that Spark and the parser are known to read alike.
+KNOWN_ESCAPES: Final = re.compile(r"(?:[^\\]|\\[\\'\"%_nrt])*", re.DOTALL)
+
+COMPARISONS: Final[Mapping[type[exp.Expr], str]] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}
+OPERATORS: Final[Mapping[type[exp.Expr], str]] = {
+    **COMPARISONS,
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Abs: "abs",
+    exp.Coalesce: "coalesce",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.Hour: "hour",
+    exp.Length: "length",
+    exp.Lower: "lower",
+    exp.Month: "month",
+    exp.Substring: "substring",
+    exp.Upper: "upper",
+    exp.Year: "year",
+}
+# Forms that are understood, with all that may be said in them; anything more makes them unknown.
+FORMS: Final[Mapping[type[exp.Expr], AbstractSet[str]]] = {
+    **{form: {"this", "expression"} for form in OPERATORS},
+    **{form: {"this"} for form in FUNCTIONS},
+    exp.And: {"this", "expression"},
+    exp.Between: {"this", "low", "high"},
+    exp.Boolean: {"this"},
+    exp.Cast: {"this", "to"},
+    exp.Coalesce: {"this", "expressions"},
+    exp.Column: {"this"},
+    exp.Div: {"this", "expression", "typed", "safe"},
+    exp.In: {"this", "expressions"},
+    exp.Is: {"this", "expression"},
+    exp.Like: {"this", "expression", "negate"},
+    exp.Literal: {"this", "is_string"},
+    exp.Neg: {"this"},
+    exp.Not: {"this"},
+    exp.Null: set(),
+    exp.NullSafeNEQ: {"this", "expression"},
+    exp.Or: {"this", "expression"},
+    exp.Paren: {"this"},
+    exp.Substring: {"this", "start", "length"},
+    exp.TryCast: {"this", "to"},
+    exp.TsOrDsToDate: {"this", "safe"},
+}
+# Spark gives all of these one rank, the parser several: where they meet without brackets it may
+# have grouped them otherwise than Spark does.
+RANKED: Final = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Like, exp.Between)
+
+
+class PredicateSyntaxError(LedgerError, ValueError):
+    """A text is no condition of Spark SQL; the message holds the text and the place."""
+
+
+def predicate_tree(sql: str) -> str:
+    """Return the wire form of a condition in Spark SQL.
+
+    Raises PredicateSyntaxError if it does not parse; a condition that is too large, or nested too
+    deep, is `unknown` as a whole.
+    """
+    try:
+        tree = node_of(parsed(sql)) if is_readable(sql) else unknown_text(sql)
+    except RecursionError:
+        tree = unknown_text(sql)
+    text = wire_text(tree)
+    fits = len(text) <= TREE_CHARS_MAX and depth_of(tree) <= TREE_DEPTH_MAX
+    return text if fits else wire_text(unknown_text(sql))
+
+
+def wire_text(tree: Node) -> str:
+    """Return the one text of a tree."""
+    return json.dumps(tree, separators=(",", ":"))
+
+
+def parsed(sql: str) -> exp.Expr:
+    """Return the parsed condition; raises PredicateSyntaxError."""
+    try:
+        found = sqlglot.parse_one(sql, read=DIALECT, into=exp.Condition)
+    except SqlglotError as error:
+        raise PredicateSyntaxError(f"'{sql}' is no condition: {place_of(error)}") from error
+    if isinstance(found, exp.Block):
+        raise PredicateSyntaxError(f"'{sql}' is no condition: it is more than one statement")
+    return found
+
+
+def place_of(error: SqlglotError) -> str:
+    """Return where a text stopped to make sense, and why."""
+    first = error.errors[0] if isinstance(error, ParseError) and error.errors else None
+    if first is None:
+        return str(error)
+    place = f"line {first['line']}, column {first['col']}, at '{first['highlight']}'"
+    return f"{place}: {first['description']}"
+
+
+def is_readable(sql: str) -> bool:
+    """Tell whether the parser reads this text as Spark does, and within bounds.
+
+    Raises PredicateSyntaxError if it cannot be divided into words.
+    """
+    if len(sql) > TREE_CHARS_MAX:
+        return False
+    try:
+        tokens = sqlglot.tokenize(sql, read=DIALECT)
+    except SqlglotError as error:
+        raise PredicateSyntaxError(f"'{sql}' is no condition: {error}") from error
+    depth = deepest = 0
+    for token in tokens:
+        literal = sql[token.start : token.end + 1]
+        if token.token_type is TokenType.STRING and not KNOWN_ESCAPES.fullmatch(literal):
+            return False
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        deepest = max(deepest, depth)
+    return deepest <= BRACKETS_MAX
+
+
+def node_of(found: exp.Expr) -> Node:  # noqa: PLR0911 - one case for each form
+    """Return the tree of a parsed condition or of a part of it."""
+    if not is_plain(found):
+        return unknown(found)
+    match found:
+        case exp.Paren():
+            return node_of(found.this)
+        case exp.And():
+            return connected("and", map(node_of, found.flatten()))
+        case exp.Or():
+            return connected("or", map(node_of, found.flatten()))
+        case exp.Not():
+            return negated(node_of(found.this))
+        case exp.Column():
+            return ["col", found.name]
+        case exp.Cast() | exp.TsOrDsToDate():
+            return cast(found)
+        case exp.NullSafeNEQ() | exp.Is() | exp.In() | exp.Like() | exp.Between():
+            return worded(found)
+        case exp.Literal() | exp.Boolean() | exp.Null() | exp.Neg():
+            return constant(found)
+        case _:
+            return computed(found)
+
+
+def is_plain(found: exp.Expr) -> bool:
+    """Tell whether a part says nothing but what its form has, grouped as Spark groups it."""
+    said = {name for name, value in found.args.items() if value}
+    if not said <= FORMS.get(type(found), set()) or type(found) not in FORMS:
+        return False
+    if not isinstance(found, RANKED):
+        return True
+    sides = (found.args.get(name) for name in ("this", "expression", "low", "high"))
+    return not any(isinstance(side, (*RANKED, exp.Not, exp.Connector)) for side in sides)
+
+
+def connected(word: str, parts: Iterable[Node]) -> Node:
+    """Return AND or OR of parts, without those that change nothing and without repetitions."""
+    neutral = TRUE_NODE if word == "and" else FALSE_NODE
+    flat = [inner for part in parts for inner in (part[1:] if part[0] == word else [part])]
+    kept = list({wire_text(part): part for part in flat if part != neutral}.values())
+    if len(kept) > 1:
+        return [word, *kept]
+    return kept[0] if kept else neutral
+
+
+def negated(node: Node) -> Node:
+    """Return NOT of a condition; twice NOT is the condition itself."""
+    inner: Node = node[1] if node[0] == "not" else ["not", node]
+    return inner
+
+
+def worded(found: exp.Expr) -> Node:  # noqa: PLR0911 - one case for each form
+    """Return the tree of a test that Spark SQL spells with words."""
+    value, other = node_of(found.this), found.args.get("expression")
+    match found:
+        case exp.Between():
+            low, high = node_of(found.args["low"]), node_of(found.args["high"])
+            return connected("and", [[">=", value, low], ["<=", value, high]])
+        case exp.In():
+            return ["in", value, [node_of(item) for item in found.expressions]]
+        case exp.Like():
+            node = ["like", value, node_of(found.expression)]
+            return negated(node) if found.args.get("negate") else node
+        case exp.NullSafeNEQ():
+            return negated(["<=>", value, node_of(found.expression)])
+        case _ if isinstance(other, exp.Null):
+            return ["is_null", value]
+        case _ if isinstance(other, exp.Boolean):
+            return ["<=>", value, node_of(other)]
+    return unknown(found)
+
+
+def cast(found: exp.Expr) -> Node:
+    """Return a cast; that of a text is a literal of its own."""
+    name = found.args["to"].sql(dialect=DIALECT) if "to" in found.args else "date"
+    type_ = parse_type(name)
+    if type_ is None:
+        return unknown(found)
+    match node_of(found.this):
+        case ["lit", text, "string" | "void"]:
+            return ["lit", text, str(type_)]
+        case inner:
+            return ["cast", inner, str(type_)]
+
+
+def constant(found: exp.Expr) -> Node:
+    """Return a literal, with its sign, or a value with its sign turned."""
+    match found:
+        case exp.Null():
+            return ["lit", None, "void"]
+        case exp.Boolean():
+            return TRUE_NODE if found.this else FALSE_NODE
+        case exp.Literal(is_string=True):
+            return ["lit", found.this, "string"]
+        case exp.Literal():
+            return number_node(found.this) or unknown(found)
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            return number_node(f"-{found.this.this}") or unknown(found)
+    return ["neg", node_of(found.this)]
+
+
+def number_node(text: str) -> Node | None:
+    """Return a number with the type Spark gives it, None if it gives none."""
+    type_ = number_type(text)
+    return None if type_ is None else ["lit", text, str(type_)]
+
+
+def computed(found: exp.Expr) -> Node:
+    """Return an operator or a function over its operands."""
+    if symbol := OPERATORS.get(type(found)):
+        return [symbol, node_of(found.this), node_of(found.expression)]
+    operands = [found.args.get(name) for name in ("this", "start", "length")]
+    given = [operand for operand in (*operands, *found.expressions) if operand is not None]
+    return ["call", FUNCTIONS[type(found)], *map(node_of, given)]
+
+
+def unknown(found: exp.Expr) -> Node:
+    """Return what stands for a part that cannot be said, with the columns it reads."""
+    node = unknown_text(found.sql(dialect=DIALECT))
+    columns = list(found.find_all(exp.Column))
+    if found.find(exp.Query, exp.Star) or any(len(column.parts) > 1 for column in columns):
+        return node
+    return [*node, sorted({column.name for column in columns})]
+
+
+def unknown_text(sql: str) -> Node:
+    """Return what stands for a text that cannot be said and may read anything."""
+    shown = sql if len(sql) <= UNKNOWN_CHARS_MAX else f"{sql[: UNKNOWN_CHARS_MAX - 1]}\u2026"
+    return ["unknown", shown]
