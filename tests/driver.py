@@ -13,6 +13,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
+    AlterTable,
     CloseSession,
     CoarseWrite,
     Command,
@@ -163,11 +164,18 @@ class Driver:
         txn: int = 0,
         layout: Layout = "listed",
         kind: TableKind = "managed",
+        made: TableDefinition | None = None,
     ) -> int:
         """Create a table and return its id; 0 if that is refused."""
-        made = definition(layout, kind)
+        made = made or definition(layout, kind)
         event = self.ask(CreateTable(*self.asks(session), txn, 0, CATALOG, name, made))
         return int(getattr(event.body, "table", 0))
+
+    def alter_table(
+        self, session: int, table: int, made: TableDefinition, operation: str, *, txn: int = 0
+    ) -> Event:
+        """Give a table another definition."""
+        return self.ask(AlterTable(*self.asks(session), txn, 0, table, made, operation))
 
     def rename_table(self, session: int, table: int, name: str, *, txn: int = 0) -> Event:
         """Rename a table."""
@@ -177,9 +185,9 @@ class Driver:
         """Drop a table."""
         return self.ask(DropTable(*self.asks(session), txn, 0, table))
 
-    def commit(self, session: int, txn: int, *writes: TableWrite) -> Event:
+    def commit(self, session: int, txn: int, *writes: TableWrite, level: str = "") -> Event:
         """Commit a txn, or with 0 open and commit one."""
-        return self.ask(CommitTxn(*self.asks(session), txn, writes))
+        return self.ask(CommitTxn(*self.asks(session), txn, writes, level))
 
     def abort(self, session: int, txn: int, wrote: Sequence[int] | None = None) -> Event:
         """Abort a txn."""

@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import Column, Footprint, Property, TableDefinition, TableWrite
 from ledger.core.footprints import next_digest, packed
+from tests.driver import definition
 
 NOTHING = Footprint(
     operation="",
@@ -30,6 +31,15 @@ NOTHING = Footprint(
     staged=0,
     digest=b"",
 )
+
+
+def table_of(
+    *columns: tuple[str, str], by: Iterable[str] = (), **properties: str
+) -> TableDefinition:
+    """Return a table of (name, type), partitioned by some; `__` in a property's key is a dot."""
+    named = [Column(*each, nullable=True, id=at) for at, each in enumerate(columns, start=1)]
+    said = [Property(key.replace("__", "."), text) for key, text in sorted(properties.items())]
+    return definition()._replace(columns=named, partition_columns=list(by), properties=said)
 
 
 def partition(*values: str | None) -> str:

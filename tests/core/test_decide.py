@@ -25,6 +25,7 @@ from tests.core.scene import (
     row_name,
 )
 from tests.core.test_decide_aborts import REFUSALS as ABORTS
+from tests.core.test_decide_alter import REFUSALS as ALTERS
 from tests.core.test_decide_commit import REFUSALS as COMMIT
 from tests.core.test_decide_footprints import REFUSALS as FOOTPRINTS
 from tests.core.test_decide_stage import REFUSALS as STAGES
@@ -127,7 +128,7 @@ def test_no_session_before_genesis() -> None:
 
 def test_every_reason_has_a_row() -> None:
     """The tables of refusals hit every reason that exists."""
-    tables = [REFUSALS, TXNS, ABORTS, COMMIT, FOOTPRINTS, STAGES, TABLES]
+    tables = [REFUSALS, TXNS, ABORTS, ALTERS, COMMIT, FOOTPRINTS, STAGES, TABLES]
     hit = {row.reason for table in tables for row in table}
 
     # The one above stands alone, because it needs a ledger without a genesis.

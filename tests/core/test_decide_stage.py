@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ledger.core import decide_stage
 from ledger.core.commands import CommitTxn, Footprint, StageWrites, TableWrite
 from ledger.core.decide_stage import CHUNKS_MAX, STAGED_BYTES_MAX
 from ledger.core.events import Event, TxnAborted, TxnCommitted, WritesStaged
@@ -246,11 +247,6 @@ ACCEPTED = [
         lambda s: last(staged(s, FIRST), staged(s, SECOND, table=s.planes)),
         lambda s: WritesStaged(s.planes, 1, SECOND),
     ),
-    Accepted(
-        "as many bytes as may wait",
-        lambda s: staged(s, footprint(files=bytes(STAGED_BYTES_MAX))),
-        lambda s: WritesStaged(s.flights, 1, footprint(files=bytes(STAGED_BYTES_MAX))),
-    ),
 ]
 
 
@@ -258,6 +254,14 @@ ACCEPTED = [
 def test_accepted(row: Accepted) -> None:
     """A chunk that comes in its order is kept as it is."""
     check_accepted(row)
+
+
+def test_as_many_bytes_as_may_wait() -> None:
+    """The bound on waiting bytes can be reached."""
+    scene = Scene()
+    chunk = footprint(files=bytes(STAGED_BYTES_MAX))
+
+    assert decide_stage.stage(scene.state, stage(scene, chunk)).footprint is chunk
 
 
 def commit_all(scene: Scene) -> Event:
@@ -286,14 +290,21 @@ ENDS: list[tuple[str, Any, type]] = [
 def test_dropped_at_the_end(end: Any, kind: type) -> None:
     """Whichever way a txn ends, what it staged does not wait any longer."""
     scene = Scene()
-    waiting = staged(scene, FIRST), scene.state.txns.staged_bytes
-    scene = Scene()
     event = end(scene)
 
     assert isinstance(event.body, kind)
-    assert waiting[1] == len(FIRST.files)
     assert scene.state.txns.staged_bytes == 0
     assert scene.mine not in scene.state.txns.open
+    check_invariants(scene.state)
+
+
+def test_waiting_is_counted() -> None:
+    """What waits is the file lists of all chunks, whatever their tables."""
+    scene = Scene()
+    staged(scene, FIRST, SECOND)
+    staged(scene, LAST, table=scene.planes)
+
+    assert scene.state.txns.staged_bytes == len(FIRST.files + SECOND.files + LAST.files)
     check_invariants(scene.state)
 
 

@@ -6,7 +6,14 @@ it do wrong as well, as far as one command can. Names at the commit stand in `te
 
 import pytest
 
-from ledger.core.commands import Column, CreateTable, DropTable, RenameTable, TableDefinition
+from ledger.core.commands import (
+    Column,
+    CreateTable,
+    DropTable,
+    Property,
+    RenameTable,
+    TableDefinition,
+)
 from ledger.core.events import TableCreated, TableDropped, TableRenamed
 from ledger.core.outcomes import Reason
 from tests.core.scene import (
@@ -25,6 +32,9 @@ AHEAD = 1_000_000
 DELAY = Column("delay", "int", nullable=True, id=1)
 TWICE = TableDefinition(
     "managed", "listed", "", [DELAY, Column("DELAY", "int", nullable=True, id=2)], (), ()
+)
+NO_LEVEL = TableDefinition(
+    "managed", "listed", "", [], [], [Property("delta.isolationLevel", "Dirty")]
 )
 NO_COLUMN = TableDefinition("managed", "listed", "", [DELAY], ["Delay", "day"], ())
 PLAIN = TableDefinition("managed", "listed", "file:///lake/table", [], [], [])
@@ -103,6 +113,11 @@ CREATE = [
         Reason.COMMAND_INVALID,
         "partition column 'day' is no column",
         lambda s: create(s, "flights", read_at=AHEAD, made=NO_COLUMN),
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "'Dirty' is no isolation level",
+        lambda s: create(s, "flights", read_at=AHEAD, made=NO_LEVEL),
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
