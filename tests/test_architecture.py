@@ -44,10 +44,10 @@ LIBRARIES: Final = {
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
     "pydantic_settings": ("ledger", "projections", "spark_sink"),
-    "rich": ("ledger.cli", "ledger.ivy", "projections.cli", "spark_sink.demo"),
+    "rich": ("ledger", "projections", "spark_sink"),
     "sqlglot": ("ledger.predicate_sql",),
     "structlog": ("ledger", "projections", "spark_sink"),
-    "typer": ("ledger.cli", "projections.cli", "spark_sink.cli", "spark_sink.demo"),
+    "typer": ("ledger", "projections", "spark_sink"),
 }
 
 # The core is pure: neither I/O nor clock, neither randomness nor threads nor logging.

@@ -7,9 +7,9 @@ typed values.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import unquote
 
 from ledger.core.partition_keys import Key, PartitionSchema, key_of
 
@@ -18,6 +18,7 @@ Values = tuple[str | None, ...]
 # What Hive writes in a folder's name for NULL.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 PARTITION_TEXT_MAX: Final = 4096
+ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 
 
 def partition_text(values: Sequence[str | None]) -> str:
@@ -41,10 +42,15 @@ def partition_values(text: str) -> Values | None:
 def hive_values(text: str, columns: Sequence[str]) -> Values | None:
     """Return the values of Hive's text, `day=2024-01-01/hour=5`; None if the columns differ."""
     pairs = [part.partition("=") for part in text.split("/")]
-    found = {name.lower(): unquote(value) for name, _, value in pairs}
+    found = {name.lower(): unescaped(value) for name, _, value in pairs}
     if len(found) != len(pairs) or found.keys() != {name.lower() for name in columns}:
         return None
     return tuple(null_or(found[name.lower()]) for name in columns)
+
+
+def unescaped(value: str) -> str:
+    """Return a value of a folder's name without Hive's escapes, `%2F` for `/`."""
+    return ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
 
 
 def null_or(value: str) -> str | None:
