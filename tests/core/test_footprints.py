@@ -1,0 +1,186 @@
+"""Footprints as such: what is blind, what only rearranges, and at which level a part is judged."""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import Domain, Footprint, Protocol
+from ledger.core.footprints import (
+    CHANGES_DATA,
+    HASH_BYTES,
+    effective_level,
+    features_of,
+    hashes,
+    is_blind,
+    joined,
+    packed,
+    path_hash,
+    rearranges,
+)
+from ledger.core.ids import IsolationLevel
+from tests.core.parts import footprint
+
+SI, WS, SER = "SnapshotIsolation", "WriteSerializable", "Serializable"
+CLUSTERING = Domain("delta.clustering", "{}", removed=False)
+ROW_TRACKING = Domain("delta.rowTracking", "{}", removed=False)
+MOVES: dict[str, Any] = {"remove": ["a"], "adds": ["[]"], "data_change": False}
+
+
+# Facts c.1: only adds, nothing read, nothing else asked.
+BLIND = [
+    ("an append", footprint(adds=["[]"]), True),
+    ("no file at all", footprint("SET TBLPROPERTIES"), True),
+    ("an append that recorded progress", footprint(adds=["[]"], read_apps=["loader"]), True),
+    ("a scan", footprint(adds=["[]"], reads=["null"]), False),
+    ("a file read", footprint(adds=["[]"], read=["a"]), False),
+    ("the whole table read", footprint(adds=["[]"], reads_whole=True), False),
+    ("a file removed", footprint(adds=["[]"], remove=["a"]), False),
+    ("an append that denies it", footprint(adds=["[]"], not_blind=True), False),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [row[1:] for row in BLIND], ids=[row[0] for row in BLIND]
+)
+def test_blind(said: Footprint, expected: bool) -> None:  # noqa: FBT001
+    """A part is blind if it only adds and read nothing, whatever the table is."""
+    assert is_blind(said) == expected
+
+
+REARRANGES = [
+    ("files moved", footprint("OPTIMIZE", **MOVES), False, True),
+    ("nothing at all", footprint("OPTIMIZE", data_change=False), False, True),
+    ("data changed", footprint("OPTIMIZE", remove=["a"]), False, False),
+    ("metadata changed", footprint("OPTIMIZE", **MOVES), True, False),
+    (
+        "a protocol action",
+        footprint("OPTIMIZE", protocol=Protocol(1, 2, []), **MOVES),
+        False,
+        False,
+    ),
+    ("progress", footprint("OPTIMIZE", apps=[("loader", 1)], **MOVES), False, False),
+    ("a domain", footprint("OPTIMIZE", domains=[CLUSTERING], **MOVES), False, False),
+    ("the domain of row ids", footprint("OPTIMIZE", domains=[ROW_TRACKING], **MOVES), False, True),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "changes", "expected"),
+    [row[1:] for row in REARRANGES],
+    ids=[row[0] for row in REARRANGES],
+)
+def test_rearranges(said: Footprint, changes: bool, expected: bool) -> None:  # noqa: FBT001
+    """Only files may be in a part that rearranges, and none of them changes data (a.2)."""
+    assert rearranges(said, changes_metadata=changes) == expected
+
+
+APPEND = footprint(adds=["[]"])
+OPTIMIZE = footprint("OPTIMIZE", **MOVES)
+EMPTY_DELETE = footprint("DELETE", data_change=False)
+READ = footprint("", reads=["null"], data_change=False)
+# Level of the table, level asked for, part, whether it alters the table, level it is judged at.
+LEVELS = [
+    (WS, "", APPEND, False, WS),
+    (SER, "", APPEND, False, SER),
+    (SI, "", APPEND, False, SI),
+    (WS, SER, APPEND, False, SER),
+    (SER, WS, APPEND, False, SER),
+    (SER, SI, APPEND, False, SER),
+    (WS, SI, APPEND, False, WS),
+    (SI, WS, APPEND, False, WS),
+    (WS, "", OPTIMIZE, False, SI),
+    (SER, "", OPTIMIZE, False, SI),
+    (SI, "", OPTIMIZE, False, SI),
+    (WS, SER, OPTIMIZE, False, SI),
+    (SER, SER, OPTIMIZE, False, SI),
+    (WS, "", OPTIMIZE, True, WS),
+    (SER, "", OPTIMIZE, True, SER),
+    (WS, SER, OPTIMIZE, True, SER),
+    (SER, "", footprint("OPTIMIZE", remove=["a"]), False, SER),
+    (SER, "", EMPTY_DELETE, False, SI),
+    (WS, "", EMPTY_DELETE, False, WS),
+    (WS, SER, EMPTY_DELETE, False, SER),
+    (WS, "", READ, False, WS),
+    (SER, "", READ, False, SER),
+    (WS, SER, READ, False, SER),
+]
+
+
+@pytest.mark.parametrize(("table", "asked", "said", "changes", "expected"), LEVELS)
+def test_effective_level(
+    table: IsolationLevel,
+    asked: str,
+    said: Footprint,
+    changes: bool,  # noqa: FBT001
+    expected: str,
+) -> None:
+    """A request raises the level; what only rearranges is judged at the weakest all the same."""
+    assert effective_level(table, asked, said, changes_metadata=changes) == expected
+
+
+@pytest.mark.parametrize("operation", sorted(CHANGES_DATA))
+def test_operations_that_change_data(operation: str) -> None:
+    """One that changes data by its name keeps WriteSerializable without any file, not more."""
+    empty = footprint(operation, data_change=False)
+
+    assert effective_level("WriteSerializable", "", empty, changes_metadata=False) == WS
+    assert effective_level("Serializable", "", empty, changes_metadata=False) == SI
+
+
+@pytest.mark.parametrize("operation", ["OPTIMIZE", "REORG", "SET TBLPROPERTIES", "Manual Update"])
+def test_operations_that_rearrange(operation: str) -> None:
+    """All others are judged at the weakest level when no file changes data."""
+    empty = footprint(operation, data_change=False)
+
+    assert effective_level("WriteSerializable", "", empty, changes_metadata=False) == SI
+
+
+@pytest.mark.parametrize(
+    ("protocol", "has", "lacks"),
+    [
+        (Protocol(1, 2, []), {"appendOnly", "invariants"}, {"checkConstraints"}),
+        (Protocol(1, 3, []), {"appendOnly", "checkConstraints"}, {"generatedColumns"}),
+        (Protocol(1, 4, []), {"changeDataFeed", "generatedColumns"}, {"columnMapping"}),
+        (Protocol(2, 5, []), {"columnMapping", "changeDataFeed"}, {"identityColumns"}),
+        (Protocol(2, 6, []), {"identityColumns", "columnMapping"}, {"deletionVectors"}),
+        (Protocol(3, 7, ["deletionVectors"]), {"deletionVectors"}, {"appendOnly"}),
+        (Protocol(1, 1, []), set(), {"appendOnly"}),
+    ],
+)
+def test_features(protocol: Protocol, has: set[str], lacks: set[str]) -> None:
+    """A legacy protocol has the features of its version, a later one those it names."""
+    assert has <= features_of(protocol)
+    assert not lacks & features_of(protocol)
+
+
+def test_paths_are_compared_as_written() -> None:
+    """Two spellings of one path are two files; a path named twice is one."""
+    spellings = ["day=1/a", "day%3D1/a", "./day=1/a", "day=1/A"]
+
+    assert len({path_hash(path) for path in spellings}) == len(spellings)
+    assert packed(["b", "a", "b"]) == path_hash("b") + path_hash("a")
+    assert list(hashes(packed(["b", "a"]))) == [path_hash("b"), path_hash("a")]
+    assert len(path_hash("")) == HASH_BYTES
+
+
+def test_chunks_are_joined() -> None:
+    """Chunks make one footprint: everything read, removed and added, each partition once."""
+    chunks = [
+        footprint("X", reads=["1"], read=["a"], remove=["a"], adds=["[]"], rows_added=1),
+        footprint("X", reads_whole=True, read_apps=["p"], removes_in=["[]"], data_change=False),
+    ]
+    last = footprint("UPDATE", reads=["1", "2"], remove=["c"], adds=["[]"], data_change=False)
+    whole = joined(chunks, last)
+
+    assert whole == footprint(
+        "UPDATE",
+        reads=["1", "2"],
+        read=["a"],
+        remove=["a", "c"],
+        adds=["[]"],
+        rows_added=1,
+        reads_whole=True,
+        read_apps=["p"],
+        removes_in=["[]"],
+    )
+    assert joined([], last) is last
