@@ -10,6 +10,7 @@ many won meanwhile. Hive's write-write check (rule c1) is the same check on coar
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
@@ -169,19 +170,18 @@ def scanned_hits(
         if position := winners.first(kind, read_at):
             yield Hit(position, 6, "file_added", "table", scan.text)
         return
-    for text in (*partitions_of(winners, read_at, scan), ANYWHERE):
-        if position := winners.first((kind, text), read_at):
+    for text in chain((ANYWHERE,), candidates(winners, read_at, scan)):
+        position = winners.first((kind, text), read_at)
+        if position and reads(scan, text):
             yield Hit(position, 6, "file_added", f"partition {text}", scan.text)
 
 
-def partitions_of(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
-    """Return the partitions a scan read among those that got files since."""
+def candidates(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
+    """Return all partitions with new files that a scan can have read, and others."""
     if scan.equals is None:
-        texts = winners.newest_partitions(read_at)
-    else:
-        column, values = scan.equals
-        texts = winners.partitions_with(column, values | {Mark.UNCASTABLE})
-    return (text for text in texts if text != ANYWHERE and reads(scan, text))
+        return winners.newest_partitions(read_at)
+    column, values = scan.equals
+    return winners.partitions_with(column, values | {Mark.UNCASTABLE})
 
 
 def reads(scan: CompiledPredicate, text: str) -> bool:
