@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
@@ -26,6 +27,8 @@ from ledger.core.partitions import (
 )
 
 SLACK: Final = 32
+# Commits write to the same few partitions again and again: what was read of their texts is kept.
+READ_KEPT: Final = 4_096
 Unit = tuple[str, Hashable]
 WHOLE_TABLE: Final[Unit] = ("table", "")
 UNPARTITIONED: Final[Unit] = ("unpartitioned", "")
@@ -269,6 +272,7 @@ def main_operation(writes: Sequence[CoarseWrite]) -> str:
     return next((each for each in operations if each != "insert"), (operations or [""])[0])
 
 
+@lru_cache(READ_KEPT)
 def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
     """Return the partition of a coarse write, ANYWHERE if it is not one the table can have."""
     if write.scope == "unpartitioned":
@@ -287,9 +291,10 @@ def coarse_keys(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable
             yield "coarse", unit_of(write, schema)
 
 
-def valued(text: str, schema: PartitionSchema) -> Iterator[tuple[int, Key]]:
+@lru_cache(READ_KEPT)
+def valued(text: str, schema: PartitionSchema) -> tuple[tuple[int, Key], ...]:
     """Return each typed value of a partition with the number of its column."""
-    return enumerate(typed(partition_values(text) or (), schema))
+    return tuple(enumerate(typed(partition_values(text) or (), schema)))
 
 
 def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:

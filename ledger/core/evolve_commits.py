@@ -102,7 +102,6 @@ def enter_winner(
     if table.creator or not (part.writes or footprint is not None or altered):
         return
     protocol = footprint.protocol if footprint is not None else None
-    features = features_of(protocol or table.protocol)
     last = altered[-1] if altered else None
     winner = WinningPart(
         control.position,
@@ -113,7 +112,7 @@ def enter_winner(
         operation_of(part, last),
         part.blind,
         footprint is not None and rearranges(footprint, changes_metadata=bool(changes)),
-        kind_of_change(table, last.definition if last is not None else None, features),
+        kind_of_change(table, last.definition if last is not None else None, protocol),
         any(change.operation in REPLACES for change in altered),
         protocol_change(table, protocol),
         part.writes,
@@ -132,12 +131,15 @@ def operation_of(part: CommittedPart, altered: Pending | None) -> str:
 
 
 def kind_of_change(
-    table: Table, definition: TableDefinition | None, features: frozenset[str]
+    table: Table, definition: TableDefinition | None, protocol: Protocol | None
 ) -> str:
-    """Return what a new definition means to commits in flight, "" without one."""
+    """Return what a new definition means to commits in flight, "" without one.
+
+    `protocol` is the one that comes with it, None = it stays as it was.
+    """
     if definition is None:
         return ""
-    return metadata_kind(table.definition, definition, features)
+    return metadata_kind(table.definition, definition, features_of(protocol or table.protocol))
 
 
 def protocol_change(table: Table, protocol: Protocol | None) -> str:
@@ -183,7 +185,7 @@ def altering_part(table: Table, control: Control, body: TableAltered) -> Winning
         body.operation,
         blind=True,
         rearranges=False,
-        metadata=kind_of_change(table, body.definition, features_of(table.protocol)),
+        metadata=kind_of_change(table, body.definition, None),
         replaces=body.operation in REPLACES,
         protocol="",
         coarse=(),
