@@ -33,9 +33,6 @@ COMMANDS_PER_STEP = 500
 EVENTS_PER_STEP = 2_000
 SESSION_DIGITS_MAX = 19
 INTERNAL_PER_STEP = 20
-# Records handed over in one go share a request; one by one, each would cost the broker a request of
-# its own, and the broker is what a busy ledger waits for.
-SENT_TOGETHER = 128
 # While own events are on their way back, a command is waited for only so long.
 FLIGHT_WAIT_S = 0.02
 
@@ -198,6 +195,8 @@ class Leader:
             self._commands = self._open_commands()
             self._leases.look_again()
             return 0
+        # What was read together came together.
+        now = self._clock.now_ms()
         heard: set[int] = set()
         for record in records:
             if record.offset != self._head.last_cmd + 1:
@@ -207,16 +206,16 @@ class Leader:
                     record.offset,
                     f"the topic has no commands {following} to {record.offset - 1}",
                 )
-            heard.add(self._answer(decode_command(record.value)).control.session)
-            if len(self._unsent) >= SENT_TOGETHER:
-                self._send()
+            heard.add(self._answer(decode_command(record.value), now).control.session)
+        # Records handed over in one go share a request. One by one each would cost the broker one,
+        # and the client would turn in circles while it waits to send the next.
         self._send()
         for session in heard:
             self._leases.heard(session)
         return len(records)
 
-    def _answer(self, command: Command) -> Event:
-        at = self._now()
+    def _answer(self, command: Command, now: int) -> Event:
+        at = max(self.state.at, now)
         try:
             body = self._decide(self.state, command, at)
         except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
