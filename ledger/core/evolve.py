@@ -45,11 +45,10 @@ def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
         f"position {control.position} applied after {state.position}"
     )
     check_kind(state, control, type(body))
-    state.position = control.position
-    state.last_cmd = control.cmd
-    state.at = max(state.at, control.at)
+    _, _, state.position, state.last_cmd, _, n, at, _ = control
+    state.at = max(state.at, at)
     CHANGES[type(body)](state, control, body)
-    if control.n:
+    if n:
         remember_answer(state, control, body)
     if state.txns.cleaned_below >= state.txns.watermark:
         return []

@@ -42,14 +42,15 @@ class Session:
 
         A number outside the window was refused for it, and moves nothing.
         """
+        answers = self.answers
+        if n == self.last_n + 1:
+            self.last_n = n
+            answers[n] = answer
+            return 0 if answers.pop(n - WINDOW, None) else 1
         if not 0 < n <= self.last_n + WINDOW:
             return 0
-        answers = self.answers
         before = len(answers)
-        if n == self.last_n + 1:
-            answers.pop(n - WINDOW, None)
-            self.last_n = n
-        elif n > self.last_n:
+        if n > self.last_n:
             for old in range(self.last_n - WINDOW + 1, n - WINDOW + 1):
                 answers.pop(old, None)
             self.last_n = n

@@ -27,17 +27,9 @@ def answer_control(
 
     An OpenSession has no session yet: its answer is found by its nonce.
     """
-    opening = isinstance(command, OpenSession)
-    return Control(
-        NO_CHAIN,
-        head.epoch,
-        head.position + 1,
-        head.last_cmd + 1,
-        0 if opening else command.session,
-        0 if opening else command.n,
-        at,
-        txn_of(state, command, body),
-    )
+    session, n = (0, 0) if isinstance(command, OpenSession) else (command.session, command.n)
+    txn = txn_of(state, command, body)
+    return Control(NO_CHAIN, head.epoch, head.position + 1, head.last_cmd + 1, session, n, at, txn)
 
 
 def internal_control(head: LogHead, body: Body, at: int, *, last_cmd: int | None = None) -> Control:

@@ -7,7 +7,7 @@ read stays with the library. The encoding is that of the Avro specification 1.11
 the tests hold every byte against the library.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -30,6 +30,11 @@ def long_bytes(value: int) -> bytes:
         left >>= 7
     found.append(left)
     return bytes(found)
+
+
+def longs_bytes(values: Iterable[int]) -> bytes:
+    """Return the longs of a row one after the other."""
+    return b"".join(map(long_bytes, values))
 
 
 def bytes_bytes(value: bytes) -> bytes:
@@ -102,7 +107,7 @@ def array_writer(write_item: Write) -> Write:
     def write(items: Sequence[Any]) -> bytes:
         if not items:
             return b"\0"
-        return long_bytes(len(items)) + b"".join([write_item(item) for item in items]) + b"\0"
+        return long_bytes(len(items)) + b"".join(map(write_item, items)) + b"\0"
 
     return write
 

@@ -21,7 +21,7 @@ from ledger.core.acceptance import NO_CHAIN, RecordKind, next_chain
 from ledger.core.commands import Command, Unreadable
 from ledger.core.events import Body, Control, Event
 from ledger.errors import IncompatibleError
-from ledger.log.avro_rows import Write, row_writer
+from ledger.log.avro_rows import Write, longs_bytes, row_writer
 
 MAGIC = 0
 HEADER = struct.Struct(">BI")
@@ -29,6 +29,10 @@ CONTROL_FIELDS: Final = len(Control._fields)
 
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
+
+# The library says "any message"; a record comes back as the dict of its fields.
+ReadFields = Callable[[BytesIO, Any, None], dict[str, Any]]
+read_fields: Final = cast("ReadFields", schemaless_reader)
 
 
 class UnreadableError(Exception):
@@ -38,8 +42,8 @@ class UnreadableError(Exception):
 class Shape(NamedTuple):
     """How one type travels: its frame, its Avro schema, and what is nested in which field.
 
-    `schema` reads a whole body. `write` takes the values of a command, and of an event those behind
-    the chain, which is known only when the rest is written.
+    `schema` reads everything behind the frame. `write` writes the fields of the type itself; the
+    control fields of an event, written before them, are longs but for the chain.
     """
 
     header: bytes
@@ -120,12 +124,11 @@ def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) ->
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
     assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
     assert len(set(names)) == len(names), f"{name} repeats a control field"
-    behind_chain = 1 if leading else 0
     schema = cast("dict[str, Any]", parse_schema(whole))
     return Shape(
         HEADER.pack(MAGIC, schema_id),
         schema,
-        row_writer({**schema, "fields": schema["fields"][behind_chain:]}),
+        row_writer({**schema, "fields": schema["fields"][len(leading) :]}),
         kind,
         tuple((len(leading) + at, convert) for at, convert in conversions(kind)),
     )
@@ -178,7 +181,7 @@ def read_framed(shape: Shape, framed: bytes) -> list[Any]:
     body = BytesIO(framed)
     body.seek(HEADER.size)
     try:
-        values = list(cast("dict[str, Any]", schemaless_reader(body, shape.schema, None)).values())
+        values = [*read_fields(body, shape.schema, None).values()]
     except Exception as error:
         name = shape.make.__name__
         raise UnreadableError(f"{len(framed)} bytes are no {name}: {error!r}") from error
@@ -208,9 +211,10 @@ def decode_command(framed: bytes) -> Command:
     try:
         if shape is None:
             return unreadable(framed, f"schema {schema_id_of(framed)} is no command known here")
-        return cast("Command", shape.make(*read_framed(shape, framed)))
+        command: Command = shape.make(*read_framed(shape, framed))
     except UnreadableError as error:
         return unreadable(framed, str(error))
+    return command
 
 
 def unreadable(framed: bytes, reason: str) -> Unreadable:
@@ -220,7 +224,7 @@ def unreadable(framed: bytes, reason: str) -> Unreadable:
     try:
         if schema_id_of(framed) not in COMMAND_IDS:
             return Unreadable(0, 0, 0, reason)
-        asker = cast("dict[str, int]", schemaless_reader(body, ASKER_SCHEMA, None))
+        asker = read_fields(body, ASKER_SCHEMA, None)
     except Exception:  # noqa: BLE001 - any bytes may stand here, and all of them are answered
         return Unreadable(0, 0, 0, reason)
     return Unreadable(asker["session"], asker["n"], asker["not_after"], reason)
@@ -229,15 +233,16 @@ def unreadable(framed: bytes, reason: str) -> Unreadable:
 def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, bytes]:
     """Return the event with its chain after `chain`, and its framed bytes."""
     shape = SHAPES[type(body)]
-    rest = shape.write(control[1:] + body)
+    behind_chain = control[1:]
+    rest = longs_bytes(behind_chain) + shape.write(body)
     own = next_chain(chain, shape.header, rest)
-    return Event(Control(own, *control[1:]), body), shape.header + own + rest
+    return Event(Control(own, *behind_chain), body), shape.header + own + rest
 
 
 def frame_fence(control: Control, body: events.Fenced) -> bytes:
     """Return the framed bytes of a Fenced, whose position and chain only the fold can know."""
     shape = SHAPES[type(body)]
-    return shape.header + NO_CHAIN + shape.write(control[1:] + body)
+    return shape.header + NO_CHAIN + longs_bytes(control[1:]) + shape.write(body)
 
 
 def read_control(framed: bytes) -> tuple[Control, RecordKind]:
@@ -251,7 +256,7 @@ def read_control(framed: bytes) -> tuple[Control, RecordKind]:
     body = BytesIO(framed)
     body.seek(HEADER.size)
     try:
-        fields = cast("dict[str, Any]", schemaless_reader(body, CONTROL_SCHEMA, None))
+        fields = read_fields(body, CONTROL_SCHEMA, None)
     except Exception as error:
         raise UnreadableError(f"{len(framed)} bytes are too few for an event: {error!r}") from error
     return Control(*fields.values()), record_kind(framed)
