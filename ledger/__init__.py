@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ledger.errors import (
+    AppVersionsDisagreeError,
     BrokerError,
     CommandFailedError,
     CommandInvalidError,
@@ -19,7 +20,9 @@ from ledger.errors import (
     ConcurrentDeleteReadException,
     ConcurrentTransactionException,
     ConflictError,
+    DeltaLogError,
     FencedError,
+    FileListError,
     IncompatibleError,
     JarsError,
     LedgerError,
@@ -37,19 +40,27 @@ from ledger.errors import (
     SessionExpiredError,
     SettingsError,
     SnapshotTooOldError,
+    StagedWritesDifferError,
     TableExistsError,
     TxnNotOpenError,
     UnknownTableError,
+    UnknownVersionError,
 )
 
 if TYPE_CHECKING:
     from ledger.client import Ledger
-    from ledger.core.commands import CoarseWrite, Column, TableWrite
+    from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+    from ledger.expressions import Expression, col, lit
+    from ledger.file_list import AddFile, RemoveFile
+    from ledger.reading import TableFiles
     from ledger.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.transaction import Transaction
 
 __all__ = [
+    "AddFile",
+    "AppVersion",
+    "AppVersionsDisagreeError",
     "BrokerError",
     "CoarseWrite",
     "Column",
@@ -61,7 +72,10 @@ __all__ = [
     "ConcurrentDeleteReadException",
     "ConcurrentTransactionException",
     "ConflictError",
+    "DeltaLogError",
+    "Expression",
     "FencedError",
+    "FileListError",
     "IncompatibleError",
     "JarsError",
     "Ledger",
@@ -79,32 +93,47 @@ __all__ = [
     "ReaderBehindError",
     "Receipt",
     "RefusedError",
+    "RemoveFile",
     "SessionExpiredError",
     "SettingsError",
     "SnapshotTooOldError",
+    "StagedWritesDifferError",
+    "TableDefinition",
     "TableExistsError",
+    "TableFiles",
     "TableVersion",
     "TableWrite",
     "Token",
     "Transaction",
     "TxnNotOpenError",
     "UnknownTableError",
+    "UnknownVersionError",
     "ValidTxnList",
     "ValidWriteIdList",
+    "col",
+    "lit",
 ]
 
 _HOME = {
+    "AddFile": "ledger.file_list",
+    "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
+    "Expression": "ledger.expressions",
     "Ledger": "ledger.client",
     "Outcome": "ledger.receipt",
     "Receipt": "ledger.receipt",
+    "RemoveFile": "ledger.file_list",
+    "TableDefinition": "ledger.core.commands",
+    "TableFiles": "ledger.reading",
     "TableVersion": "ledger.receipt",
     "TableWrite": "ledger.core.commands",
     "Token": "ledger.receipt",
     "Transaction": "ledger.transaction",
     "ValidTxnList": "ledger.core.valid_lists",
     "ValidWriteIdList": "ledger.core.valid_lists",
+    "col": "ledger.expressions",
+    "lit": "ledger.expressions",
 }
 
 

@@ -9,56 +9,41 @@ failure. A ledger object belongs to the process that connected it; its threads m
 """
 
 import atexit
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Self, TypeVar
 
 from ledger.address import find_address
 from ledger.channel import Channel
+from ledger.client_files import LedgerFiles
+from ledger.client_tables import LedgerTables
 from ledger.clock import Clock, SystemClock
-from ledger.core.commands import (
-    AbortTxn,
-    CommitTxn,
-    CreateTable,
-    DropTable,
-    ForgetAborted,
-    OpenTxn,
-    RenameTable,
-    SessionCommand,
-    TableWrite,
-)
-from ledger.core.events import (
-    AbortedForgotten,
-    Body,
-    CommandRepeated,
-    TableCreated,
-    TableDropped,
-    TableRenamed,
-    TxnAborted,
-    TxnCommitted,
-    TxnOpened,
-)
+from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand
+from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.ids import TxnType
 from ledger.core.valid_lists import ValidTxnList
 from ledger.log.port import Log
-from ledger.names import Names, TableLike, created_row
-from ledger.reads import Reads, TableRow
+from ledger.names import Names, TableLike
+from ledger.reads import Reads
 from ledger.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.refusals import body_as
+from ledger.retry import Pace, run
 from ledger.session import UNNUMBERED, Answer
 from ledger.sessions import Labels, Sessions
 from ledger.settings import ClientSettings
 from ledger.tail import read_genesis
 from ledger.transaction import Transaction, allocate
 from ledger.view import View, open_store
-from ledger.writes import ColumnLike, TableOptions, table_definition
+from ledger.writes import level_named
 
 CATALOG_DEFAULT: Final = "main"
 MS: Final = 1000
 
+Result = TypeVar("Result")
 
-class Ledger:
+
+class Ledger(LedgerTables, LedgerFiles):
     """A connected ledger; close it, or use it in a `with` block.
 
     Attributes:
@@ -147,9 +132,13 @@ class Ledger:
         type: TxnType = "default",  # noqa: A002 - what Hive calls it
         *,
         deadline_s: float | None = None,
+        level: str | None = None,
     ) -> Iterator[Transaction]:
-        """Open a txn for a `with` block: it commits at the end, and aborts if the block raises."""
-        with self.begin(type, deadline_s=deadline_s) as txn:
+        """Open a txn for a `with` block: it commits at the end, and aborts if the block raises.
+
+        `deadline_s` and `level` as for `begin`.
+        """
+        with self.begin(type, deadline_s=deadline_s, level=level) as txn:
             yield txn
 
     def begin(
@@ -157,12 +146,14 @@ class Ledger:
         type: TxnType = "default",  # noqa: A002 - what Hive calls it
         *,
         deadline_s: float | None = None,
+        level: str | None = None,
     ) -> Transaction:
         """Open a txn, to be ended by `commit` or `abort`.
 
-        After `deadline_s` it is aborted; None = the ledger's default.
+        After `deadline_s` it is aborted; None = the ledger's default. It is judged by `level` where
+        that of a table is weaker: "serializable", "write-serializable" or "snapshot-isolation".
         """
-        return self.begin_many(1, type, deadline_s=deadline_s)[0]
+        return self.begin_many(1, type, deadline_s=deadline_s, level=level)[0]
 
     def begin_many(
         self,
@@ -170,8 +161,10 @@ class Ledger:
         type: TxnType = "default",  # noqa: A002 - what Hive calls it
         *,
         deadline_s: float | None = None,
+        level: str | None = None,
     ) -> Sequence[Transaction]:
         """Open several txns in one round trip, ids ascending; each sees those before it as open."""
+        asked = level_named(level)
         deadline_ms = round((deadline_s or 0) * MS)
         session, answer = self._sessions.ask(OpenTxn(*UNNUMBERED, type, count, deadline_ms))
         self._view.note(answer.control.position)
@@ -179,7 +172,7 @@ class Ledger:
         opening = answer.control, body
         first = answer.control.txn
         return [
-            Transaction(session, self._names, opening, txn)
+            Transaction(session, self._names, opening, txn, level=asked)
             for txn in range(first, first + body.size)
         ]
 
@@ -190,52 +183,28 @@ class Ledger:
         numbers = [self._names.find(table)[0] for table in tables]
         return allocate(txns, numbers) if txns and numbers else {}
 
-    def commit_once(self, writes: Iterable[TableWrite]) -> Receipt:
-        """Open, allocate and commit in one round trip; for tables of layout `listed`.
+    def run(
+        self,
+        work: Callable[[Transaction], Result],
+        attempts: int = 10,
+        deadline_s: float = 30.0,
+        level: str | None = None,
+        *,
+        on_commit: Callable[[Receipt], object] | None = None,
+    ) -> Result:
+        """Do work in a txn and commit it; if an earlier commit wins, do it again in a new one.
 
-        An update or delete names in `read_at` the position that it was planned from. Raises as
-        `Transaction.commit`; there is no txn to commit again after OutcomeUnknownError, so ask
-        `outcome` before doing it again.
+        `work` gets the txn, reads and writes with it, and is called again for every attempt; what
+        it returned at last is returned, and `on_commit` gets the receipt. At most `attempts` are
+        made, and none begins after `deadline_s`; then the last conflict is raised, with a note for
+        each attempt. An unanswered commit is asked for again, its work is not done again.
         """
-        return self._done(CommitTxn(*UNNUMBERED, 0, list(writes)), TxnCommitted)
+        pace = Pace(attempts, deadline_s)
+        return run(lambda: self.begin(level=level), work, pace, on_commit=on_commit)
 
     def abort(self, txn: int, reason: str) -> Receipt:
         """Abort a txn of whichever session; what it wrote counts as unknown."""
         return self._done(AbortTxn(*UNNUMBERED, txn, reason, None), TxnAborted)
-
-    def create_table(
-        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
-    ) -> TableRow:
-        """Create a table at once; `columns` are (name, Spark SQL type), options see TableOptions.
-
-        Raises TableExistsError if the name is taken.
-        """
-        definition = table_definition(columns, **options)
-        answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
-        row = created_row(answer.control, body_as(TableCreated, answer.control, answer.body))
-        self._names.remember(row, answer.control.position)
-        return row
-
-    def rename_table(self, table: TableLike, name: str, *, read_at: Token | int = 0) -> Receipt:
-        """Give a table another name at once.
-
-        Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
-        """
-        number, row = self._names.find(table)
-        place = self._view.position_of(read_at)
-        receipt = self._done(RenameTable(*UNNUMBERED, 0, place, number, name), TableRenamed)
-        if row is not None:
-            self._names.remember(row._replace(name=name), receipt.position)
-        return receipt
-
-    def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
-        """Drop a table at once; a new table of its name is another table.
-
-        Raises MetadataChangedException if it was changed after `read_at`.
-        """
-        number, _ = self._names.find(table)
-        place = self._view.position_of(read_at)
-        return self._done(DropTable(*UNNUMBERED, 0, place, number), TableDropped)
 
     def forget_aborted(
         self,
@@ -251,14 +220,6 @@ class Ledger:
         numbers = [each if isinstance(each, int) else each.id for each in txns]
         number = 0 if table is None else self._names.find(table)[0]
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
-
-    def table(self, name: str) -> TableRow:
-        """Return the table that has a name now; raises UnknownTableError."""
-        return self._names.read(name)
-
-    def tables(self) -> Sequence[TableRow]:
-        """Return all tables of the ledger's domain."""
-        return self._view.reads().tables()
 
     def snapshot(self) -> ValidTxnList:
         """Return what a reader without a txn may see now; this client's commits are in it."""

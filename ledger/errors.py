@@ -16,6 +16,8 @@ LedgerError
 │   ├── CommandTooLateError  the command arrived after the caller had stopped waiting
 │   ├── CommandFailedError   the sequencer could not decide the command
 │   ├── SnapshotTooOldError  the plan is older than the commits still remembered
+│   ├── AppVersionsDisagreeError  some tables have an application's version, others not
+│   ├── StagedWritesDifferError   what was staged is not what the commit names
 │   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
 │       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
 │       ├── ConcurrentDeleteDeleteException ├── MetadataChangedException
@@ -28,11 +30,13 @@ LedgerError
 │   └── LogDamagedError      the log holds bytes no sequencer can have written
 ├── IncompatibleError        written by a version this one does not know
 │   └── FileListError        the file list of a commit is in no form this version knows
+├── DeltaLogError            the log of a Delta table contradicts itself
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
-call may succeed later. Every error survives pickling, so it can leave a worker process. This module
-imports nothing of the project, so that every other may import it.
+call may succeed later, `retry_anew` whether the work may be done again from a new read. Every error
+survives pickling, so it can leave a worker process. This module imports nothing of the project, so
+that every other may import it.
 """
 
 from copyreg import __newobj__ as made_anew  # type: ignore[attr-defined]
@@ -43,6 +47,7 @@ class LedgerError(Exception):
     """Root of the tree: catching it catches everything below and nothing else."""
 
     retry_unchanged: ClassVar[bool] = False
+    retry_anew: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle message and fields: the constructors take more than the message."""
@@ -118,6 +123,16 @@ class CommandFailedError(RefusedError):
 class SnapshotTooOldError(RefusedError):
     """The commits since the plan was made are no longer all remembered; read again."""
 
+    retry_anew = True
+
+
+class AppVersionsDisagreeError(RefusedError):
+    """Some tables of the commit have the application's version already, others have not."""
+
+
+class StagedWritesDifferError(RefusedError):
+    """The chunks that were staged are not those the commit names."""
+
 
 class ConflictError(RefusedError):
     """An earlier commit won; `evidence` says what met what, and `subject` is the loser.
@@ -125,6 +140,8 @@ class ConflictError(RefusedError):
     A commit that lost has aborted its txn. A change of metadata that came too late is refused
     before, without evidence. The six subclasses carry the names Delta gives them.
     """
+
+    retry_anew = True
 
     def __init__(
         self,
@@ -134,30 +151,20 @@ class ConflictError(RefusedError):
         subject: int = 0,
         position: int = 0,
         evidence: Any = None,
+        explanation: Any = None,
     ) -> None:
         super().__init__(message, reason=reason, subject=subject, position=position)
         self.evidence = evidence
+        self.explanation = explanation
 
     def explain(self) -> str:
         """Return a few lines that say who won, with what, by which rule, and what helps."""
-        found = self.evidence
-        if found is None:
-            return str(self)
-        winner = found.winner
-        loser = f"txn {self.subject}" if self.subject else "the commit"
-        who = f"txn {winner.txn}" if winner.txn else "a change outside a txn"
-        author = f" by {winner.author}" if winner.author else ""
-        where = f" at position {winner.position}" if winner.position else ""
-        return "\n".join(
-            (
-                f"{found.exception}: {loser} lost",
-                f"  to      {who}: {winner.operation}{author}{where}",
-                f"  over    table {found.table}, {found.unit}",
-                f"  with    {found.operation or 'a commit'} planned at position {found.read_at}",
-                f"  by rule {found.rule}",
-                f"  helps   {found.remedy}",
-            )
-        )
+        return str(self) if self.explanation is None else str(self.explanation)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `explain` says for programs, of types that JSON has."""
+        found = {} if self.explanation is None else self.explanation.as_dict()
+        return {"exception": self.reason, "message": str(self), **found}
 
 
 class ConcurrentAppendException(ConflictError):  # noqa: N818 - Delta's own name
@@ -177,7 +184,9 @@ class MetadataChangedException(ConflictError):  # noqa: N818 - Delta's own name
 
 
 class ConcurrentTransactionException(ConflictError):  # noqa: N818 - Delta's own name
-    """The same application wrote the same version."""
+    """An application made progress elsewhere: look up how far it came, the work may be done."""
+
+    retry_anew = False
 
 
 class ProtocolChangedException(ConflictError):  # noqa: N818 - Delta's own name
@@ -238,6 +247,17 @@ class IncompatibleError(LedgerError):
 
 class FileListError(IncompatibleError):
     """The opaque bytes of a commit are no file list: another writer wrote them otherwise."""
+
+
+class DeltaLogError(LedgerError):
+    """The log of a Delta table is damaged, or a part of it is gone; `file` is where."""
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(
+            f"the Delta log is damaged at {file}: {what}. Nothing from there on was imported; "
+            "restore the file from a copy, then start the import again"
+        )
+        self.file = file
 
 
 class ReaderBehindError(LedgerError):

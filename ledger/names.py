@@ -1,7 +1,7 @@
 """Names: which table a name means, to a client and to each of its txns.
 
-A name that the client gave itself it knows without reading, until somebody renames or drops a
-table; then the read model is asked again. A txn sees its own changes of names before anyone else.
+A name that the client gave itself it knows without reading, until somebody alters, renames or drops
+a table; then the read model is asked again. A txn sees its own changes of names before anyone else.
 """
 
 from threading import Lock
@@ -29,7 +29,7 @@ class Names:
         self.view = view
         self.catalog = catalog
         self._tail = tail
-        self._rows: dict[int, TableRow] = {}
+        self._rows: dict[int, tuple[TableRow, int]] = {}
         # By name, the id and the position at which this client gave it that name.
         self._given: dict[tuple[str, str], tuple[int, int]] = {}
         self._turn = Lock()
@@ -37,7 +37,7 @@ class Names:
     def find(self, table: TableLike) -> Found:
         """Return the table that is meant; raises UnknownTableError for a name nobody has."""
         if isinstance(table, int):
-            return table, self._rows.get(table)
+            return table, self._known(table)
         row = table if isinstance(table, TableRow) else self._own(table) or self.read(table)
         return row.table, row
 
@@ -51,7 +51,7 @@ class Names:
     def remember(self, row: TableRow, position: int) -> None:
         """Note a table to which this client gave its name at `position`."""
         with self._turn:
-            self._rows[row.table] = row
+            self._rows[row.table] = row, position
             self._given[name_key(row.catalog, row.name)] = row.table, position
 
     def _own(self, name: str) -> TableRow | None:
@@ -60,10 +60,15 @@ class Names:
             table, position = self._given.get(key, (0, 0))
             if not table:
                 return None
-            if position < self._tail.renamed_at:
+            if position < self._tail.redefined_at:
                 del self._given[key]
                 return None
-            return self._rows[table]
+            return self._rows[table][0]
+
+    def _known(self, table: int) -> TableRow | None:
+        """Return the table of an id, as long as nobody can have changed it since."""
+        row, position = self._rows.get(table, (None, 0))
+        return None if position < self._tail.redefined_at else row
 
 
 class TxnNames:
@@ -78,7 +83,7 @@ class TxnNames:
     def find(self, table: TableLike) -> Found:
         """Return the table that is meant; raises UnknownTableError."""
         if isinstance(table, int):
-            own = next((row for row in self.given() if row.table == table), None)
+            own = self.own(table)
             return (table, own) if own is not None else self.client.find(table)
         if isinstance(table, TableRow):
             return table.table, table
@@ -90,8 +95,12 @@ class TxnNames:
             raise unknown_table(f"txn {self._txn} has freed the name {table}")
         return row.table, row
 
+    def own(self, table: int) -> TableRow | None:
+        """Return a table as the txn made it or changed it, None if it did neither."""
+        return next((row for row in self.given() if row.table == table), None)
+
     def give(self, row: TableRow) -> None:
-        """Note that the txn gave a table its name."""
+        """Note that the txn gave a table its name or definition."""
         self._changed[name_key(row.catalog, row.name)] = row
 
     def free(self, row: TableRow | None) -> None:
@@ -100,7 +109,7 @@ class TxnNames:
             self._changed[name_key(row.catalog, row.name)] = None
 
     def given(self) -> list[TableRow]:
-        """Return the tables that the txn gave a name, as it left them."""
+        """Return the tables that the txn made or changed, as it left them."""
         return [row for row in self._changed.values() if row is not None]
 
 

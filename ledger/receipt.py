@@ -7,11 +7,22 @@ another process or on another machine too.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
-from ledger.core.events import Body, CommandRepeated, Control, Event, TxnCommitted
+from ledger.core.events import (
+    Body,
+    CommandRepeated,
+    Control,
+    Event,
+    TableAltered,
+    TxnAborted,
+    TxnCommitted,
+)
 from ledger.core.evolve import answered
 from ledger.reads import OutcomeRow
+
+ALREADY_APPLIED: Final = "already_applied"
+"""Why a commit was not needed: its applications had made the same progress before."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,7 +61,9 @@ class Receipt:
     """What became of a write: `txn` (0 = none) was done at `position`, at the time `at` (UTC).
 
     `tables` is by table id. `repeated` says that it had been done before and nothing changed now;
-    if that was answered where this client could not see it, `tables` is empty and `at` is now.
+    if that was answered where this client could not see it, `tables` is empty and `at` is now. The
+    same holds for work that was `skipped`: its application recorded the same progress before, at
+    `position`.
     """
 
     txn: int
@@ -59,6 +72,12 @@ class Receipt:
     token: Token
     tables: Mapping[int, TableVersion] = field(default_factory=dict)
     repeated: bool = False
+    skipped: bool = False
+
+    @property
+    def versions(self) -> Mapping[int, int]:
+        """The commit version that each table got, by table id."""
+        return {table: each.version for table, each in self.tables.items()}
 
     def __repr__(self) -> str:
         what = f"txn {self.txn}" if self.txn else "done"
@@ -71,22 +90,28 @@ class Receipt:
         ends = [f": {tables}"] if tables else []
         if self.repeated:
             ends.append(" (repeated)")
+        if self.skipped:
+            ends.append(" (skipped)")
         return f"<Receipt {what} at position {self.position}, {when}{''.join(ends)}>"
 
 
 def receipt_of(control: Control, body: Body, token: Token, *, is_repeat: bool = False) -> Receipt:
     """Return the receipt of an answer; `token` is any one of the same domain."""
-    txn, position = control.txn, control.position
+    txn, position, is_skipped = control.txn, control.position, False
     tables: dict[int, TableVersion] = {}
     match body:
         case TxnCommitted():
             tables = {each.table: TableVersion(each.write_id, each.version) for each in body.parts}
+        case TableAltered(one_shot=True):
+            tables = {body.table: TableVersion(body.write_id, body.version)}
+        case TxnAborted(reason="already_applied") | CommandRepeated(outcome="already_applied"):
+            txn, position, is_skipped = 0, body.first, True
         case CommandRepeated():
             txn, position = body.first, body.answered
         case _:
             pass
     at = datetime.fromtimestamp(control.at / 1000, UTC)
-    return Receipt(txn, position, at, token.at(position), tables, is_repeat)
+    return Receipt(txn, position, at, token.at(position), tables, is_repeat, is_skipped)
 
 
 @dataclass(frozen=True, slots=True)

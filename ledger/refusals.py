@@ -14,9 +14,11 @@ from ledger.core.events import (
     Control,
     Evidence,
     TxnAborted,
+    TxnCommitted,
 )
 from ledger.core.outcomes import Reason
 from ledger.errors import (
+    AppVersionsDisagreeError,
     CommandFailedError,
     CommandInvalidError,
     CommandTooLateError,
@@ -34,10 +36,13 @@ from ledger.errors import (
     RefusedError,
     SessionExpiredError,
     SnapshotTooOldError,
+    StagedWritesDifferError,
     TableExistsError,
     TxnNotOpenError,
     UnknownTableError,
 )
+from ledger.explain import Explanation
+from ledger.receipt import ALREADY_APPLIED
 
 Wanted = TypeVar("Wanted")
 
@@ -99,6 +104,13 @@ ROWS: Final[Mapping[str, Row]] = {
     Reason.PROTOCOL_CHANGED: Row(
         ProtocolChangedException, "Choose another name, or use the table that has it now"
     ),
+    Reason.APP_VERSIONS_DISAGREE: Row(
+        AppVersionsDisagreeError,
+        "Record a batch in all tables by one txn; commit what is missing under another application",
+    ),
+    Reason.STAGED_WRITES_DIFFER: Row(
+        StagedWritesDifferError, "Abort the txn and do its work again in a new one"
+    ),
 }
 
 CONFLICTS: Final[Mapping[str, type[ConflictError]]] = {
@@ -139,6 +151,7 @@ def conflict(aborted: TxnAborted, control: Control) -> LedgerError:
         subject=control.txn,
         position=control.position,
         evidence=evidence,
+        explanation=Explanation(evidence, control.txn, control.position),
     )
 
 
@@ -183,3 +196,14 @@ def body_as(kind: type[Wanted], control: Control, body: Body) -> Wanted:
             raise conflict(body, control)
         case _:
             raise AssertionError(f"a command was answered with {body}, not with {kind.__name__}")
+
+
+def check_done(control: Control, body: Body) -> None:
+    """Raise what the answer to a commit says, unless its work is done, by it or before."""
+    match body:
+        case TxnAborted() if body.reason == ALREADY_APPLIED:
+            pass
+        case CommandRepeated() if body.outcome in {TxnCommitted.__name__, ALREADY_APPLIED}:
+            pass
+        case _:
+            body_as(TxnCommitted, control, body)

@@ -20,6 +20,7 @@ from ledger.core.events import (
     Event,
     LedgerCreated,
     SessionOpened,
+    TableAltered,
     TableDropped,
     TableRenamed,
 )
@@ -33,7 +34,7 @@ READ_WAIT_S = 0.05
 AWAY_PAUSE_S = 0.2
 # A schema id stands in front of the chain: enough to tell the type of a record without reading it.
 OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
-RENAMINGS: Final = {SHAPES[kind].header for kind in (TableRenamed, TableDropped)}
+REDEFINITIONS: Final = {SHAPES[kind].header for kind in (TableAltered, TableRenamed, TableDropped)}
 
 Asker = tuple[int, int]
 """The session and its number of the command, (0, 0) where nobody asked."""
@@ -74,13 +75,13 @@ class Tail:
 
     Attributes:
         position: that of the newest event seen.
-        renamed_at: that of the newest event that renamed or dropped a table, whoever did it.
+        redefined_at: that of the newest event that altered, renamed or dropped a table.
         trouble: why nothing can be read at the moment, None if that is not known.
     """
 
     def __init__(self, log: Log, head: LogHead, offset: int) -> None:
         self.position = head.position
-        self.renamed_at = 0
+        self.redefined_at = 0
         self.trouble: LogUnavailableError | None = None
         self._log = log
         self._acceptor = Acceptor(head)
@@ -168,8 +169,8 @@ class Tail:
             return
         self._offset = record.offset + 1
         self.position = control.position
-        if framed[:CHAIN_AT] in RENAMINGS:
-            self.renamed_at = control.position
+        if framed[:CHAIN_AT] in REDEFINITIONS:
+            self.redefined_at = control.position
         if control.session:
             awaited = self._commands.pop((control.session, control.n), None)
             if awaited is not None:

@@ -5,28 +5,26 @@ its changes of tables are seen by itself alone until it commits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Literal, Self, Unpack
+from typing import Literal, Self
 
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
     CommitTxn,
-    CreateTable,
-    DropTable,
-    RenameTable,
+    Footprint,
     SessionCommand,
+    StageWrites,
+    TableWrite,
 )
 from ledger.core.events import (
     CommandRepeated,
     Control,
-    TableCreated,
-    TableDropped,
-    TableRenamed,
     TxnAborted,
-    TxnCommitted,
     TxnOpened,
     WriteIdsAllocated,
+    WritesStaged,
 )
 from ledger.core.ids import Operation, TxnType
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
@@ -39,18 +37,16 @@ from ledger.errors import (
     SessionExpiredError,
     TxnNotOpenError,
 )
-from ledger.names import Names, TableLike, TxnNames, created_row
-from ledger.reads import TableRow
+from ledger.explain import name_conflict
+from ledger.names import Names, TableLike, TxnNames
 from ledger.receipt import Receipt, Token, receipt_of
-from ledger.refusals import body_as
+from ledger.refusals import body_as, check_done
 from ledger.session import UNNUMBERED, Answer, Session
-from ledger.writes import (
-    ColumnLike,
-    DeclaredWrites,
-    TableOptions,
-    coarse_write,
-    table_definition,
-)
+from ledger.staging import Staging
+from ledger.txn_files import TxnFiles
+from ledger.txn_outcome import found_out
+from ledger.txn_tables import TxnTables
+from ledger.writes import DeclaredWrites, coarse_write
 
 REASON_MAX = 500
 
@@ -58,23 +54,31 @@ Status = Literal["open", "committed", "aborted", "unknown"]
 """How a txn stands; `unknown` = its commit was not answered in time, and to commit again tells."""
 
 
-class Transaction:
+class Transaction(TxnFiles, TxnTables):
     """A txn of this process. In a `with` block it commits at the end, or aborts on an error.
 
     Attributes:
         id: its txn id.
         type: what kind of txn it is.
+        level: the isolation level it asks for in every table, "" = that of each table.
         opened: the position it opened at.
         status: how it stands, as far as this process knows.
         receipt: what its commit returned, None before.
     """
 
     def __init__(
-        self, session: Session, names: Names, opening: tuple[Control, TxnOpened], txn: int
+        self,
+        session: Session,
+        names: Names,
+        opening: tuple[Control, TxnOpened],
+        txn: int,
+        *,
+        level: str = "",
     ) -> None:
         control, body = opening
         self.id = txn
         self.type: TxnType = body.type
+        self.level = level
         self.opened = control.position
         self.status: Status = "open"
         self.receipt: Receipt | None = None
@@ -85,8 +89,11 @@ class Transaction:
         self._valid_txns: ValidTxnList | None = None
         self._write_ids: dict[int, int] = {}
         self._taken: set[int] = set()
-        self._writes = DeclaredWrites()
+        self._writes = DeclaredWrites(control.position)
+        self._staging = Staging(self._stage)
         self._last = control.position
+        # The commands that were to commit it and had no answer in time.
+        self._unanswered: list[tuple[int, int]] = []
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -144,58 +151,26 @@ class Transaction:
         """Declare that rows of a partition, or of a table, were deleted; as `update`."""
         self._declare("delete", table, partition, whole_table=whole_table, read_at=read_at)
 
-    def create_table(
-        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
-    ) -> TableRow:
-        """Create a table, which others see once this txn has committed."""
-        definition = table_definition(columns, **options)
-        catalog = self._names.client.catalog
-        answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
-        body = body_as(TableCreated, answer.control, answer.body)
-        self.note_write_id(body.table, body.write_id)
-        row = created_row(answer.control, body)
-        self._names.give(row)
-        return row
-
-    def rename_table(self, table: TableLike, name: str) -> Receipt:
-        """Give a table another name, which others see once this txn has committed."""
-        number, row = self._names.find(table)
-        answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))
-        body = body_as(TableRenamed, answer.control, answer.body)
-        self.note_write_id(number, body.write_id)
-        self._names.free(row)
-        if row is not None:
-            self._names.give(row._replace(name=name))
-        return self._receipt(answer)
-
-    def drop_table(self, table: TableLike) -> Receipt:
-        """Drop a table, which others see once this txn has committed."""
-        number, row = self._names.find(table)
-        answer = self.ask(DropTable(*UNNUMBERED, self.id, 0, number))
-        body = body_as(TableDropped, answer.control, answer.body)
-        self.note_write_id(number, body.write_id)
-        self._names.free(row)
-        return self._receipt(answer)
-
     def commit(self) -> Receipt:
         """Make the txn visible and return where; one that had committed is told so again.
 
-        Raises a ConflictError if an earlier commit won (then the txn is aborted),
-        OutcomeUnknownError if no answer came in time (commit again to learn it), and another
-        RefusedError, after which the txn may still be open, see `status`.
+        If its applications made the same progress before, nothing is done: the txn is aborted and
+        the receipt is `skipped`. Raises a ConflictError if an earlier commit won (then the txn is
+        aborted), OutcomeUnknownError if no answer came in time (commit again to learn it), and
+        another RefusedError, after which the txn may still be open, see `status`.
         """
+        if self.receipt is not None and self.receipt.skipped:
+            return replace(self.receipt, repeated=True)
         try:
-            answer = self.ask(CommitTxn(*UNNUMBERED, self.id, self._writes.parts(self._taken)))
-            if not (isinstance(answer.body, CommandRepeated) and is_commit(answer.body)):
-                body_as(TxnCommitted, answer.control, answer.body)
-        except OutcomeUnknownError:
-            self.status = "unknown"
+            self.receipt = self._committed()
+        except ConflictError as error:
+            self.status = "aborted"
+            name_conflict(error, self._view.at_hand, self._writes.paths_of)
             raise
-        except (ConflictError, TxnNotOpenError, SessionExpiredError):
+        except (TxnNotOpenError, SessionExpiredError):
             self.status = "aborted"
             raise
-        self.status = "committed"
-        self.receipt = self._receipt(answer)
+        self.status = "aborted" if self.receipt.skipped else "committed"
         for row in self._names.given():
             self._names.client.remember(row._replace(creator=0), self.receipt.position)
         return self.receipt
@@ -230,6 +205,36 @@ class Transaction:
         if write_id:
             self._write_ids[table] = write_id
 
+    def _committed(self) -> Receipt:
+        """Ask for the commit and return the receipt if its work is done; raise what else it is."""
+        command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
+        try:
+            answer = self.ask(command)
+        except OutcomeUnknownError as error:
+            self.status = "unknown"
+            self._unanswered.append((error.session, error.n))
+            self._writes.freeze()
+            raise
+        try:
+            check_done(answer.control, answer.body)
+        except (TxnNotOpenError, SessionExpiredError) as error:
+            if not self._unanswered:
+                raise
+            return found_out(self._view, self.id, self._unanswered, error)
+        return self._receipt(answer)
+
+    def _parts(self) -> Sequence[TableWrite]:
+        """Return what the commit declares, having staged what is too large for its record."""
+        declared = self._writes.parts(self._taken, self.level)
+        if self.type == "read_only" and not self._writes.has_written:
+            # What only read is right as of its snapshot: nobody has to judge it.
+            return []
+        return self._staging.fit(declared, starts=self._writes.freeze)
+
+    def _stage(self, table: int, number: int, chunk: Footprint) -> None:
+        answer = self.ask(StageWrites(*UNNUMBERED, self.id, table, number, chunk))
+        body_as(WritesStaged, answer.control, answer.body)
+
     def _declare(
         self,
         operation: Operation,
@@ -250,7 +255,7 @@ class Transaction:
 
     def _abandon(self, error: BaseException) -> None:
         """Abort because of an error, which stays the one that is raised."""
-        has_written = self._write_ids or self._writes.parts()
+        has_written = self._write_ids or self._writes.has_written
         try:
             self.abort(f"{type(error).__name__}: {error}", None if has_written else ())
         except LedgerError as failure:
@@ -272,9 +277,9 @@ class Transaction:
             return
         try:
             self.commit()
-        except RefusedError as refused:
+        except (RefusedError, ValueError) as error_of_commit:
             if self.status == "open":
-                self._abandon(refused)
+                self._abandon(error_of_commit)
             raise
 
     def __repr__(self) -> str:
@@ -295,8 +300,3 @@ def allocate(txns: Sequence[Transaction], tables: Sequence[int]) -> Mapping[tupl
     for each in ids:
         by_txn[each.txn].take_write_id(each.table, each.write_id)
     return {(each.table, each.txn): each.write_id for each in ids}
-
-
-def is_commit(repeated: CommandRepeated) -> bool:
-    """Tell whether the first answer to a command was that its txn committed."""
-    return repeated.outcome == TxnCommitted.__name__

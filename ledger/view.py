@@ -53,13 +53,18 @@ class View:
 
         Raises SettingsError if there is none, ReaderBehindError if it stays behind.
         """
+        reads = self.at_hand()
+        timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        reads.wait(max(position, self.written), timeout_ms)
+        return reads
+
+    def at_hand(self) -> Reads:
+        """Return the read model as it is, however far behind; raises SettingsError without one."""
         self._channel.check()
         with self._turn:
             if self._reads is None:
                 self._reads = self._open_reads()
-        timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
-        self._reads.wait(max(position, self.written), timeout_ms)
-        return self._reads
+            return self._reads
 
     def position_of(self, place: Token | int) -> int:
         """Return a position; raises ValueError for a token of another ledger or domain."""

@@ -1,47 +1,137 @@
-"""Declared writes: which rows of which tables a commit changed, at the grain of whole units.
+"""Declared writes: what one txn read and wrote, table by table, until its commit says so.
 
-A unit is a partition, the rows of a table without partitions, or a whole table. Two commits that
-changed rows of one unit cannot both be right; commits that only insert always can.
+A coarse write is of a whole unit, the files unknown: a partition, the rows of a table without
+partitions, or a whole table. What is known file by file is gathered by `FootprintWriter`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypedDict, Unpack
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
-from ledger.core.commands import CoarseWrite, Column, Property, TableDefinition, TableWrite
-from ledger.core.ids import Layout, Operation, TableKind
+from ledger.core.commands import AppVersion, CoarseWrite, Footprint
+from ledger.core.ids import IsolationLevel, Operation
+from ledger.core.traits import LEVEL_OF, traits_of
+from ledger.footprint_writer import FootprintWriter
+from ledger.reading import TableFiles
 from ledger.reads import TableRow
 
-ColumnLike = Column | tuple[str, str]
-"""A column, or its name and Spark SQL type."""
-
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
+STRONGEST: Final[IsolationLevel] = "Serializable"
+
+
+class DeclaredPart(NamedTuple):
+    """One table of a commit to be: `head` is its footprint without files, None if it has none.
+
+    `read_files` are the hashes of the files that its judgement needs; the files added and removed
+    are with `files`.
+    """
+
+    table: int
+    read_at: int
+    writes: Sequence[CoarseWrite]
+    head: Footprint | None
+    read_files: bytes
+    files: FootprintWriter
 
 
 class DeclaredWrites:
-    """What one txn declares, table by table; each unit and operation once."""
+    """What one txn declares, table by table; each unit, file and operation once.
 
-    def __init__(self) -> None:
-        self._writes: dict[int, dict[CoarseWrite, None]] = {}
+    `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
+    """
+
+    def __init__(self, opened: int) -> None:
+        self._opened = opened
+        self._coarse: dict[int, dict[CoarseWrite, None]] = {}
+        self._files: dict[int, FootprintWriter] = {}
         self._read_at: dict[int, int] = {}
+        self._strict: set[int] = set()
+        self._apps: dict[str, int] = {}
+        self._app_tables: set[int] = set()
+        self._is_frozen = False
+
+    @property
+    def has_written(self) -> bool:
+        """Whether anything but reading was declared."""
+        return bool(self._coarse) or any(each.is_written for each in self._files.values())
 
     def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
-        """Declare a write; of several `read_at` of a table the oldest counts, 0 is the snapshot."""
-        self._writes.setdefault(table, {})[write] = None
-        self._read_at[table] = min(read_at, self._read_at.get(table, read_at))
+        """Declare a coarse write; one that only inserts depends on no position."""
+        self._check_open()
+        self._coarse.setdefault(table, {})[write] = None
+        if write.operation != "insert":
+            self.plan_from(table, read_at)
 
-    def parts(self, taken: Iterable[int] = ()) -> list[TableWrite]:
-        """Return the parts of the commit, by table id.
+    def plan_from(self, table: int, read_at: int) -> None:
+        """Note the position that a part was planned from, 0 = the snapshot; the oldest counts."""
+        place = read_at or self._opened
+        self._read_at[table] = min(place, self._read_at.get(table, place))
+
+    def files(self, table: int) -> FootprintWriter:
+        """Return what gathers the files of a table; raises ValueError once it is frozen."""
+        self._check_open()
+        return self._files.setdefault(table, FootprintWriter())
+
+    def read(self, read: TableFiles) -> None:
+        """Declare a read of files."""
+        table = read.table.table
+        self.files(table).read(read)
+        self.plan_from(table, read.position)
+        if traits_of(read.table.definition).level == STRONGEST:
+            self._strict.add(table)
+
+    def record(self, app: AppVersion, tables: Iterable[int]) -> None:
+        """Declare the progress of an application in all tables written, and in these."""
+        self._check_open()
+        self._apps[app.app] = app.version
+        self._app_tables.update(tables)
+
+    def freeze(self) -> None:
+        """Let nothing be added any more: what was declared is on its way."""
+        self._is_frozen = True
+
+    def paths_of(self, table: int, hashed: bytes) -> Sequence[str]:
+        """Return the declared paths of a table that a hash stands for."""
+        files = self._files.get(table)
+        return files.paths_of(hashed) if files is not None else ()
+
+    def parts(self, taken: Iterable[int], level: str) -> Sequence[DeclaredPart]:
+        """Return the parts of a commit that asks for `level`, by table id.
 
         Who took a write id in a table meant to write there: of the tables in `taken` those without
         a declared write count as inserted into, so that one dropped meanwhile is a conflict and not
-        passed over.
+        passed over. Raises ValueError if an application made progress in no table.
         """
-        implied = dict.fromkeys(taken, (ROWS_ADDED,))
-        declared = {table: tuple(writes) for table, writes in self._writes.items()}
+        written = {table for table, files in self._files.items() if files.is_written}
+        written |= self._coarse.keys() | self._app_tables
+        implied = set(taken) - written
+        if self._apps and not written | implied:
+            raise ValueError(
+                f"the txn records the progress of {', '.join(self._apps)}, but writes no table: "
+                "name the tables with txn.app(..., tables=[...])"
+            )
         return [
-            TableWrite(table, self._read_at.get(table, 0), writes)
-            for table, writes in sorted({**implied, **declared}.items())
+            self._part(table, level, is_implied=table in implied, is_written=table in written)
+            for table in sorted({*written, *implied, *self._files})
         ]
+
+    def _part(self, table: int, level: str, *, is_implied: bool, is_written: bool) -> DeclaredPart:
+        files = self._files.get(table) or FootprintWriter()
+        writes = (ROWS_ADDED,) if is_implied else tuple(self._coarse.get(table, ()))
+        is_written = is_written or is_implied
+        apps = [AppVersion(*each) for each in sorted(self._apps.items())] if is_written else []
+        head = files.head(apps) if apps or table in self._files else None
+        # A table that was only read is judged at the strongest level alone, and one whose level
+        # changed since it was read conflicts by that: other files need not be named.
+        needs_reads = is_written or level == STRONGEST or table in self._strict
+        read_files = files.read_files if needs_reads else b""
+        return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, files)
+
+    def _check_open(self) -> None:
+        if self._is_frozen:
+            raise ValueError(
+                "what this txn wrote is on its way since its commit was asked for: commit again, "
+                "or abort it and begin another"
+            )
 
 
 def coarse_write(
@@ -74,33 +164,15 @@ def coarse_write(
     )
 
 
-class TableOptions(TypedDict, total=False):
-    """What a table may be besides its columns; left out, it is managed, listed and unpartitioned.
+def level_named(text: str | None) -> str:
+    """Return the isolation level of a text, in any case and with dashes or not; "" for None.
 
-    `location` is where its files lie, `properties` are table properties as Delta names them.
+    Raises ValueError for what is none.
     """
-
-    partition_columns: Sequence[str]
-    kind: TableKind
-    layout: Layout
-    location: str
-    properties: Mapping[str, str]
-
-
-def table_definition(
-    columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
-) -> TableDefinition:
-    """Return the definition of a table; columns without an id are numbered from 1."""
-    return TableDefinition(
-        options.get("kind", "managed"),
-        options.get("layout", "listed"),
-        options.get("location", ""),
-        [column_of(each, number) for number, each in enumerate(columns, start=1)],
-        list(options.get("partition_columns", ())),
-        [Property(*each) for each in sorted(options.get("properties", {}).items())],
-    )
-
-
-def column_of(column: ColumnLike, number: int) -> Column:
-    """Return a column, nullable and with this id if it is given by name and type alone."""
-    return column if isinstance(column, Column) else Column(*column, nullable=True, id=number)
+    if text is None:
+        return ""
+    found = LEVEL_OF.get(text.replace("-", "").replace("_", "").replace(" ", "").lower())
+    if found is None:
+        levels = ", ".join(LEVEL_OF.values())
+        raise ValueError(f"{text!r} is no isolation level; there are {levels}")
+    return found

@@ -1,0 +1,118 @@
+"""What a client does with the files of tables outside a txn: read them, append, commit at once."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite
+from ledger.core.ids import TxnType
+from ledger.errors import ConflictError
+from ledger.explain import name_conflict
+from ledger.footprint_writer import AddLike, added_files
+from ledger.names import Names, TableLike
+from ledger.reading import TableFiles, read_table
+from ledger.receipt import Receipt, Token, receipt_of
+from ledger.refusals import check_done
+from ledger.session import UNNUMBERED, Answer
+from ledger.staging import RECORD_BYTES_MAX, riding
+from ledger.transaction import Transaction
+from ledger.view import View
+from ledger.writes import DeclaredWrites, level_named
+
+if TYPE_CHECKING:
+    from ledger.expressions import Expression
+
+
+class LedgerFiles:
+    """The part of a client that deals with files."""
+
+    _names: Names
+    _view: View
+
+    @abstractmethod
+    def _ask(self, command: SessionCommand) -> Answer: ...
+
+    @abstractmethod
+    def begin(
+        self,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+        level: str | None = None,
+    ) -> Transaction:
+        """Open a txn."""
+
+    def read(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        whole: bool = False,
+    ) -> TableFiles:
+        """Return the files that a condition may concern, now or at a `version` or `position`.
+
+        A txn that is opened later can build on it, see `Transaction.use`. Raises as
+        `Transaction.read`.
+        """
+        number, _ = self._names.find(table)
+        return read_table(
+            self._view, number, where, version=version, position=position, whole=whole
+        )
+
+    def append(
+        self,
+        table: TableLike,
+        files: Iterable[AddLike],
+        app: AppVersion | tuple[str, int] | None = None,
+        *,
+        operation: str = "WRITE",
+        level: str | None = None,
+    ) -> Receipt:
+        """Add files to a table of layout `listed`, opened and committed in one round trip.
+
+        `app` is the name and the version of an application: if the table has that version or a
+        later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
+        applied once. More files than fit one record take a txn, whose chunks go before its commit.
+        Raises ValueError as `Transaction.add_files` and ConflictError as `Transaction.commit`;
+        without an `app`, ask `outcome` after OutcomeUnknownError before doing it again.
+        """
+        number, row = self._names.find(table)
+        columns = None if row is None else row.definition.partition_columns
+        kept = list(added_files(files, columns, data_change=True))
+        asked = level_named(level)
+        writes = DeclaredWrites(0)
+        writes.files(number).add(kept)
+        writes.files(number).name(operation)
+        if app is not None:
+            writes.record(AppVersion(*app), [number])
+        (part,) = writes.parts((), asked)
+        footprint = riding(part, RECORD_BYTES_MAX)
+        if footprint is not None:
+            return self._commit([TableWrite(number, 0, (), footprint)], asked)
+        with self.begin(level=level) as txn:
+            txn.add_files(number, kept, operation=operation)
+            if app is not None:
+                txn.app(*app)
+            return txn.commit()
+
+    def commit_once(self, writes: Iterable[TableWrite], level: str | None = None) -> Receipt:
+        """Open, allocate and commit in one round trip; for tables of layout `listed`.
+
+        An update or delete names in `read_at` the position that it was planned from. Raises as
+        `Transaction.commit`; there is no txn to commit again after OutcomeUnknownError, so ask
+        `outcome` before doing it again.
+        """
+        return self._commit(list(writes), level_named(level))
+
+    def _commit(self, writes: Sequence[TableWrite], level: str) -> Receipt:
+        answer = self._ask(CommitTxn(*UNNUMBERED, 0, writes, level))
+        try:
+            check_done(answer.control, answer.body)
+        except ConflictError as error:
+            name_conflict(error, self._view.at_hand, lambda _table, _hash: ())
+            raise
+        return receipt_of(
+            answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
+        )

@@ -1,0 +1,141 @@
+"""What a client does with tables outside a txn: each call takes effect at once."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, Unpack
+
+from ledger.core.commands import (
+    AlterTable,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    SessionCommand,
+    TableDefinition,
+)
+from ledger.core.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.definitions import (
+    Change,
+    ColumnLike,
+    TableChanges,
+    TableOptions,
+    changed,
+    operation_of,
+    table_definition,
+)
+from ledger.errors import MetadataChangedException
+from ledger.names import Names, TableLike, created_row
+from ledger.reading import known_row
+from ledger.reads import TableRow
+from ledger.receipt import Receipt, Token
+from ledger.refusals import body_as
+from ledger.session import UNNUMBERED, Answer
+from ledger.view import View
+
+ALTER_ATTEMPTS: Final = 10
+
+
+class LedgerTables:
+    """The part of a client that deals with tables.
+
+    Attributes:
+        catalog: the catalog in which this client's table names are.
+    """
+
+    catalog: str
+    _names: Names
+    _view: View
+
+    @abstractmethod
+    def _ask(self, command: SessionCommand) -> Answer: ...
+
+    @abstractmethod
+    def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...
+
+    def create_table(
+        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+    ) -> TableRow:
+        """Create a table at once; `columns` are (name, Spark SQL type), options see TableOptions.
+
+        Raises TableExistsError if the name is taken.
+        """
+        definition = table_definition(columns, **options)
+        answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
+        row = created_row(answer.control, body_as(TableCreated, answer.control, answer.body))
+        self._names.remember(row, answer.control.position)
+        return row
+
+    def alter_table(
+        self,
+        table: TableLike,
+        change: Change | None = None,
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+        **changes: Unpack[TableChanges],
+    ) -> Receipt:
+        """Give a table another definition at once; a managed one by a commit of its own.
+
+        `change` is a function that makes it of the one there is; or say what is to change, see
+        TableChanges. Both are tried again on the newest definition if somebody else was faster. A
+        `change` that is a whole definition replaces whatever is there, unless `read_at` says from
+        where it was planned. `operation` is Delta's name of it, by default that of the difference.
+
+        Raises MetadataChangedException if it was changed after `read_at`, or every time.
+        """
+        number, _ = self._names.find(table)
+        place = self._view.position_of(read_at)
+        is_fixed = bool(place) or isinstance(change, TableDefinition)
+        for _ in range(0 if is_fixed else ALTER_ATTEMPTS - 1):
+            with suppress(MetadataChangedException):
+                return self._alter(number, change, operation, 0, changes)
+        return self._alter(number, change, operation, place, changes)
+
+    def rename_table(self, table: TableLike, name: str, *, read_at: Token | int = 0) -> Receipt:
+        """Give a table another name at once.
+
+        Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
+        """
+        number, row = self._names.find(table)
+        place = self._view.position_of(read_at)
+        receipt = self._done(RenameTable(*UNNUMBERED, 0, place, number, name), TableRenamed)
+        if row is not None:
+            self._names.remember(row._replace(name=name), receipt.position)
+        return receipt
+
+    def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
+        """Drop a table at once; a new table of its name is another table.
+
+        Raises MetadataChangedException if it was changed after `read_at`.
+        """
+        number, _ = self._names.find(table)
+        place = self._view.position_of(read_at)
+        return self._done(DropTable(*UNNUMBERED, 0, place, number), TableDropped)
+
+    def table(self, name: str) -> TableRow:
+        """Return the table that has a name now; raises UnknownTableError."""
+        return self._names.read(name)
+
+    def tables(self) -> Sequence[TableRow]:
+        """Return all tables of the ledger's domain."""
+        return self._view.reads().tables()
+
+    def _alter(
+        self,
+        table: int,
+        change: Change | None,
+        operation: str,
+        read_at: int,
+        changes: TableChanges,
+    ) -> Receipt:
+        """Alter a table as it is now; what is made of its definition is planned from there."""
+        reads = self._view.reads(read_at)
+        position = reads.position()
+        row = known_row(reads, table)
+        definition = changed(row.definition, change, **changes)
+        place = read_at or (0 if isinstance(change, TableDefinition) else position)
+        name = operation or operation_of(row.definition, definition)
+        command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
+        receipt = self._done(command, TableAltered)
+        self._names.remember(row._replace(definition=definition), receipt.position)
+        return receipt

@@ -1,0 +1,125 @@
+"""Definitions of tables: how a caller gives one, and how one becomes the next.
+
+Ids of columns stay with them: a column that keeps its name keeps its id, a new one gets an id that
+no column of the table has.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypedDict, Unpack
+
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.ids import Layout, TableKind
+
+ColumnLike = Column | tuple[str, str]
+"""A column, or its name and Spark SQL type."""
+
+Change = TableDefinition | Callable[[TableDefinition], TableDefinition]
+"""A new definition, or what makes it of the one the table has."""
+
+
+class TableOptions(TypedDict, total=False):
+    """What a table may be besides its columns; left out, it is managed, listed and unpartitioned.
+
+    `location` is where its files lie, `properties` are table properties as Delta names them.
+    """
+
+    partition_columns: Sequence[str]
+    kind: TableKind
+    layout: Layout
+    location: str
+    properties: Mapping[str, str]
+
+
+class TableChanges(TypedDict, total=False):
+    """What becomes of a table; left out, it stays. `columns` are all it has from then on.
+
+    `properties` are added to those it has, the keys in `unset` are taken away.
+    """
+
+    columns: Sequence[ColumnLike]
+    partition_columns: Sequence[str]
+    location: str
+    properties: Mapping[str, str]
+    unset: Sequence[str]
+
+
+def table_definition(
+    columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+) -> TableDefinition:
+    """Return the definition of a table; columns without an id are numbered from 1."""
+    return TableDefinition(
+        options.get("kind", "managed"),
+        options.get("layout", "listed"),
+        options.get("location", ""),
+        [column_of(each, number) for number, each in enumerate(columns, start=1)],
+        list(options.get("partition_columns", ())),
+        properties_of(options.get("properties", {})),
+    )
+
+
+def column_of(column: ColumnLike, number: int) -> Column:
+    """Return a column, nullable and with this id if it is given by name and type alone."""
+    return column if isinstance(column, Column) else Column(*column, nullable=True, id=number)
+
+
+def properties_of(properties: Mapping[str, str]) -> list[Property]:
+    """Return table properties as a definition has them."""
+    return [Property(*each) for each in sorted(properties.items())]
+
+
+def changed(
+    before: TableDefinition, change: Change | None = None, **changes: Unpack[TableChanges]
+) -> TableDefinition:
+    """Return what becomes of a definition: by a change as a whole, or by what is named.
+
+    Raises ValueError if both are given, or neither.
+    """
+    if (change is None) == (not changes):
+        raise ValueError("give a new definition, a function that makes it, or what is to change")
+    if change is not None:
+        return change(before) if callable(change) else change
+    unset = set(changes.get("unset", ()))
+    kept = {each.key: each.value for each in before.properties if each.key not in unset}
+    columns = changes.get("columns")
+    return before._replace(
+        location=changes.get("location", before.location),
+        columns=before.columns if columns is None else list(renewed(before.columns, columns)),
+        partition_columns=list(changes.get("partition_columns", before.partition_columns)),
+        properties=properties_of(kept | dict(changes.get("properties", {}))),
+    )
+
+
+def renewed(before: Sequence[Column], columns: Sequence[ColumnLike]) -> Iterator[Column]:
+    """Yield the columns of a changed table, known by their names in any case of letters."""
+    known = {each.name.lower(): each for each in before}
+    given = [each.id for each in columns if isinstance(each, Column)]
+    following = max((*(each.id for each in before), *given), default=0) + 1
+    for column in columns:
+        if isinstance(column, Column):
+            yield column
+        elif (same := known.get(column[0].lower())) is not None:
+            yield same._replace(name=column[0], type=column[1])
+        else:
+            yield column_of(column, following)
+            following += 1
+
+
+def operation_of(before: TableDefinition, after: TableDefinition) -> str:
+    """Return what Delta calls the change from one definition to the next."""
+    if list(before.partition_columns) != list(after.partition_columns):
+        return "REPLACE TABLE"
+    if list(before.columns) != list(after.columns):
+        return columns_operation(before.columns, after.columns)
+    set_anew = set(after.properties) - set(before.properties)
+    return "UNSET TBLPROPERTIES" if not set_anew and before != after else "SET TBLPROPERTIES"
+
+
+def columns_operation(before: Sequence[Column], after: Sequence[Column]) -> str:
+    """Return what Delta calls a change of columns, which are the same if their ids are."""
+    old, new = {each.id: each for each in before}, {each.id: each for each in after}
+    if old.keys() == new.keys():
+        renamed = any(old[each].name != new[each].name for each in old)
+        return "RENAME COLUMN" if renamed else "CHANGE COLUMN"
+    if old.keys() < new.keys():
+        return "ADD COLUMNS"
+    return "DROP COLUMNS" if new.keys() < old.keys() else "REPLACE COLUMNS"

@@ -1,0 +1,173 @@
+"""Explain a conflict: who won, when, by which rule, in what both met, by which scan, what helps.
+
+The evidence in the log knows tables by id and files by hash; whoever knows their names adds them.
+The text is for people, the dictionary for programs: its keys stay.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ledger.core.events import Evidence
+from ledger.core.partitions import partition_values
+from ledger.core.predicate_text import sql_of
+from ledger.core.predicates import TRUE_PREDICATE
+from ledger.errors import ConflictError, LedgerError
+from ledger.reads import Reads
+
+RULES: Final[Mapping[str, str]] = {
+    "protocol_twice": "both change the protocol of the table",
+    "replaced_twice": "both create or replace the table",
+    "feature_dropped": "the winner changed which features the table has",
+    "feature_drop_overtaken": "the loser drops a feature, the winner may have used it",
+    "name_claimed": "the winner holds the name that the loser gives",
+    "metadata_twice": "both change the metadata of the table",
+    "metadata_changed": "the winner changed the table, the loser planned with it as it was before",
+    "table_dropped": "the winner dropped the table",
+    "domain_twice": "both write one domain of metadata",
+    "app_progressed": "the winner recorded progress of an application that the loser looked up",
+    "file_added": "the winner added files where the loser read",
+    "file_read_removed": "the winner removed a file that the loser read",
+    "file_removed_twice": "both remove the same file",
+    "coarse_write_write": "both change or delete rows of the same unit",
+}
+NAMED_KINDS: Final = frozenset({"file", "partition", "domain", "app"})
+
+PathsOf = Callable[[int, bytes], Sequence[str]]
+"""Returns the paths of a table that a hash stands for, as far as they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A lost conflict in words; `txn` lost (0 = it had none), as told at `position`.
+
+    `table` is the table's name, `columns` are its partition columns, `paths` those behind the hash
+    of a file; each empty if it is not known here.
+    """
+
+    evidence: Evidence
+    txn: int
+    position: int
+    table: str = ""
+    columns: Sequence[str] = ()
+    paths: Sequence[str] = ()
+
+    @property
+    def path_hash(self) -> bytes:
+        """The hash of the file that both met in, b"" if it was not a file."""
+        kind, _, rest = self.evidence.unit.partition(" ")
+        return bytes.fromhex(rest) if kind == "file" else b""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the account for programs, of types that JSON has; times are UTC in ISO 8601."""
+        found = self.evidence
+        winner = found.winner
+        return {
+            "rule": found.rule,
+            "because": RULES.get(found.rule, ""),
+            "level": found.level,
+            "loser": {
+                "txn": self.txn,
+                "operation": found.operation,
+                "read_at": found.read_at,
+                "position": self.position,
+            },
+            "winner": {
+                "txn": winner.txn,
+                "operation": winner.operation,
+                "author": winner.author,
+                "position": winner.position,
+                "at": time_text(winner.at),
+            },
+            "table": {"id": found.table, "name": self.table},
+            "unit": self._unit(),
+            "predicate": {"tree": found.predicate, "sql": scan_text(found.predicate)},
+            "remedy": found.remedy,
+        }
+
+    def _lines(self) -> Iterator[str]:
+        found = self.evidence
+        plan = f"{found.operation or 'a commit'} planned at position {found.read_at}"
+        level = f", judged as {found.level}" if found.level else ""
+        because = RULES.get(found.rule)
+        yield f"{found.exception}: {f'txn {self.txn}' if self.txn else 'the commit'} lost"
+        yield f"  to      {self._winner()}"
+        yield f"  over    {self._table()}, {self._unit_text()}"
+        if found.predicate:
+            yield f"  scan    {scan_text(found.predicate)}"
+        yield f"  with    {plan}{level}"
+        yield f"  by rule {found.rule}{f': {because}' if because else ''}"
+        yield f"  helps   {found.remedy}"
+
+    def _winner(self) -> str:
+        winner = self.evidence.winner
+        who = f"txn {winner.txn}" if winner.txn else "a change outside a txn"
+        author = f" by {winner.author}" if winner.author else ""
+        where = f" at position {winner.position}" if winner.position else ""
+        at = time_text(winner.at)
+        return f"{who}: {winner.operation}{author}{where}{f', {at}' if at else ''}"
+
+    def _table(self) -> str:
+        number = f"table {self.evidence.table}"
+        return f"{number} {self.table}" if self.table else number
+
+    def _unit_text(self) -> str:
+        match self._unit():
+            case {"kind": "file", "paths": [*paths]} if paths:
+                return f"file {' or '.join(paths)}"
+            case {"kind": "partition", "values": dict(values)}:
+                return f"partition {', '.join(f'{key}={value}' for key, value in values.items())}"
+            case _:
+                return self.evidence.unit
+
+    def _unit(self) -> dict[str, Any]:
+        """Return what both met in: its kind, and what tells it from others of its kind."""
+        kind, _, rest = self.evidence.unit.partition(" ")
+        if kind not in NAMED_KINDS:
+            return {"kind": self.evidence.unit}
+        unit: dict[str, Any] = {"kind": kind, "name": rest}
+        if kind == "file":
+            unit["paths"] = list(self.paths)
+        values = partition_values(rest) if kind == "partition" else None
+        if values is not None and len(values) == len(self.columns):
+            unit["values"] = dict(zip(self.columns, values, strict=True))
+        return unit
+
+
+def name_conflict(error: ConflictError, open_reads: Callable[[], Reads], paths_of: PathsOf) -> None:
+    """Put names to what a conflict is about: of the table, of its partition columns, of the file.
+
+    `paths_of` says what the loser knows, the read model what it does not. Names are a courtesy:
+    what cannot be read now stays a number.
+    """
+    found = error.explanation
+    if not isinstance(found, Explanation):
+        return
+    number = found.evidence.table
+    if found.path_hash:
+        found = error.explanation = replace(found, paths=paths_of(number, found.path_hash))
+    with suppress(LedgerError):
+        reads = open_reads()
+        row = reads.table(number)
+        if row is not None:
+            name, columns = f"{row.catalog}.{row.name}", row.definition.partition_columns
+            found = error.explanation = replace(found, table=name, columns=columns)
+        if found.path_hash and not found.paths:
+            error.explanation = replace(found, paths=reads.file_paths(number, found.path_hash))
+
+
+def scan_text(predicate: str) -> str:
+    """Return a predicate as SQL; the whole table is what a scan without a condition read."""
+    return "the whole table" if predicate == TRUE_PREDICATE else sql_of(predicate)
+
+
+def time_text(at: int) -> str:
+    """Return a time of milliseconds in ISO 8601, UTC; "" for 0, which is not known."""
+    if not at:
+        return ""
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"

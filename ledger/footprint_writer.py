@@ -1,0 +1,202 @@
+"""Footprints in the making: what one txn reads and writes in a table, file by file.
+
+What is noted here becomes the `Footprint` of a commit. Files are told apart by path and deletion
+vector together; a decision knows them by the hash of their path.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
+from ledger.core.footprints import packed, path_hash
+from ledger.core.predicates import TRUE_PREDICATE
+from ledger.file_list import AddFile, FileList, RemoveFile, added, listed, removed
+from ledger.reading import TableFiles
+from ledger.reads import FileRow
+
+AddLike = AddFile | str
+"""A file to add, or the path of one in a table without partitions."""
+
+RemoveLike = RemoveFile | AddFile | FileRow | str
+"""A file to remove, or the path of one: then the partition is that of the file as it was read."""
+
+EMPTY_FOOTPRINT: Final = Footprint(
+    operation="",
+    reads=(),
+    reads_whole=False,
+    read_files=b"",
+    read_apps=(),
+    adds=(),
+    removes=b"",
+    removes_in=(),
+    data_change=False,
+    not_blind=False,
+    rows_added=0,
+    protocol=None,
+    domains=(),
+    apps=(),
+    files=b"",
+    staged=0,
+    digest=b"",
+)
+ROW_COUNT: Final = "numRecords"
+
+FileKey = tuple[str, str]
+
+
+class FootprintWriter:
+    """Gathers the footprint of one table part of a commit."""
+
+    def __init__(self) -> None:
+        self._operation = ""
+        self._usual_operation = ""
+        self._scans: dict[str, None] = {}
+        self._reads_whole = False
+        self._read: dict[str, FileRow] = {}
+        self._adds: dict[FileKey, AddFile] = {}
+        self._removes: dict[FileKey, RemoveFile] = {}
+        self._protocol: Protocol | None = None
+        self._domains: dict[str, Domain] = {}
+
+    @property
+    def is_written(self) -> bool:
+        """Whether anything but reading was noted."""
+        return bool(self._operation or self._usual_operation)
+
+    @property
+    def files(self) -> Sequence[AddFile | RemoveFile]:
+        """The files added and removed."""
+        return [*self._adds.values(), *self._removes.values()]
+
+    @property
+    def read_files(self) -> bytes:
+        """The hashes of the files read; of a table that was read as a whole none is needed."""
+        return b"" if self._reads_whole else packed(self._read)
+
+    def read(self, files: TableFiles) -> None:
+        """Note a scan and the files it returned."""
+        self._scans[files.where] = None
+        self._reads_whole |= files.whole
+        self._read.update((each.path, each) for each in files)
+
+    def name(self, operation: str) -> None:
+        """Say what is done, in Delta's words."""
+        self._operation = operation
+
+    def add(self, files: Iterable[AddFile]) -> None:
+        """Note files added, by a WRITE unless another operation is named.
+
+        Raises ValueError for one that was noted before.
+        """
+        self._note("WRITE")
+        for each in files:
+            self._check_new((each.path, each.vector))
+            self._adds[each.path, each.vector] = each
+
+    def remove(self, files: Iterable[RemoveLike], *, data_change: bool = True) -> None:
+        """Note files removed, by a DELETE unless files are added too or another name is given."""
+        self._note(self._usual_operation or "DELETE")
+        for each in files:
+            found = self.removal(each)
+            self._check_new((found.path, found.vector))
+            changes = found.data_change and data_change
+            self._removes[found.path, found.vector] = removed(*found._replace(data_change=changes))
+
+    def read_whole(self) -> None:
+        """Note that the part depends on every file of the table."""
+        self._scans[TRUE_PREDICATE] = None
+        self._reads_whole = True
+
+    def rewrite(self, removes: Iterable[RemoveLike], adds: Iterable[AddFile]) -> None:
+        """Note that the same rows lie in other files now: an OPTIMIZE unless named otherwise."""
+        self.remove(removes, data_change=False)
+        self.add(each._replace(data_change=False) for each in adds)
+        self._note("OPTIMIZE")
+
+    def removal(self, file: RemoveLike) -> RemoveFile:
+        """Return the removal of a file, with what a read of this txn knows of it."""
+        match file:
+            case RemoveFile():
+                return file
+            case AddFile():
+                return RemoveFile(file.path, file.partition, vector=file.vector)
+            case FileRow():
+                return RemoveFile(file.path, tuple(file.partition), vector=file.vector)
+            case str():
+                found = self._read.get(file)
+                return RemoveFile(file) if found is None else self.removal(found)
+
+    def set_protocol(self, protocol: Protocol) -> None:
+        """Note a protocol action."""
+        self._note(self._usual_operation or "UPGRADE PROTOCOL")
+        self._protocol = protocol
+
+    def set_domain(self, domain: Domain) -> None:
+        """Note a domain metadata entry."""
+        self._note(self._usual_operation or "Manual Update")
+        self._domains[domain.name] = domain
+
+    def paths_of(self, hashed: bytes) -> Sequence[str]:
+        """Return the paths noted here that a hash stands for."""
+        paths = dict.fromkeys([*self._read, *(each.path for each in self.files)])
+        return [path for path in paths if path_hash(path) == hashed]
+
+    def head(self, apps: Sequence[AppVersion] = ()) -> Footprint:
+        """Return all but the files: what is judged at the commit, whatever was staged before."""
+        return EMPTY_FOOTPRINT._replace(
+            operation=self._operation or self._usual_operation or ("WRITE" if apps else ""),
+            reads=list(self._scans),
+            reads_whole=self._reads_whole,
+            read_apps=[each.app for each in apps],
+            protocol=self._protocol,
+            domains=[self._domains[name] for name in sorted(self._domains)],
+            apps=list(apps),
+        )
+
+    def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
+        """Return a footprint with some of the files that were noted here."""
+        adds = [each for each in files if isinstance(each, AddFile)]
+        removes = [each for each in files if isinstance(each, RemoveFile)]
+        found = listed(footprint, FileList(adds, removes))
+        rows = sum(rows_of(each.stats) for each in adds if each.data_change)
+        # One file of an unknown partition may lie in any, also in those that other chunks name.
+        known = found.removes_in if self._knows_partitions() else ()
+        return found._replace(rows_added=rows, removes_in=known)
+
+    def _knows_partitions(self) -> bool:
+        return all(each.partition is not None for each in self._removes.values())
+
+    def _note(self, usual_operation: str) -> None:
+        self._usual_operation = usual_operation
+
+    def _check_new(self, key: FileKey) -> None:
+        if key in self._adds or key in self._removes:
+            raise ValueError(f"file {key[0]} is added or removed twice in one txn; once is enough")
+
+
+def rows_of(stats: str) -> int:
+    """Return how many rows the statistics of a file say it has, 0 if they do not."""
+    try:
+        found = json.loads(stats) if stats else {}
+    except ValueError:
+        return 0
+    count = found.get(ROW_COUNT, 0) if isinstance(found, dict) else 0
+    return count if isinstance(count, int) and count > 0 else 0
+
+
+def added_files(
+    files: Iterable[AddLike], partition_columns: Sequence[str] | None, *, data_change: bool
+) -> Iterator[AddFile]:
+    """Return files to add; `partition_columns` None = not known, and not checked.
+
+    Raises ValueError for a file that does not have one value per partition column.
+    """
+    for each in files:
+        file = AddFile(each) if isinstance(each, str) else each
+        if partition_columns is not None and len(file.partition) != len(partition_columns):
+            raise ValueError(
+                f"file {file.path} has {len(file.partition)} partition values, the table is "
+                f"partitioned by {', '.join(partition_columns) or 'nothing'}: give one per column"
+            )
+        yield added(*file._replace(data_change=file.data_change and data_change))

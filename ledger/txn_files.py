@@ -1,0 +1,167 @@
+"""What a txn does with the files of tables: read them, add, remove and rewrite them.
+
+A read shows what was committed when the txn opened, or where it is told to read; what the txn
+itself adds and removes is not in it. Every read is remembered: a commit that came after it and
+changed what it read wins.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ledger.core.commands import AppVersion, Domain, Protocol
+from ledger.footprint_writer import AddLike, FootprintWriter, RemoveLike, added_files
+from ledger.names import TableLike, TxnNames
+from ledger.reading import TableFiles, read_table
+from ledger.receipt import Token
+from ledger.view import View
+from ledger.writes import DeclaredWrites
+
+if TYPE_CHECKING:
+    from ledger.expressions import Expression
+
+
+class TxnFiles:
+    """The part of a txn that deals with files.
+
+    Attributes:
+        opened: the position of the snapshot the txn holds.
+    """
+
+    opened: int
+    _names: TxnNames
+    _view: View
+    _writes: DeclaredWrites
+
+    def read(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        whole: bool = False,
+    ) -> TableFiles:
+        """Return the files that a condition may concern, and remember that they were read.
+
+        They are those of the txn's snapshot, or of a `version` or `position` that is named; from
+        the oldest read of a table on, later commits to it count as winners. `where` is a condition
+        of Spark SQL or an expression; files are left out by partition only. `whole` says that the
+        txn depends on all files of the table, and names none of them.
+
+        Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
+        """
+        number, _ = self._names.find(table)
+        if version is None and not position:
+            position = self.opened
+        found = read_table(
+            self._view, number, where, version=version, position=position, whole=whole
+        )
+        self._writes.read(found)
+        return found
+
+    def read_whole(self, table: TableLike) -> None:
+        """Say that the txn depends on everything in a table, without asking for its files."""
+        number, _ = self._names.find(table)
+        self._writes.files(number).read_whole()
+        self._writes.plan_from(number, 0)
+
+    def use(self, read: TableFiles) -> None:
+        """Build on a read that was made before: by `ledger.read`, or by a txn that is over.
+
+        Commits that came after it win, also those from before this txn opened.
+        """
+        self._writes.read(read)
+
+    def add_files(
+        self,
+        table: TableLike,
+        files: Iterable[AddLike],
+        *,
+        operation: str = "",
+        data_change: bool = True,
+    ) -> None:
+        """Add files to a table; alone, and nothing read, it is a blind append.
+
+        `operation` is Delta's name of what is done, by default WRITE. `data_change` False says that
+        the rows were in the table before. Raises ValueError for a file that was named before, or
+        does not have a value for every partition column.
+        """
+        number, row = self._names.find(table)
+        columns = None if row is None else row.definition.partition_columns
+        writer = self._named(number, operation)
+        writer.add(added_files(files, columns, data_change=data_change))
+
+    def remove_files(
+        self,
+        table: TableLike,
+        files: Iterable[RemoveLike],
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+    ) -> None:
+        """Remove files from a table: a DELETE, or with files added a WRITE, unless it is named.
+
+        Files found by another way than a read of this txn need `read_at`, the position they were
+        found at; by default they are taken from the txn's snapshot.
+        """
+        number = self._removing(table, read_at)
+        self._named(number, operation).remove(files)
+
+    def rewrite_files(
+        self,
+        table: TableLike,
+        removes: Iterable[RemoveLike],
+        adds: Iterable[AddLike],
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+    ) -> None:
+        """Put the same rows into other files: an OPTIMIZE, which loses to removals alone.
+
+        `read_at` as for `remove_files`.
+        """
+        _, row = self._names.find(table)
+        columns = None if row is None else row.definition.partition_columns
+        number = self._removing(table, read_at)
+        made = added_files(adds, columns, data_change=False)
+        self._named(number, operation).rewrite(removes, made)
+
+    def operation(self, table: TableLike, name: str) -> None:
+        """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""
+        self._named(self._names.find(table)[0], name)
+
+    def set_protocol(
+        self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()
+    ) -> None:
+        """Say what it takes from now on to read and write a Delta table."""
+        number, _ = self._names.find(table)
+        protocol = Protocol(min_reader, min_writer, sorted(set(features)))
+        self._writes.files(number).set_protocol(protocol)
+
+    def set_domain(
+        self, table: TableLike, name: str, configuration: str = "", *, removed: bool = False
+    ) -> None:
+        """Write a domain metadata entry; two txns that write one domain conflict."""
+        number, _ = self._names.find(table)
+        self._writes.files(number).set_domain(Domain(name, configuration, removed))
+
+    def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
+        """Record how far an application came, in every table the txn writes, and in `tables`.
+
+        If all of them have this version or a later one, the commit does nothing and returns a
+        receipt that is `skipped`: so a batch that is sent again is applied once. If another txn
+        records progress of the application meanwhile, the commit loses to it.
+        """
+        numbers = [self._names.find(table)[0] for table in tables]
+        self._writes.record(AppVersion(app, version), numbers)
+
+    def _named(self, table: int, operation: str) -> FootprintWriter:
+        writer = self._writes.files(table)
+        if operation:
+            writer.name(operation)
+        return writer
+
+    def _removing(self, table: TableLike, read_at: Token | int) -> int:
+        number, _ = self._names.find(table)
+        self._writes.plan_from(number, self._view.position_of(read_at))
+        return number
