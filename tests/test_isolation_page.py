@@ -1,0 +1,25 @@
+"""The page on isolation says what the rules do: its tables are made by them."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.core.ids import LEVELS, IsolationLevel
+from tests.matrix import PASSES, STATEMENTS, Statement, outcome, page, rules_table
+
+PAGE = Path(__file__).parents[1] / "docs" / "isolation.md"
+
+
+@pytest.mark.parametrize("made", [page, rules_table])
+def test_tables(made: object) -> None:
+    """Each table of the page is the one the rules make."""
+    assert callable(made)
+    assert made() in PAGE.read_text(encoding="utf-8"), "run python -m tests.matrix"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("loser", STATEMENTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("winner", STATEMENTS, ids=lambda each: each.name)
+def test_disjoint_partitions(loser: Statement, winner: Statement, level: IsolationLevel) -> None:
+    """Statements in different partitions never conflict, at any level."""
+    assert outcome(loser, winner, level, same_partition=False) == PASSES
