@@ -111,4 +111,4 @@ def rules_table() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), rules_table(), sep="\n\n")
+    print(page(), rules_table(), sep="\n\n")  # noqa: T201 - it is what was asked for
