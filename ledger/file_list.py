@@ -7,16 +7,21 @@ by their text (`ledger.core.footprints`). The form is JSON, packed with zlib onc
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Footprint
+from ledger.core.events import CommittedPart
 from ledger.core.footprints import packed
 from ledger.core.partitions import Values, partition_text
+from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError
 
 PLAIN: Final = b"j"
 PACKED: Final = b"z"
 PACK_FROM_BYTES: Final = 512
+# A packed list cannot fill the memory of every reader, whatever it claims to hold.
+TEXT_BYTES_MAX: Final = 64 << 20
+NUMBER_MAX: Final = 2**63 - 1
 
 
 class AddFile(NamedTuple):
@@ -67,22 +72,67 @@ def unpack(data: bytes) -> FileList:
     if not data:
         return EMPTY
     try:
-        form = json.loads(data[1:] if data[:1] == PLAIN else zlib.decompress(data[1:]))
-        adds, removes = form
+        adds, removes = json.loads(text_of(data))
         return FileList([added(*each) for each in adds], [removed(*each) for each in removes])
-    except (ValueError, TypeError, zlib.error) as error:
+    except (ValueError, TypeError, RecursionError, zlib.error) as error:
         raise FileListError(f"{len(data)} bytes are no file list: {error}") from error
 
 
-def added(path: str, partition: Iterable[str | None], *rest: object) -> AddFile:
-    """Return an added file of its form."""
-    return AddFile(path, tuple(partition), *rest)  # type: ignore[arg-type]
+def chunks_of(part: CommittedPart, txn: OpenTxn | None) -> Sequence[Footprint]:
+    """Return all chunks of the footprint of a part, those that its `txn` staged before first."""
+    if part.footprint is None:
+        return ()
+    return *(txn.staged.get(part.table, ()) if txn is not None else ()), part.footprint
 
 
-def removed(path: str, partition: Iterable[str | None] | None, *rest: object) -> RemoveFile:
-    """Return a removed file of its form."""
-    values = None if partition is None else tuple(partition)
-    return RemoveFile(path, values, *rest)  # type: ignore[arg-type]
+def unpack_chunks(chunks: Iterable[Footprint]) -> FileList:
+    """Return the files of all chunks of one footprint, in order; raises FileListError."""
+    lists = [unpack(chunk.files) for chunk in chunks]
+    if len(lists) == 1:
+        return lists[0]
+    return FileList(
+        [file for each in lists for file in each.adds],
+        [file for each in lists for file in each.removes],
+    )
+
+
+def text_of(data: bytes) -> str:
+    """Return the JSON text of an opaque form; raises ValueError for one too long."""
+    if data[:1] == PLAIN:
+        return data[1:].decode()
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(data[1:], TEXT_BYTES_MAX)
+    if not unpacker.eof:
+        raise ValueError(f"it is cut short, or longer than {TEXT_BYTES_MAX} bytes")
+    return text.decode()
+
+
+def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
+    """Return an added file of its form; raises ValueError or TypeError if that is none."""
+    file = AddFile(path, tuple(partition), *rest)
+    check_names(file.path, file.partition, file.stats, file.vector)
+    if type(file.size) is not int or type(file.modified) is not int:
+        raise TypeError(f"size or time of {path!r} is no whole number")
+    if not (0 <= file.size <= NUMBER_MAX and 0 <= file.modified <= NUMBER_MAX):
+        raise ValueError(f"size or time of {path!r} is not from 0 to {NUMBER_MAX}")
+    return file
+
+
+def removed(path: str, partition: Iterable[str | None] | None, *rest: Any) -> RemoveFile:
+    """Return a removed file of its form; raises ValueError or TypeError if that is none."""
+    file = RemoveFile(path, None if partition is None else tuple(partition), *rest)
+    check_names(file.path, file.partition or (), "", file.vector)
+    return file
+
+
+def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
+    """Raise ValueError or TypeError for what names no file.
+
+    No file system has a path with a zero byte, and what is not UTF-8 could be stored nowhere.
+    """
+    texts = [value for value in partition if value is not None]
+    if b"\0" in "".join((path, stats, vector, *texts)).encode() or not path:
+        raise ValueError(f"{path!r} is no path, or something said of it is no text")
 
 
 def listed(footprint: Footprint, files: FileList) -> Footprint:

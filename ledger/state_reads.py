@@ -11,25 +11,32 @@ from threading import Lock
 from time import monotonic
 
 from ledger.core.acceptance import LogHead
+from ledger.core.commands import Domain, Protocol
 from ledger.core.events import (
     AbortedForgotten,
     Event,
     SessionClosed,
     SessionOpened,
+    TxnCommitted,
     TxnsExpired,
 )
 from ledger.core.evolve import evolve, fold
-from ledger.core.outcomes import Reason
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.txns import OpenTxn
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import valid_txn_list, valid_write_ids
 from ledger.core.watermark import bounds
-from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.errors import ReaderBehindError
+from ledger.file_list import chunks_of
 from ledger.log.acceptor import Acceptor
 from ledger.log.port import Log, Topic
+from ledger.read_errors import dropped_table, unknown_table, unknown_version
 from ledger.reads import (
+    AnomalyRow,
+    AppRow,
+    ConflictRow,
+    FileRow,
     HistoryRow,
     Identity,
     MappingRow,
@@ -38,10 +45,13 @@ from ledger.reads import (
     SessionRow,
     TableRow,
     TxnRow,
+    VersionRow,
     WatermarkRow,
 )
+from ledger.state_files import StateFiles
 from ledger.state_rows import (
     End,
+    conflict_row,
     ends_of,
     history_row,
     one_shot,
@@ -50,6 +60,7 @@ from ledger.state_rows import (
     table_row,
     txn_row,
 )
+from ledger.state_versions import StateVersions
 
 READ_MAX = 2_000
 
@@ -68,6 +79,9 @@ class StateReads(Reads):
         self._sessions: dict[int, SessionRow] = {}
         self._nonces: dict[bytes, int] = {}
         self._outcomes: dict[tuple[int, int], OutcomeRow] = {}
+        self._files = StateFiles()
+        self._versions = StateVersions()
+        self._conflicts: dict[int, ConflictRow] = {}
         self._turn = Lock()
 
     def identity(self) -> Identity:
@@ -94,23 +108,14 @@ class StateReads(Reads):
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
-        now = self._now()
-        if position is None or position == now.position:
+        now, place = self._now(), self._applied(position)
+        if place == now.position:
             return valid_txn_list(now)
-        if position > now.position:
-            raise ReaderBehindError(now.position, position, 0)
-        return valid_txn_list(fold(DomainState(), self._events[:position]))
+        return valid_txn_list(fold(DomainState(), self._events[:place]))
 
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
-        row = self.table(table)
-        if row is None:
-            raise UnknownTableError(
-                f"there is no table {table} up to position {self._state.position}; resolve its "
-                "name again",
-                reason=Reason.UNKNOWN_TABLE,
-                subject=table,
-            )
+        row = self._table(table)
         name = f"{row.catalog}.{row.name}"
         return valid_write_ids(name, txns, self.mappings(table), row.last_write_id)
 
@@ -188,6 +193,75 @@ class StateReads(Reads):
         self._now()
         return self._history[max(0, after) : max(0, after) + limit]
 
+    def files(
+        self, table: int, *, position: int | None = None, version: int | None = None
+    ) -> Sequence[FileRow]:
+        """Return the files live now, or as of a position or a version of the table."""
+        place, dropped = self._applied(position), self._table(table).dropped
+        if version is not None:
+            found = self.version_row(table, version=version)
+            if found is None:
+                known = self._versions.versions.get(table, ())
+                raise unknown_version(table, version, len(known) - 1)
+            place = found.position
+        if 0 < dropped <= place:
+            raise dropped_table(table, dropped)
+        return self._files.files(table, place)
+
+    def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
+        """Return the paths known by a hash."""
+        self._now()
+        return self._files.paths(table, path_hash)
+
+    def version_row(
+        self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
+    ) -> VersionRow | None:
+        """Return a version, or the last one up to a position or a time."""
+        place = self._applied(position)
+        return self._versions.find(table, version=version, position=place, at=at)
+
+    def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
+        """Return the versions of a table, newest first."""
+        self._now()
+        known = self._versions.versions.get(table, [])
+        return known[: None if below is None else max(0, below)][::-1][:limit]
+
+    def app(self, table: int, app: str) -> AppRow | None:
+        """Return how far an application came in a table."""
+        self._now()
+        return self._versions.apps.get(table, {}).get(app)
+
+    def apps(self, table: int) -> Sequence[AppRow]:
+        """Return the applications that recorded progress in a table."""
+        self._now()
+        return [row for _, row in sorted(self._versions.apps.get(table, {}).items())]
+
+    def protocol(self, table: int) -> Protocol | None:
+        """Return the protocol of a table."""
+        self._now()
+        return self._versions.protocols.get(table)
+
+    def domains(self, table: int) -> Sequence[Domain]:
+        """Return the domain metadata of a table."""
+        self._now()
+        return [each for _, each in sorted(self._versions.domains.get(table, {}).items())]
+
+    def conflict(self, txn: int) -> ConflictRow | None:
+        """Return why a txn lost."""
+        row = self.txn(txn)
+        return self._conflicts.get(row.ended) if row is not None else None
+
+    def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
+        """Return the conflicts that follow position `after`."""
+        self._now()
+        return [row for where, row in self._conflicts.items() if where > after][:limit]
+
+    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+        """Return commits that say what cannot be."""
+        self._now()
+        found = (row for row in self._files.anomalies if table in (None, row.table))
+        return list(islice(found, limit))
+
     def close(self) -> None:
         """Let go of the log."""
         self._reader.close()
@@ -196,6 +270,19 @@ class StateReads(Reads):
         with self._turn:
             self._catch_up(0.0)
         return self._state
+
+    def _applied(self, position: int | None) -> int:
+        """Return a position that must be applied, without one the newest that is."""
+        applied = self._now().position
+        if position is not None and position > applied:
+            raise ReaderBehindError(applied, position, 0)
+        return applied if position is None else position
+
+    def _table(self, table: int) -> TableRow:
+        row = self.table(table)
+        if row is None:
+            raise unknown_table(table, self._state.position)
+        return row
 
     def _catch_up(self, timeout_s: float) -> int:
         """Apply what the log has, waiting for the first record if it has none; under `_turn`."""
@@ -209,10 +296,11 @@ class StateReads(Reads):
 
     def _apply(self, event: Event) -> None:
         control, body = event
-        ends = ends_of(event)
+        ends = ends_of(event, self._state.txns.open)
         at_once = one_shot(event)
         txns = {txn: self._state.txns.open.get(txn) or at_once for txn in ends}
         tables_before = dict(self._state.tables.by_id)
+        self._note_commit(event)
         evolve(self._state, event)
         self._events.append(event)
         self._note_session(event)
@@ -223,7 +311,25 @@ class StateReads(Reads):
         for number in body.txns if isinstance(body, AbortedForgotten) else ():
             known = self._ended_txns[number]
             self._ended_txns[number] = known._replace(forgotten=control.position)
-        self._history.append(history_row(event, self._state.txns))
+        ended = () if at_once is not None else tuple(ends)
+        self._history.append(history_row(event, self._state.txns, ended))
+
+    def _note_commit(self, event: Event) -> None:
+        """Note what a commit did to its tables, or why it lost; before the event is applied."""
+        control, body = event
+        asker = self._sessions.get(control.session)
+        user = asker.user if asker is not None else ""
+        self._versions.note_change(event, user)
+        lost = conflict_row(event, user)
+        if lost is not None:
+            self._conflicts[control.position] = lost
+        if not isinstance(body, TxnCommitted):
+            return
+        txn = self._state.txns.open.get(control.txn)
+        changes = self._state.tables.pending.get(control.txn, ())
+        for part in body.parts:
+            files = self._files.note(control.position, part, chunks_of(part, txn))
+            self._versions.note_part(control, part, user, files, changes)
 
     def _note_session(self, event: Event) -> None:
         control, body = event

@@ -16,6 +16,7 @@ from ledger.core.events import (
     Event,
     Evidence,
     SessionClosed,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -23,11 +24,21 @@ from ledger.core.events import (
     TxnCommitted,
     TxnsExpired,
     WriteIdsAllocated,
+    WritesStaged,
 )
 from ledger.core.sessions import Session
 from ledger.core.tables import Table
 from ledger.core.txns import OpenTxn, Txns
-from ledger.reads import EndStatus, HistoryRow, SessionRow, TableRow, TxnPart, TxnRow
+from ledger.file_list import chunks_of
+from ledger.reads import (
+    ConflictRow,
+    EndStatus,
+    HistoryRow,
+    SessionRow,
+    TableRow,
+    TxnPart,
+    TxnRow,
+)
 
 
 class End(NamedTuple):
@@ -41,12 +52,16 @@ class End(NamedTuple):
     evidence: Evidence | None = None
 
 
-def ends_of(event: Event) -> Mapping[int, End]:
-    """Return the txns that an event ended, by id."""
+def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, End]:
+    """Return the txns that an event ends, by id; `open_txns` are those before it."""
     (control, body), here = event, (event.control.position, event.control.at)
     match body:
         case TxnCommitted():
-            return {control.txn: End("committed", *here, parts=committed_parts(body.parts))}
+            parts = committed_parts(body.parts, open_txns.get(control.txn))
+            return {control.txn: End("committed", *here, parts=parts)}
+        case TableAltered(one_shot=True):
+            part = TxnPart(body.table, body.write_id, 1, body.version, body.read_at, wrote=False)
+            return {control.txn: End("committed", *here, parts=[part])}
         case TxnAborted(one_shot=False):
             parts = aborted_parts(body.parts)
             return {control.txn: End("aborted", *here, body.reason, parts, body.evidence)}
@@ -59,8 +74,8 @@ def ends_of(event: Event) -> Mapping[int, End]:
             return {}
 
 
-def committed_parts(parts: Iterable[CommittedPart]) -> list[TxnPart]:
-    """Return the tables of a commit."""
+def committed_parts(parts: Iterable[CommittedPart], txn: OpenTxn | None) -> list[TxnPart]:
+    """Return the tables of a commit; `txn` is what was open before it, None for a one-shot."""
     return [
         TxnPart(
             each.table,
@@ -68,7 +83,7 @@ def committed_parts(parts: Iterable[CommittedPart]) -> list[TxnPart]:
             each.metadata_events,
             each.version,
             each.read_at,
-            wrote=bool(each.writes),
+            wrote=bool(each.writes) or any(every.data_change for every in chunks_of(each, txn)),
         )
         for each in parts
     ]
@@ -84,20 +99,37 @@ def aborted_parts(parts: Iterable[AbortedPart]) -> list[TxnPart]:
 
 def open_parts(txn: OpenTxn) -> list[TxnPart]:
     """Return the tables that an open txn has touched so far."""
+    ids, counts, staged = txn.write_ids, txn.metadata, txn.staged
     return [
-        TxnPart(
-            table, txn.write_ids.get(table, 0), txn.metadata.get(table, 0), None, 0, wrote=False
-        )
-        for table in sorted(txn.write_ids.keys() | txn.metadata.keys())
+        TxnPart(table, ids.get(table, 0), counts.get(table, 0), None, 0, wrote=table in staged)
+        for table in sorted(ids.keys() | counts.keys() | staged.keys())
     ]
 
 
 def one_shot(event: Event) -> OpenTxn | None:
     """Return the txn that an event opened and committed at once, or None."""
     control, body = event
-    if not isinstance(body, TxnCommitted) or not body.one_shot:
+    if not isinstance(body, TxnCommitted | TableAltered) or not body.one_shot:
         return None
-    return OpenTxn(control.txn, body.type, control.session, 0, control.position, 0)
+    kind = body.type if isinstance(body, TxnCommitted) else "default"
+    return OpenTxn(control.txn, kind, control.session, 0, control.position, 0)
+
+
+def conflict_row(event: Event, user: str) -> ConflictRow | None:
+    """Return why an event made somebody lose, None if it did not."""
+    control, body = event
+    if not isinstance(body, TxnAborted) or body.evidence is None:
+        return None
+    return ConflictRow(
+        control.position,
+        control.at,
+        control.txn,
+        control.session,
+        user,
+        body.evidence,
+        body.attempted,
+        body.level,
+    )
 
 
 def txn_row(txn: OpenTxn, asker: SessionRow, opened_at: int, end: End) -> TxnRow:
@@ -147,11 +179,10 @@ def table_row(table: Table, created: int, dropped: int) -> TableRow:
     )
 
 
-def history_row(event: Event, txns: Txns) -> HistoryRow:
-    """Return an event in brief; `txns` are those after it."""
+def history_row(event: Event, txns: Txns, ended: Sequence[int]) -> HistoryRow:
+    """Return an event in brief; `txns` are those after it, `ended` were open before."""
     control, body = event
     outcome, message = reason_of(body)
-    ended = () if one_shot(event) else tuple(ends_of(event))
     return HistoryRow(
         control.position,
         control.at,
@@ -191,7 +222,7 @@ def named_tables(body: Any) -> Collection[int]:
             return [each.table for each in body.ids]
         case TxnCommitted() | TxnAborted() | AbortedForgotten():
             return [each.table for each in body.parts]
-        case TableCreated() | TableRenamed() | TableDropped():
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() | WritesStaged():
             return (body.table,)
         case SessionClosed() | TxnsExpired():
             return [part.table for end in body.ends for part in end.parts]

@@ -1,8 +1,9 @@
 """Applied: one event together with all that projections need to know of its effect.
 
-Some of it is gone once the event is applied: a txn it ended, a table it dropped, the name a table
-had. `apply` takes hold of that first and then lets the core's `evolve` do the work. It captures
-only what the event touches, so an event costs what it changes and not what the domain holds.
+Some of it is gone once the event is applied: a txn it ended and what waited with it, a table it
+dropped, the name a table had. `apply` takes hold of that first and then lets the core's `evolve` do
+the work. It captures only what the event touches, so an event costs what it changes and not what
+the domain holds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,9 +11,11 @@ from typing import Any, NamedTuple
 
 from ledger.core.events import (
     AbortedForgotten,
+    CommittedPart,
     Control,
     Event,
     SessionClosed,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -20,12 +23,16 @@ from ledger.core.events import (
     TxnCommitted,
     TxnsExpired,
     WriteIdsAllocated,
+    WritesStaged,
 )
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
-from ledger.core.tables import Table
+from ledger.core.tables import Pending, Table
 from ledger.core.txns import OpenTxn
 from ledger.core.watermark import Watermark, bounds
+from ledger.errors import FileListError
+from ledger.file_list import FileList, chunks_of, unpack_chunks
+from projections.batch import Lookup
 
 
 class TouchedTable(NamedTuple):
@@ -56,6 +63,9 @@ class Applied(NamedTuple):
 
     `state` is the live one: it holds until the next event is applied. `ended` are the txns that
     were open before, `cleaned` the mappings (table, write id, txn) that left TXN_TO_WRITE_ID.
+    `changes` are the changes of metadata that waited for this commit, `files` what it adds and
+    removes by table, None where nobody can read that. `stored` finds a row as the events before
+    this one left it.
     """
 
     event: Event
@@ -64,20 +74,38 @@ class Applied(NamedTuple):
     tables: Mapping[int, TouchedTable]
     cleaned: Sequence[tuple[int, int, int]]
     hold_before: Hold
+    changes: Sequence[Pending]
+    files: Mapping[int, FileList | None]
+    stored: Lookup
 
 
-def apply(state: DomainState, event: Event) -> Applied:
+def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     """Apply an event to the state and return what it did."""
     control, body = event
     tables = touched_tables(body)
     touched = {table: touch(state, table) for table in tables if table in state.tables.by_id}
     ended = {txn: state.txns.open[txn] for txn in ended_txns(control, body)}
+    changes = state.tables.pending.get(control.txn, ()) if isinstance(body, TxnCommitted) else ()
     hold_before = hold(state)
     cleaned = evolve(state, event)
     for table in tables:
         if table not in touched and table in state.tables.by_id:
             touched[table] = TouchedTable(state.tables.by_id[table], "", 0)
-    return Applied(event, state, ended, touched, cleaned, hold_before)
+    files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
+    return Applied(event, state, ended, touched, cleaned, hold_before, changes, files, stored)
+
+
+def listed_files(body: TxnCommitted, txn: OpenTxn | None) -> dict[int, FileList | None]:
+    """Return the files that each part of a commit lists, those that `txn` staged before first."""
+    return {part.table: part_files(part, txn) for part in body.parts if part.footprint is not None}
+
+
+def part_files(part: CommittedPart, txn: OpenTxn | None) -> FileList | None:
+    """Return the files of one part in the order in which they were sent, None if unreadable."""
+    try:
+        return unpack_chunks(chunks_of(part, txn))
+    except FileListError:
+        return None
 
 
 def touch(state: DomainState, table_id: int) -> TouchedTable:
@@ -94,7 +122,7 @@ def touched_tables(body: Any) -> Collection[int]:
             return dict.fromkeys(each.table for each in body.ids)
         case TxnCommitted() | TxnAborted():
             return [part.table for part in body.parts]
-        case TableCreated() | TableRenamed() | TableDropped():
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() | WritesStaged():
             return (body.table,)
         case SessionClosed() | TxnsExpired():
             return dict.fromkeys(part.table for end in body.ends for part in end.parts)

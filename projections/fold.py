@@ -20,8 +20,22 @@ from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.port import Record
-from projections import catalogs, history, sessions, tables, txns, watermarks, write_ids
+from projections import (
+    app_versions,
+    catalogs,
+    conflicts,
+    files,
+    history,
+    protocols,
+    sessions,
+    tables,
+    txns,
+    versions,
+    watermarks,
+    write_ids,
+)
 from projections.applied import apply
+from projections.batch import Batch, Lookup
 from projections.errors import StoreForeignError
 from projections.projection import Projection
 from projections.rows import CHECKPOINT, LOG, read_value, value
@@ -33,6 +47,11 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     txns,
     write_ids,
     tables,
+    files,
+    versions,
+    app_versions,
+    protocols,
+    conflicts,
     watermarks,
     sessions,
     catalogs,
@@ -122,15 +141,15 @@ class Fold:
         Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
         before it are stored then; the fold is of no more use.
         """
-        changes: dict[bytes, bytes | None] = {}
+        batch = Batch(self._store.get)
         position, dropped = self.position, self._acceptor.dropped.total()
         try:
             for record in records if self._is_confirmed else self._confirm(records):
-                self._take(record, changes)
+                self._take(record, batch)
         finally:
-            if changes:
-                changes[LOG] = value(self.mark)
-                self._store.write(list(changes.items()))
+            if batch.changes:
+                batch.put(LOG, value(self.mark))
+                self._store.write(list(batch.changes.items()))
         return Fed(
             self.position,
             self.position - position,
@@ -146,21 +165,21 @@ class Fold:
         self.offset = records[0].offset + 1
         return records[1:]
 
-    def _take(self, record: Record, changes: dict[bytes, bytes | None]) -> None:
+    def _take(self, record: Record, batch: Batch) -> None:
         event = self._acceptor.take(record.value)
         self.offset = record.offset + 1
         if self.offset <= self._stored.offset:
             self._repeat(event)
         elif event is not None:
-            rows = list(self._rows(event))
+            rows = list(self._rows(event, batch.get))
             head = self._acceptor.head
             if head.position % self._checkpoint_every == 0:
                 rows.append((CHECKPOINT, checkpoint.dump(self.state, head, self.offset)))
-            changes.update(rows)
+            batch.update(rows)
             self.mark = Mark(head.position, head.chain.hex(), self.offset, self._stored.topic)
 
-    def _rows(self, event: Event) -> Iterator[RowChange]:
-        applied = apply(self.state, event)
+    def _rows(self, event: Event, stored: Lookup) -> Iterator[RowChange]:
+        applied = apply(self.state, event, stored)
         for projection in PROJECTIONS:
             yield from projection.rows(applied)
 

@@ -7,9 +7,8 @@ times, is one answer here. Valid lists have a module of their own, `snapshots`.
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ledger.core.events import Evidence, Side
-from ledger.core.state_form import definition_from
 from ledger.core.tables import name_key
+from ledger.core.write_form import definition_from
 from ledger.errors import ReaderBehindError
 from ledger.reads import (
     HistoryRow,
@@ -21,6 +20,7 @@ from ledger.reads import (
     TxnRow,
     WatermarkRow,
 )
+from projections.conflicts import evidence_from
 from projections.rows import (
     ANSWER,
     FORGOTTEN,
@@ -112,6 +112,7 @@ def txn(rows: RowReader, number: int) -> TxnRow | None:
         f"txn {number} belongs to session {found['session']}, which has no row"
     )
     opened, ended = found["opened"], found.get("ended", 0)
+    lost = found.get("evidence")
     return TxnRow(
         number,
         found["type"],
@@ -129,7 +130,7 @@ def txn(rows: RowReader, number: int) -> TxnRow | None:
         forgotten=read_numbered(rows, FORGOTTEN, number) or 0,
         reason=found.get("reason", ""),
         parts=[TxnPart(*part) for part in found.get("parts", ())],
-        evidence=evidence(found.get("evidence")),
+        evidence=evidence_from(lost) if lost is not None else None,
     )
 
 
@@ -143,13 +144,6 @@ def at(rows: RowReader, where: int) -> int:
     """Return the time of a position, 0 for position 0."""
     event = read_numbered(rows, HISTORY, where)
     return 0 if event is None else int(event["at"])
-
-
-def evidence(fields: Fields | None) -> Evidence | None:
-    """Return the evidence of a lost conflict."""
-    if fields is None:
-        return None
-    return Evidence(**{**fields, "winner": Side(**fields["winner"])})
 
 
 def table(rows: RowReader, number: int) -> TableRow | None:
@@ -182,7 +176,7 @@ def table_row(number: int, created: Fields, standing: Fields, sequence: Fields) 
         number,
         created["catalog"],
         standing["name"],
-        definition_from(created["definition"]),
+        definition_from(standing["definition"]),
         version=sequence.get("version", 0),
         last_write_id=sequence.get("last_write_id", 0),
         mapped_from=sequence["mapped_from"],

@@ -1,8 +1,9 @@
 """What a projection is: a pure function from what an event did to changes of rows.
 
 A projection holds nothing and reads nothing but the `Applied` it is given, so the rows of a store
-are a function of the log alone, whatever crashed between. No rule of the ledger is written again
-here: states come from the core's own `evolve`.
+are a function of the log alone, whatever crashed between: the stored rows that it may look up there
+are themselves one, that of the position before. No rule of the ledger is written again here: states
+come from the core's own `evolve`.
 """
 
 from collections.abc import Iterable

@@ -8,10 +8,15 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from ledger.core.outcomes import Reason
+from ledger.core.commands import Domain, Protocol
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.errors import ReaderBehindError
+from ledger.read_errors import dropped_table, unknown_table, unknown_version
 from ledger.reads import (
+    AnomalyRow,
+    AppRow,
+    ConflictRow,
+    FileRow,
     HistoryRow,
     Identity,
     MappingRow,
@@ -20,9 +25,10 @@ from ledger.reads import (
     SessionRow,
     TableRow,
     TxnRow,
+    VersionRow,
     WatermarkRow,
 )
-from projections import lookups, snapshots
+from projections import conflict_lookups, listings, lookups, snapshots, version_lookups
 from projections.rocks_reader import RocksReader
 from projections.store import RowReader
 
@@ -68,10 +74,7 @@ class StoreReads(Reads):
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
         rows = self._fresh()
-        applied = lookups.position(rows)
-        if position is not None and position > applied:
-            raise ReaderBehindError(applied, position, 0)
-        return snapshots.valid_txns(rows, applied if position is None else position)
+        return snapshots.valid_txns(rows, self._applied(position))
 
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
@@ -130,6 +133,68 @@ class StoreReads(Reads):
         """Return the events that follow position `after`."""
         return list(lookups.history(self._fresh(), after, limit))
 
+    def files(
+        self, table: int, *, position: int | None = None, version: int | None = None
+    ) -> Sequence[FileRow]:
+        """Return the files live now, or as of a position or a version of the table."""
+        rows = self._fresh()
+        place, dropped = self._applied(position), self._table(table).dropped
+        if version is not None:
+            place = self._version(table, version).position
+        if 0 < dropped <= place:
+            raise dropped_table(table, dropped)
+        return listings.files(rows, table, place)
+
+    def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
+        """Return the paths known by a hash."""
+        rows = self._fresh()
+        return listings.paths(rows, table, path_hash) if table in lookups.NUMBERS else ()
+
+    def version_row(
+        self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
+    ) -> VersionRow | None:
+        """Return a version, or the last one up to a position or a time."""
+        rows = self._fresh()
+        if version is not None:
+            return version_lookups.version(rows, table, version)
+        if at:
+            return version_lookups.at_time(rows, table, at)
+        return version_lookups.at_position(rows, table, self._applied(position))
+
+    def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
+        """Return the versions of a table, newest first."""
+        return list(version_lookups.versions(self._fresh(), table, limit, below))
+
+    def app(self, table: int, app: str) -> AppRow | None:
+        """Return how far an application came in a table."""
+        return version_lookups.app(self._fresh(), table, app)
+
+    def apps(self, table: int) -> Sequence[AppRow]:
+        """Return the applications that recorded progress in a table."""
+        rows = self._fresh()
+        return list(version_lookups.apps(rows, table)) if table in lookups.NUMBERS else ()
+
+    def protocol(self, table: int) -> Protocol | None:
+        """Return the protocol of a table."""
+        return version_lookups.protocol(self._fresh(), table)
+
+    def domains(self, table: int) -> Sequence[Domain]:
+        """Return the domain metadata of a table."""
+        rows = self._fresh()
+        return list(version_lookups.domains(rows, table)) if table in lookups.NUMBERS else ()
+
+    def conflict(self, txn: int) -> ConflictRow | None:
+        """Return why a txn lost."""
+        return conflict_lookups.conflict(self._fresh(), txn)
+
+    def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
+        """Return the conflicts that follow position `after`."""
+        return list(conflict_lookups.conflicts(self._fresh(), after, limit))
+
+    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+        """Return commits that say what cannot be."""
+        return listings.anomalies(self._fresh(), table, limit)
+
     def close(self) -> None:
         """Close the reader."""
         self._rows.close()
@@ -138,13 +203,21 @@ class StoreReads(Reads):
         self._rows.refresh()
         return self._rows
 
+    def _applied(self, position: int | None) -> int:
+        """Return a position that must be applied, without one the newest that is."""
+        applied = lookups.position(self._rows)
+        if position is not None and position > applied:
+            raise ReaderBehindError(applied, position, 0)
+        return applied if position is None else position
+
     def _table(self, table: int) -> TableRow:
         found = lookups.table(self._rows, table)
         if found is None:
-            raise UnknownTableError(
-                f"there is no table {table} up to position {lookups.position(self._rows)}; wait "
-                "for the position of its creation, or resolve its name again",
-                reason=Reason.UNKNOWN_TABLE.value,
-                subject=table,
-            )
+            raise unknown_table(table, lookups.position(self._rows))
+        return found
+
+    def _version(self, table: int, version: int) -> VersionRow:
+        found = version_lookups.version(self._rows, table, version)
+        if found is None:
+            raise unknown_version(table, version, version_lookups.newest(self._rows, table))
         return found

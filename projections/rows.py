@@ -11,19 +11,30 @@
 | `t` txn             | a txn from open to end                                    | txns       |
 | `f` txn             | position at which an aborted txn was forgotten            | txns       |
 | `b` table           | how an incarnation came to be                             | tables     |
-| `c` table           | its name, last change, drop                               | tables     |
+| `c` table           | its name, definition, last change, drop                   | tables     |
 | `n` catalog, name   | the table that holds the name, lower case                 | tables     |
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
+| `v` table, version  | one version: where, when, by whom, what                   | versions   |
+| `l` table, file     | a live file: since when, what the writer says of it       | files      |
+| `d` table, p., file | the same of a file removed at position p                  | files      |
+| `p` table, hash, .. | empty: a path that was named goes by this hash            | files      |
+| `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
+| `y` table, p., n    | the same under its table                                  | files      |
+| `u` table, app      | how far an application came: version, position            | app_vers.  |
+| `o` table           | the last protocol action                                  | protocols  |
+| `j` table, domain   | the configuration of a metadata domain                    | protocols  |
+| `x` position        | a txn that lost: what it attempted, and the evidence      | conflicts  |
 | `k`                 | the cleanup watermark and what holds it                   | watermarks |
 | `h` position        | one event in brief                                        | history    |
 | `e` position        | all open and aborted txns as of here, now and then        | history    |
 | `!log`              | the record the rows end with                              | fold       |
 | `!checkpoint`       | the newest state checkpoint                               | fold       |
 
-What happens later to something that has a row already is a row of its own (`q`, `f`, `c`), because
-projections never read: they write a row when they know all of it. Rows are kept for ever but for
-`m`, `n` and the two that exist once. A store holds one domain.
+A file in a key is its path and its deletion vector. What happens later to something that has a row
+already is mostly a row of its own (`q`, `f`, `c`): a row is written when all of it is known, and
+only `files` looks up how one stands. Rows are kept for ever but for `m`, `n`, `l`, `j` and the two
+that exist once. A store holds one domain.
 
 Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
 """
@@ -48,6 +59,16 @@ TABLE: Final = b"c"
 NAME: Final = b"n"
 WRITE_IDS: Final = b"w"
 MAPPING: Final = b"m"
+VERSION: Final = b"v"
+LIVE_FILE: Final = b"l"
+REMOVED_FILE: Final = b"d"
+PATH: Final = b"p"
+ANOMALY: Final = b"z"
+TABLE_ANOMALY: Final = b"y"
+APP: Final = b"u"
+PROTOCOL: Final = b"o"
+DOMAIN: Final = b"j"
+CONFLICT: Final = b"x"
 WATERMARK: Final = b"k"
 HISTORY: Final = b"h"
 EXCEPTIONS: Final = b"e"
@@ -58,6 +79,7 @@ ID_BYTES: Final = 8
 
 _ONE = struct.Struct(">cQ")
 _TWO = struct.Struct(">cQQ")
+_THREE = struct.Struct(">cQQQ")
 _encode = json.JSONEncoder(
     separators=(",", ":"), sort_keys=True, ensure_ascii=False, check_circular=False
 ).encode
@@ -73,6 +95,21 @@ def pair_key(kind: bytes, first: int, second: int) -> bytes:
     return _TWO.pack(kind, first, second)
 
 
+def triple_key(kind: bytes, first: int, second: int, third: int) -> bytes:
+    """Return the key of a row named by three numbers."""
+    return _THREE.pack(kind, first, second, third)
+
+
+def text_key(kind: bytes, number: int, text: str) -> bytes:
+    """Return the key of a row named by a number and a text, which may hold anything."""
+    return _ONE.pack(kind, number) + text.encode()
+
+
+def last_text(key: bytes) -> str:
+    """Return the text of a key that `text_key` made."""
+    return key[_ONE.size :].decode()
+
+
 def name_row_key(name: tuple[str, str]) -> bytes:
     """Return the key of a name row, given what `ledger.core.tables.name_key` makes of the name."""
     return pack(NAME, *name)
@@ -81,6 +118,12 @@ def name_row_key(name: tuple[str, str]) -> bytes:
 def last_number(key: bytes) -> int:
     """Return the last number of a key."""
     return int.from_bytes(key[-ID_BYTES:], "big")
+
+
+def read_number(key: bytes, which: int) -> int:
+    """Return a number of a key that ends with numbers; -1 is the last, -2 the one before."""
+    first = len(key) + which * ID_BYTES
+    return int.from_bytes(key[first : first + ID_BYTES], "big")
 
 
 def id_value(number: int) -> bytes:

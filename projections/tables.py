@@ -1,8 +1,8 @@
 """Tables: every incarnation there ever was, and who holds which name.
 
-A table has one row that says how it was created and never changes, and one for its name, its last
-change and its drop, written by whatever changes those: a change at once, or the end of the txn that
-it waited for. A name row exists while a table that exists for all holds the name.
+A table has one row that says how it was created and never changes, and one for what it is, its
+name, its last change and its drop, written by whatever changes those: a change at once, or the end
+of the txn that it waited for. A name row exists while a table that exists for all holds the name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,6 +11,7 @@ from ledger.core.events import (
     AbortedPart,
     CommittedPart,
     SessionClosed,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -50,7 +51,9 @@ def changed_tables(applied: Applied) -> Collection[int]:
     match body:
         case TableCreated():
             return (body.table,)
-        case TableRenamed() | TableDropped() if not control.txn:
+        case TableAltered(one_shot=True):
+            return (body.table,)
+        case TableAltered() | TableRenamed() | TableDropped() if not control.txn:
             return (body.table,)
         case TxnCommitted() | TxnAborted():
             return with_metadata(body.parts)
@@ -74,7 +77,6 @@ def creation(applied: Applied, body: TableCreated) -> bytes:
             "created": control.position,
             "txn": control.txn,
             "session": control.session,
-            "definition": body.definition,
         }
     )
 
@@ -85,6 +87,7 @@ def standing(applied: Applied, table: Table) -> bytes:
     return fields_value(
         {
             "name": table.name,
+            "definition": table.definition,
             "changed": table.change.position,
             "operation": table.change.operation,
             "creator": table.creator,

@@ -4,7 +4,7 @@ Read-only txns have rows like all others. That an aborted txn was forgotten is a
 then its beginning is no longer at hand.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ledger.core.events import (
@@ -13,6 +13,7 @@ from ledger.core.events import (
     CommittedPart,
     Evidence,
     SessionClosed,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -21,9 +22,13 @@ from ledger.core.events import (
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
+    WritesStaged,
 )
+from ledger.core.ids import TxnType
 from ledger.core.txns import OpenTxn
+from ledger.file_list import chunks_of
 from projections.applied import Applied
+from projections.conflicts import evidence_form
 from projections.rows import FORGOTTEN, TXN, fields_value, number_key, value
 from projections.store import RowChange
 
@@ -52,7 +57,11 @@ def described(applied: Applied) -> Iterator[tuple[int, Fields]]:
             yield from still_open(applied, range(control.txn, control.txn + body.size))
         case TxnAborted(one_shot=False):
             yield control.txn, aborted(applied, control.txn, body.reason, body.parts, body.evidence)
-        case TableCreated() | TableRenamed() | TableDropped() if control.txn:
+        case TableAltered(one_shot=True):
+            yield control.txn, altered(applied, body)
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() if control.txn:
+            yield from still_open(applied, (control.txn,))
+        case WritesStaged():
             yield from still_open(applied, (control.txn,))
         case SessionClosed() | TxnsExpired():
             for end in body.ends:
@@ -65,11 +74,16 @@ def still_open(applied: Applied, txns: Any) -> Iterator[tuple[int, Fields]]:
     """Return the fields of txns that are open after the event."""
     for number in txns:
         txn = applied.state.txns.open[number]
-        parts = [
-            [table, txn.write_ids.get(table, 0), txn.metadata.get(table, 0), None, 0, False]
-            for table in sorted(txn.write_ids.keys() | txn.metadata.keys())
-        ]
-        yield number, {**opening(txn), "status": "open", "parts": parts}
+        yield number, {**opening(txn), "status": "open", "parts": open_parts(txn)}
+
+
+def open_parts(txn: OpenTxn) -> list[list[Any]]:
+    """Return the tables that an open txn has touched so far."""
+    counts, staged = (txn.write_ids, txn.metadata), txn.staged
+    return [
+        [table, *(count.get(table, 0) for count in counts), None, 0, table in staged]
+        for table in sorted(txn.write_ids.keys() | txn.metadata.keys() | staged.keys())
+    ]
 
 
 def opening(txn: OpenTxn) -> Fields:
@@ -86,16 +100,30 @@ def opening(txn: OpenTxn) -> Fields:
 def committed(applied: Applied, body: TxnCommitted) -> Fields:
     """Return the fields of a committed txn; a one-shot one was opened by the same event."""
     control = applied.event.control
-    at_once = {"type": body.type, "session": control.session, "opened": control.position}
-    before = at_once if body.one_shot else opening(applied.ended[control.txn])
-    parts = [committed_part(part) for part in body.parts]
+    txn = None if body.one_shot else applied.ended[control.txn]
+    before = opening_at_once(applied, body.type) if txn is None else opening(txn)
+    parts = [committed_part(part, txn) for part in body.parts]
     return {**before, "status": "committed", "ended": control.position, "parts": parts}
 
 
-def committed_part(part: CommittedPart) -> list[Any]:
-    """Return one table of a commit."""
-    wrote = bool(part.writes)
+def altered(applied: Applied, body: TableAltered) -> Fields:
+    """Return the fields of a txn that only altered a table, opened and committed at once."""
+    part = [body.table, body.write_id, 1, body.version, body.read_at, False]
+    ended = applied.event.control.position
+    before = opening_at_once(applied, "default")
+    return {**before, "status": "committed", "ended": ended, "parts": [part]}
+
+
+def opening_at_once(applied: Applied, kind: TxnType) -> Fields:
+    """Return the beginning of a txn that began with its commit."""
+    control = applied.event.control
+    return {"type": kind, "session": control.session, "opened": control.position}
+
+
+def committed_part(part: CommittedPart, txn: OpenTxn | None) -> list[Any]:
+    """Return one table of a commit; `txn` is what was open before it, None for a one-shot."""
     counts = (part.table, part.write_id, part.metadata_events)
+    wrote = bool(part.writes) or any(each.data_change for each in chunks_of(part, txn))
     return [*counts, part.version, part.read_at, wrote]
 
 
@@ -113,17 +141,10 @@ def aborted(
         "ended": applied.event.control.position,
         "reason": reason,
         "parts": [aborted_part(part) for part in parts],
-        "evidence": evidence_fields(evidence),
+        "evidence": evidence_form(evidence) if evidence is not None else None,
     }
 
 
 def aborted_part(part: AbortedPart) -> list[Any]:
     """Return one table of an abort."""
     return [part.table, part.write_id, part.metadata_events, None, 0, part.wrote]
-
-
-def evidence_fields(evidence: Evidence | None) -> Mapping[str, Any] | None:
-    """Return the evidence of a lost conflict by field."""
-    if evidence is None:
-        return None
-    return {**evidence._asdict(), "winner": evidence.winner._asdict()}

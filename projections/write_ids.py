@@ -8,6 +8,7 @@ start there, for deleted rows still cost whoever passes over them.
 from collections.abc import Iterable, Iterator
 
 from ledger.core.events import (
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -22,7 +23,14 @@ from projections.store import RowChange
 Mapping = tuple[int, int, int]
 """A write id and its txn, as (table, write id, txn)."""
 
-MOVING = (WriteIdsAllocated, TxnCommitted, TableCreated, TableRenamed, TableDropped)
+MOVING = (
+    WriteIdsAllocated,
+    TxnCommitted,
+    TableCreated,
+    TableAltered,
+    TableRenamed,
+    TableDropped,
+)
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
@@ -61,7 +69,7 @@ def named(applied: Applied) -> Iterable[Mapping]:
             return [(part.table, part.write_id, control.txn) for part in body.parts]
         case WriteIdsAllocated():
             return [(each.table, each.write_id, each.txn) for each in body.ids]
-        case TableCreated() | TableRenamed() | TableDropped():
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
             return [(body.table, body.write_id, control.txn)]
         case _:
             return ()

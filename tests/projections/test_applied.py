@@ -7,6 +7,7 @@ import pytest
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from projections.applied import Applied, apply
+from projections.memory import MemoryStore
 from tests.driver import Driver, write
 
 Play = Callable[[Driver, int], Event | None]
@@ -15,7 +16,7 @@ Play = Callable[[Driver, int], Event | None]
 def last_applied(driver: Driver) -> Applied:
     """Return the newest event of a driver, applied to the state before it."""
     state = DomainState()
-    return [apply(state, event) for event in driver.events][-1]
+    return [apply(state, event, MemoryStore().get) for event in driver.events][-1]
 
 
 def commit_a_drop(driver: Driver, session: int) -> None:

@@ -1,0 +1,35 @@
+"""Operations: what a version of a table is called in its history."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ledger.core.events import CommittedPart, TableAltered
+from ledger.core.tables import Pending
+
+# How Delta names a change of metadata that came without a name of its own.
+CHANGES: Final = {
+    "create": "CREATE TABLE",
+    "alter": "ALTER TABLE",
+    "rename": "RENAME TABLE",
+    "drop": "DROP TABLE",
+}
+CREATED: Final = CHANGES["create"]
+
+
+def altered(body: TableAltered) -> str:
+    """Return what an alter is called that is a commit of its own."""
+    return body.operation or CHANGES["alter"]
+
+
+def committed(part: CommittedPart, changes: Iterable[Pending]) -> str:
+    """Return what one table of a commit is called: by its writer, or by what it did.
+
+    `changes` are all changes of metadata that waited for the commit.
+    """
+    if part.footprint is not None and part.footprint.operation:
+        return part.footprint.operation
+    own = [change for change in changes if change.table == part.table]
+    named = [change.operation or CHANGES[change.kind] for change in own]
+    coarse = [write.operation for write in part.writes]
+    rewriting = [each for each in coarse if each != "insert"]
+    return (*named[-1:], *rewriting, *coarse, "")[0]

@@ -1,0 +1,32 @@
+"""Read errors: what a reader is told that asks for what is not there, whatever it reads from."""
+
+from ledger.core.outcomes import Reason
+from ledger.errors import UnknownTableError, UnknownVersionError
+
+
+def unknown_table(table: int, position: int) -> UnknownTableError:
+    """Return the error for a table that never was up to an applied position."""
+    return UnknownTableError(
+        f"there is no table {table} up to position {position}; wait for the position of its "
+        "creation, or resolve its name again",
+        reason=Reason.UNKNOWN_TABLE.value,
+        subject=table,
+    )
+
+
+def dropped_table(table: int, dropped: int) -> UnknownTableError:
+    """Return the error for files of a table from its drop on."""
+    return UnknownTableError(
+        f"table {table} was dropped at position {dropped}; resolve its name again, or name an "
+        "earlier position to read what it held",
+        reason=Reason.UNKNOWN_TABLE.value,
+        subject=table,
+    )
+
+
+def unknown_version(table: int, version: int, newest: int) -> UnknownVersionError:
+    """Return the error for a version that a table does not have; `newest` -1 = it has none."""
+    has = f"its versions are 0 to {newest}" if newest >= 0 else "its creation is not committed"
+    return UnknownVersionError(
+        f"table {table} has no version {version}; {has}", reason="UnknownVersion", subject=table
+    )

@@ -1,0 +1,55 @@
+"""Conflicts: who lost, what it attempted, and the evidence against it.
+
+One row per lost commit, with or without a txn of its own; a txn's row leads here by the position of
+its end.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ledger.core.commands import CoarseWrite, TableWrite
+from ledger.core.events import Evidence, Side, TxnAborted
+from ledger.core.write_form import footprint_form, footprint_from
+from projections.applied import Applied
+from projections.rows import CONFLICT, fields_value, number_key
+from projections.store import RowChange
+
+
+def rows(applied: Applied) -> Iterator[RowChange]:
+    """Return the row of a commit that lost."""
+    control, body = applied.event
+    if not isinstance(body, TxnAborted) or body.evidence is None:
+        return
+    lost = {
+        "txn": control.txn,
+        "session": control.session,
+        "evidence": evidence_form(body.evidence),
+        "attempted": [attempt_form(write) for write in body.attempted],
+        "level": body.level,
+    }
+    yield number_key(CONFLICT, control.position), fields_value(lost)
+
+
+def evidence_form(evidence: Evidence) -> Mapping[str, Any]:
+    """Return evidence by field."""
+    return {**evidence._asdict(), "winner": evidence.winner._asdict()}
+
+
+def evidence_from(form: Mapping[str, Any]) -> Evidence:
+    """Return the evidence of a form."""
+    return Evidence(**{**form, "winner": Side(**form["winner"])})
+
+
+def attempt_form(write: TableWrite) -> list[Any]:
+    """Return one table of an attempted commit as a list."""
+    *plain, footprint = write
+    return [*plain, None if footprint is None else footprint_form(footprint)]
+
+
+def attempt_from(form: list[Any]) -> TableWrite:
+    """Return one table of an attempted commit."""
+    table, read_at, writes, footprint = form
+    coarse = [CoarseWrite(*each) for each in writes]
+    return TableWrite(
+        table, read_at, coarse, None if footprint is None else footprint_from(footprint)
+    )

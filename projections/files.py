@@ -1,0 +1,134 @@
+"""Files: which files of a table are live, since which position, and what was live before.
+
+A file is a path with its deletion vector. Its row stands among the live ones until a commit removes
+it; then it moves to the removed ones, which are ordered by the position of their removal. So the
+files of now are read alone, and those of an earlier position with what was removed since. A table
+that is dropped keeps its rows: what it held before can still be asked for.
+
+Within one commit removes come before adds. What cannot be is noted as an anomaly and never stops
+the fold: the log is what happened, the files are what writers say of it.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
+from ledger.core.events import CommittedPart, TxnCommitted
+from ledger.core.footprints import path_hash
+from ledger.file_list import AddFile, FileList
+from projections.applied import Applied
+from projections.batch import Batch
+from projections.keys import pack
+from projections.rows import (
+    ANOMALY,
+    LIVE_FILE,
+    PATH,
+    REMOVED_FILE,
+    TABLE_ANOMALY,
+    fields_value,
+    pair_key,
+    read_value,
+    triple_key,
+    value,
+)
+from projections.store import RowChange
+
+NOTHING = b""
+
+
+class Anomaly(NamedTuple):
+    """What a commit says of a file of a table, and what cannot be."""
+
+    table: int
+    kind: str
+    path: str = ""
+    vector: str = ""
+
+
+def rows(applied: Applied) -> Iterator[RowChange]:
+    """Return the rows of the files that a commit adds and removes, and of what is odd with it."""
+    control, body = applied.event
+    if not isinstance(body, TxnCommitted):
+        return
+    numbers = count()
+    for part in body.parts:
+        if part.table in applied.files:
+            batch = Batch(applied.stored)
+            for anomaly in changed(applied, part, batch):
+                yield from anomaly_rows(control.position, next(numbers), anomaly)
+            yield from batch.changes.items()
+
+
+def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
+    """Change the files of one table in `batch`; return what is odd."""
+    files, position = applied.files[part.table], applied.event.control.position
+    if files is None:
+        yield Anomaly(part.table, "unreadable_list")
+        return
+    yield from removed(batch, part.table, files, position)
+    yield from added(batch, part, files, position)
+
+
+def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterator[Anomaly]:
+    """Remove files; return those that were not live."""
+    for file in files.removes:
+        if not take_out(batch, table, file.path, file.vector, position):
+            batch.put(path_key(table, file.path), NOTHING)
+            yield Anomaly(table, "removed_not_live", file.path, file.vector)
+
+
+def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> Iterator[Anomaly]:
+    """Add files; return those that were live, which are replaced."""
+    for file in files.adds:
+        if take_out(batch, part.table, file.path, file.vector, position):
+            yield Anomaly(part.table, "added_live", file.path, file.vector)
+        batch.put(live_key(part.table, file.path, file.vector), live(file, part, position))
+        batch.put(path_key(part.table, file.path), NOTHING)
+
+
+def take_out(batch: Batch, table: int, path: str, vector: str, position: int) -> bool:
+    """Move a file from the live ones to the removed ones; False if it is not live."""
+    key = live_key(table, path, vector)
+    found = batch.get(key)
+    if found is None:
+        return False
+    batch.put(key, None)
+    # What came with this very commit was never to be seen: no position shows it.
+    if read_value(found)["added"] < position:
+        batch.put(removed_key(table, position, path, vector), found)
+    return True
+
+
+def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
+    """Return what is known of a file from its add on."""
+    return fields_value(
+        {
+            "partition": file.partition,
+            "size": file.size,
+            "modified": file.modified,
+            "stats": file.stats,
+            "added": position,
+            "version": part.version,
+        }
+    )
+
+
+def live_key(table: int, path: str, vector: str) -> bytes:
+    """Return the key of a live file; files of a table sort by path, then vector."""
+    return pack(LIVE_FILE, table, path, vector.encode())
+
+
+def removed_key(table: int, position: int, path: str, vector: str) -> bytes:
+    """Return the key of a file removed at a position."""
+    return pack(REMOVED_FILE, table, position, path, vector.encode())
+
+
+def path_key(table: int, path: str) -> bytes:
+    """Return the key under which a path is found by its hash."""
+    return pack(PATH, table, path_hash(path), path.encode())
+
+
+def anomaly_rows(position: int, number: int, anomaly: Anomaly) -> Iterator[RowChange]:
+    """Return the rows of an anomaly, by position and by table."""
+    yield pair_key(ANOMALY, position, number), value(anomaly)
+    yield triple_key(TABLE_ANOMALY, anomaly.table, position, number), value(anomaly)

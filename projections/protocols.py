@@ -1,0 +1,27 @@
+"""Protocols: what it takes to read and write a table, and its domain metadata.
+
+Both are what the last action said; a domain that was removed has no row.
+"""
+
+from collections.abc import Iterator
+
+from ledger.core.events import TxnCommitted
+from projections.applied import Applied
+from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value
+from projections.store import RowChange
+
+
+def rows(applied: Applied) -> Iterator[RowChange]:
+    """Return the rows of the protocols and domains that a commit sets or removes."""
+    body = applied.event.body
+    if not isinstance(body, TxnCommitted):
+        return
+    for part in body.parts:
+        footprint = part.footprint
+        if footprint is None:
+            continue
+        if footprint.protocol is not None:
+            yield number_key(PROTOCOL, part.table), value(footprint.protocol)
+        for domain in footprint.domains:
+            said = None if domain.removed else value(domain.configuration)
+            yield text_key(DOMAIN, part.table, domain.name), said
