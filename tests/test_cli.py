@@ -17,6 +17,7 @@ from ledger.process import ExitCode
 
 COMMANDS = {
     "clean",
+    "import delta",
     "init",
     "log tail",
     "log verify",

@@ -1,0 +1,131 @@
+"""Fields of the actions of a Delta log, each read with the type it must have."""
+
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+NUMBERS: Final = range(2**63)
+VECTOR_KINDS: Final = frozenset({"u", "i", "p"})
+
+
+class ShapeError(ValueError):
+    """An action has no shape that a Delta writer gives it."""
+
+
+class Fields:
+    """The fields of one action, each read with its type; raises ShapeError for another."""
+
+    def __init__(self, action: str, fields: Mapping[str, Any]) -> None:
+        self.action = action
+        self._fields = fields
+
+    def get(self, key: str) -> Any:
+        """Return a field as it is, None if it is missing."""
+        return self._fields.get(key)
+
+    def text(self, key: str, *, default: str | None = None) -> str:
+        """Return a text."""
+        found = self._fields.get(key)
+        if found is None and default is not None:
+            return default
+        if not isinstance(found, str):
+            raise self.odd(key, "text")
+        return found
+
+    def number(self, key: str, *, default: int | None = None) -> int:
+        """Return a whole number that is not negative and has 63 bits."""
+        found: Any = self._fields.get(key)
+        if found is None and default is not None:
+            return default
+        if not is_number(found):
+            raise self.odd(key, "whole number")
+        return int(found)
+
+    def flag(self, key: str, *, default: bool | None = None) -> bool:
+        """Return true or false."""
+        found = self._fields.get(key)
+        if found is None and default is not None:
+            return default
+        if not isinstance(found, bool):
+            raise self.odd(key, "true or false")
+        return found
+
+    def texts(self, key: str) -> list[str]:
+        """Return a list of texts, empty if it is missing."""
+        found = self._fields.get(key)
+        found = [] if found is None else found
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise self.odd(key, "list of texts")
+        return found
+
+    def values(self, key: str) -> dict[str, str | None]:
+        """Return texts or nulls by name."""
+        found = self._fields.get(key)
+        if not isinstance(found, dict) or not all(
+            each is None or isinstance(each, str) for each in found.values()
+        ):
+            raise self.odd(key, "map of texts")
+        return found
+
+    def odd(self, key: str, wanted: str) -> ShapeError:
+        """Return the error for a field that is missing or of another type."""
+        found = json.dumps(self._fields.get(key), default=str)[:80]
+        return ShapeError(f"{self.action} has {found} as {key}, where a {wanted} belongs")
+
+
+def is_number(found: Any) -> bool:
+    """Tell whether a value is a whole number of 63 bits that is not negative."""
+    return isinstance(found, int) and not isinstance(found, bool) and found in NUMBERS
+
+
+def path_of(fields: Fields) -> str:
+    """Return the path of a file, as it stands in the log."""
+    path = fields.text("path")
+    if not path or "\0" in path:
+        raise fields.odd("path", "path")
+    return path
+
+
+def vector_of(fields: Fields) -> str:
+    """Return the unique id of a deletion vector, "" without one (PROTOCOL.md)."""
+    found = fields.get("deletionVector")
+    if found is None:
+        return ""
+    if not isinstance(found, dict):
+        raise fields.odd("deletionVector", "JSON object")
+    vector = Fields(f"{fields.action}.deletionVector", found)
+    if vector.text("storageType") not in VECTOR_KINDS:
+        raise vector.odd("storageType", "one of u, i and p")
+    offset = found.get("offset")
+    ending = "" if offset is None else f"@{vector.number('offset')}"
+    return f"{vector.text('storageType')}{vector.text('pathOrInlineDv')}{ending}"
+
+
+def stats_of(fields: Fields) -> str:
+    """Return the statistics of a file as JSON; a checkpoint may have them parsed only."""
+    stats, parsed = fields.get("stats"), fields.get("stats_parsed")
+    if stats is not None or not isinstance(parsed, dict):
+        return fields.text("stats", default="")
+    return json.dumps(without_nulls(parsed), separators=(",", ":"), default=plain_value)
+
+
+def without_nulls(found: Any) -> Any:
+    """Return a tree of values without the nulls that a column format fills in."""
+    if not isinstance(found, dict):
+        return found
+    return {key: without_nulls(each) for key, each in found.items() if each is not None}
+
+
+def plain_value(found: Any) -> Any:
+    """Return a value as Delta writes it into statistics."""
+    match found:
+        case datetime():
+            return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case date():
+            return found.isoformat()
+        case Decimal():
+            return float(found) if found.as_tuple().exponent else int(found)
+        case _:
+            return str(found)

@@ -1,0 +1,245 @@
+"""Import of Delta tables: each version of a Delta log is replayed as one txn of a ledger.
+
+A version keeps its operation, its blind flag as far as its actions bear it out, and the level it
+was recorded with. It is decided anew: from the version that its writer had read, if other versions
+came in between, and then it has to come out as Delta had it. One that does not, because its log
+says what Delta's own rules forbid, is committed as made from the version before, and reported.
+
+The progress of an import is that of an application in the table, whose version is the newest Delta
+version and whose id is `lakeledger.import:<Delta table id>@<first Delta version>`. So an import
+goes on where one was ended, however it was, and a repeated one changes nothing. The first Delta
+version became version 0 of the table. Versions of both are dense, and nobody else may write to the
+table while it is imported: so they always differ by that first version (`delta_versions`).
+
+What an application of the Delta table records a second time, or backwards, the ledger would take
+for work done before: that is left out, and counted.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event as Signal
+from typing import Final, NamedTuple
+
+from ledger.client import Ledger
+from ledger.core.outcomes import Reason
+from ledger.delta_actions import DeltaCommit
+from ledger.delta_fields import ShapeError
+from ledger.delta_log import DeltaLog
+from ledger.delta_replay import ImportedTable, replay
+from ledger.errors import (
+    ConflictError,
+    DeltaLogError,
+    RefusedError,
+    SessionExpiredError,
+    SnapshotTooOldError,
+    TableExistsError,
+    TxnNotOpenError,
+)
+from ledger.reads import Reads
+
+APP_PREFIX: Final = "lakeledger.import:"
+POLL_S: Final = 1.0
+# Refusals of a txn that say nothing about the version: it may do better in a fresh one.
+RETRIED: Final = (SnapshotTooOldError, SessionExpiredError, TxnNotOpenError)
+
+Progress = Callable[[int, int], None]
+"""Told the Delta version just imported and the newest one in the log."""
+
+
+class Disagreement(NamedTuple):
+    """A Delta version that did not come out as recorded when decided from what it had read."""
+
+    delta_version: int
+    reason: str
+
+
+class ImportReport(NamedTuple):
+    """How far a table is imported, and what this import did.
+
+    `delta_version` is the newest version imported, committed as `version` of the table at
+    `position`; `versions` counts those imported now. `rebased` counts those decided from an older
+    read than the version before, of which `disagreed` had to be committed as made from that.
+    `apps_left_out` counts progress of applications that was not new.
+    """
+
+    table: int
+    name: str
+    app: str
+    delta_version: int
+    version: int
+    position: int
+    versions: int
+    rebased: int
+    disagreed: tuple[Disagreement, ...]
+    apps_left_out: int
+
+
+class DeltaVersions(NamedTuple):
+    """Which Delta version is which: `first` became version 0 of the table, `newest` is the last."""
+
+    app: str
+    first: int
+    newest: int
+
+    def of_delta(self, delta_version: int) -> int:
+        """Return the table's version in the ledger; negative for one before the import began."""
+        return delta_version - self.first
+
+    def of_ledger(self, version: int) -> int:
+        """Return the Delta version that a version of the table was imported from."""
+        return version + self.first
+
+
+def delta_versions(reads: Reads, table: int) -> DeltaVersions | None:
+    """Return how far the import of a table came, None if it was not imported."""
+    for row in reads.apps(table):
+        if row.app.startswith(APP_PREFIX):
+            return DeltaVersions(row.app, int(row.app.rpartition("@")[2]), row.version)
+    return None
+
+
+def import_delta(
+    ledger: Ledger,
+    path: Path,
+    table: str,
+    *,
+    follow: bool = False,
+    stop: Signal | None = None,
+    poll_s: float = POLL_S,
+    progress: Progress = lambda _done, _newest: None,
+) -> ImportReport:
+    """Import the Delta table at `path` as `table` of the ledger's catalog, or go on with that.
+
+    With `follow` it looks for new versions every `poll_s` seconds. `stop` ends it after the version
+    at hand; what was imported stays, and the next import goes on from there.
+
+    Raises DeltaLogError if the log is damaged, TableExistsError if `table` is another table,
+    ConflictError if somebody else writes to it, SettingsError if an extra is not installed.
+    """
+    stop = stop or Signal()
+    running = DeltaImport(ledger, path, table)
+    while True:
+        running.take_all(stop, progress)
+        if not follow or stop.wait(poll_s):
+            return running.report()
+
+
+class DeltaImport:
+    """An import under way."""
+
+    def __init__(self, ledger: Ledger, path: Path, table: str) -> None:
+        self._ledger = ledger
+        self._path = path
+        self._versions = self._rebased = self._left_out = 0
+        self._disagreed: list[Disagreement] = []
+        first = next(DeltaLog.open(path).versions())
+        assert first.metadata is not None, "a log was opened that does not say what it is of"
+        self._source = APP_PREFIX + first.metadata.id
+        app = f"{self._source}@{first.version}"
+        self._imported = ImportedTable(table, path.resolve().as_uri(), app, first.version)
+        self._positions: dict[int, int] = {}
+
+    def take_all(self, stop: Signal, progress: Progress) -> None:
+        """Import every version that is there and was not imported yet, until told to stop."""
+        log = DeltaLog.open(self._path)
+        imported = self._imported
+        self._look()
+        if log.last < imported.delta_version:
+            raise DeltaLogError(
+                str(self._path),
+                f"it ends with version {log.last}, and {imported.delta_version} was imported",
+            )
+        for commit in log.versions(after=imported.delta_version):
+            if stop.is_set():
+                return
+            if commit.version > imported.delta_version:
+                self._take(commit)
+            progress(commit.version, log.last)
+
+    def report(self) -> ImportReport:
+        """Return how far the import is."""
+        imported = self._imported
+        return ImportReport(
+            imported.table,
+            imported.name,
+            imported.app,
+            imported.delta_version,
+            imported.version,
+            imported.position,
+            self._versions,
+            self._rebased,
+            tuple(self._disagreed),
+            self._left_out,
+        )
+
+    def _take(self, commit: DeltaCommit) -> None:
+        """Import one version."""
+        left_out = len(commit.apps) - len(self._imported.new_apps(commit))
+        try:
+            done = self._rebase(commit) or self._follow_on(commit)
+        except ShapeError as error:
+            raise DeltaLogError(f"version {commit.version} of {self._path}", str(error)) from error
+        if done:
+            self._versions += 1
+            self._left_out += left_out
+            self._positions[commit.version] = self._imported.position
+
+    def _rebase(self, commit: DeltaCommit) -> bool:
+        """Import a version that was made from an older one than that before it; tell if it was."""
+        read_version = commit.provenance.read_version
+        if read_version is None or read_version >= commit.version - 1 or commit.is_checkpoint:
+            return False
+        self._rebased += 1
+        try:
+            replay(self._ledger, self._imported, commit, self._position_of(read_version))
+        except (ConflictError, SnapshotTooOldError) as error:
+            self._imported.check_unshared()
+            self._disagreed.append(Disagreement(commit.version, error.reason))
+            return False
+        return True
+
+    def _follow_on(self, commit: DeltaCommit) -> bool:
+        """Import a version as made from the one before; tell whether it had not been before."""
+        try:
+            replay(self._ledger, self._imported, commit, self._imported.position)
+        except RefusedError as refused:
+            self._imported.check_unshared()
+            self._look()
+            if self._imported.delta_version >= commit.version:
+                return False
+            if not isinstance(refused, RETRIED):
+                raise
+            replay(self._ledger, self._imported, commit, self._imported.position)
+        return True
+
+    def _look(self) -> None:
+        """See in the ledger how far the import is: another process may be at it too."""
+        imported, reads = self._imported, self._ledger.reads()
+        position = reads.position()
+        row = reads.table_named(self._ledger.catalog, imported.name)
+        if row is None:
+            return
+        known = delta_versions(reads, row.table)
+        if known is None or known.app.rpartition("@")[0] != self._source:
+            held = f"imported as {known.app}" if known is not None else "no import"
+            raise TableExistsError(
+                f"table {row.name} is {held}, the log at {self._path} would be {imported.app}. "
+                "Choose another name",
+                reason=Reason.TABLE_EXISTS,
+                subject=row.table,
+            )
+        imported.app, imported.first, imported.delta_version = known
+        imported.table, imported.definition = row.table, row.definition
+        # Nobody else wrote since, or nothing more is imported: a plan may as well be made from now.
+        imported.newest, imported.position = row.version, position
+        imported.apps = {each.app: each.version for each in reads.apps(row.table)}
+
+    def _position_of(self, delta_version: int) -> int:
+        """Return where a version was imported; for one before the first, where that was."""
+        if delta_version in self._positions:
+            return self._positions[delta_version]
+        imported = self._imported
+        version = max(0, delta_version - imported.first)
+        row = self._ledger.reads().version_row(imported.table, version=version)
+        assert row is not None, f"table {imported.table} has no version {version}"
+        return row.position

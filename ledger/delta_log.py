@@ -1,0 +1,265 @@
+"""The log of a Delta table at a local path: which versions there are, and what each one did.
+
+Versions are JSON files in `_delta_log`, without a gap. Where the early ones are gone, the oldest
+checkpoint that the others follow on is the beginning: one Parquet file, several parts of one, or
+the newer form in JSON or Parquet with sidecars. What contradicts itself is refused, never skipped.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from ledger.delta_actions import DeltaCommit
+from ledger.delta_fields import Fields, ShapeError, is_number
+from ledger.errors import DeltaLogError, SettingsError
+
+LOG_FOLDER: Final = "_delta_log"
+SIDECAR_FOLDER: Final = "_sidecars"
+LAST_CHECKPOINT: Final = "_last_checkpoint"
+VERSION_DIGITS: Final = 20
+COMMIT_NAME: Final = re.compile(r"(\d+)\.json")
+CHECKPOINT_NAME: Final = re.compile(
+    r"(\d+)\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9A-Fa-f-]{36})?\.(?:parquet|json)"
+)
+# Statistics in typed form are wide: a few thousand rows at once are enough.
+ROWS_PER_BATCH: Final = 4_096
+ACTIONS: Final = frozenset(
+    {"add", "metaData", "protocol", "txn", "domainMetadata", "sidecar", "checkpointMetadata"}
+)
+
+
+class Checkpoint(NamedTuple):
+    """The state at a version: `files` are all of its `parts`, or fewer if some are missing."""
+
+    version: int
+    parts: int
+    files: tuple[Path, ...]
+
+
+class DeltaLog:
+    """The log of one table as its files were when it was opened.
+
+    Attributes:
+        first: the first version that can be read.
+        last: the newest one.
+    """
+
+    def __init__(self, commits: Mapping[int, Path], base: Checkpoint | None) -> None:
+        self._commits = commits
+        self._base = base
+        self.first = base.version if base is not None else 0
+        self.last = max([self.first, *commits])
+
+    @classmethod
+    def open(cls, table: Path) -> Self:
+        """Open the log of the table in a folder; raises DeltaLogError if it is damaged."""
+        folder = table / LOG_FOLDER
+        if not folder.is_dir():
+            raise DeltaLogError(str(folder), "there is no such folder, so this is no Delta table")
+        files = sorted(folder.iterdir())
+        commits = commits_of(files)
+        checkpoints = checkpoints_of(files)
+        check_newest(folder, commits, checkpoints)
+        return cls(commits, base_of(folder, commits, checkpoints))
+
+    def versions(self, after: int = -1) -> Iterator[DeltaCommit]:
+        """Yield what each version above `after` did, oldest first.
+
+        The first that can be read has the whole state if earlier ones are gone. Raises
+        DeltaLogError for a file that is damaged, and if what follows on `after` is gone.
+        """
+        if self._base is not None and -1 < after < self.first:
+            raise DeltaLogError(
+                str(self._base.files[0]),
+                f"it is the earliest there is; version {after + 1}, which comes next, is gone",
+            )
+        if self._base is not None and after < self.first:
+            yield self._from_checkpoint(self._base)
+            after = self.first
+        for version in range(after + 1, self.last + 1):
+            yield read_commit(self._commits[version], version)
+
+    def _from_checkpoint(self, checkpoint: Checkpoint) -> DeltaCommit:
+        """Return the state at a checkpoint, with what the version's own file says of its writer."""
+        state = read_checkpoint(checkpoint)
+        own = self._commits.get(checkpoint.version)
+        if own is not None:
+            state.provenance = read_commit(own, checkpoint.version).provenance
+        return state
+
+
+def commits_of(files: Iterable[Path]) -> dict[int, Path]:
+    """Return the files of versions; raises DeltaLogError if they are not one for each in a row."""
+    commits: dict[int, Path] = {}
+    for path in files:
+        named = COMMIT_NAME.fullmatch(path.name)
+        if named is None:
+            continue
+        version = int(named[1])
+        if version in commits:
+            raise damaged(path, f"version {version} has another file, {commits[version].name}")
+        commits[version] = path
+    for path in commits.values():
+        if len(path.stem) != VERSION_DIGITS:
+            raise damaged(path, f"the name of a version has {VERSION_DIGITS} digits")
+    for version in sorted(commits)[1:]:
+        if version - 1 not in commits:
+            raise damaged(commits[version], f"version {version - 1} before it is missing")
+    return commits
+
+
+def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
+    """Return the checkpoints, complete or not, by version."""
+    found: dict[tuple[int, int, str], list[Path]] = {}
+    for path in files:
+        named = CHECKPOINT_NAME.fullmatch(path.name)
+        if named is not None:
+            parts = int(named[3] or 1)
+            key = int(named[1]), parts, "" if named[2] else path.name
+            found.setdefault(key, []).append(path)
+    return [Checkpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
+
+
+def check_newest(folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint]) -> None:
+    """Refuse a log whose newest versions are missing."""
+    if not commits and not checkpoints:
+        raise DeltaLogError(str(folder), "it holds neither versions nor checkpoints")
+    newest = max([*commits, *(each.version for each in checkpoints)])
+    if commits and newest not in commits:
+        path = next(each.files[0] for each in checkpoints if each.version == newest)
+        raise damaged(path, f"the versions {max(commits) + 1} to {newest} are missing")
+    hint = folder / LAST_CHECKPOINT
+    if not hint.exists():
+        return
+    said = json_of(hint, hint.read_bytes())
+    version: Any = said.get("version") if isinstance(said, dict) else None
+    if not is_number(version) or version > newest:
+        raise damaged(hint, f"it names a checkpoint of version {version}, the newest is {newest}")
+
+
+def base_of(
+    folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint]
+) -> Checkpoint | None:
+    """Return the checkpoint to begin with, None to begin with version 0.
+
+    Raises DeltaLogError if there is none that the versions follow on.
+    """
+    first = min(commits, default=None)
+    if first == 0:
+        return None
+    fitting = [each for each in checkpoints if first is None or each.version >= first - 1]
+    base = next((each for each in fitting if len(each.files) == each.parts), None)
+    if base is not None:
+        return base
+    if fitting:
+        broken = fitting[0]
+        raise damaged(
+            broken.files[0],
+            f"the checkpoint has {broken.parts} parts, {len(broken.files)} of them are here",
+        )
+    raise DeltaLogError(
+        str(folder), f"versions before {first} are gone, and no checkpoint takes their place"
+    )
+
+
+def read_commit(path: Path, version: int) -> DeltaCommit:
+    """Return what one version did; raises DeltaLogError."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise damaged(path, f"it cannot be read: {error}") from error
+    if not content.strip():
+        raise damaged(path, "it is empty")
+    commit = DeltaCommit(version)
+    take_all(commit, path, lines_of(path, content))
+    return commit
+
+
+def lines_of(path: Path, content: bytes) -> Iterator[Any]:
+    """Yield the actions of a file with one JSON object a line."""
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            yield json_of(path, line, f"line {number}: ")
+
+
+def json_of(path: Path, content: bytes, place: str = "") -> Any:
+    """Return the value of a JSON text; raises DeltaLogError."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, f"{place}it is no JSON ({error})") from error
+
+
+def take_all(commit: DeltaCommit, path: Path, actions: Iterable[Any]) -> None:
+    """Take in all actions of a file; raises DeltaLogError."""
+    number = 0
+    try:
+        for number, action in enumerate(actions, start=1):  # noqa: B007 - named in the error
+            commit.take(action)
+        number = 0
+        commit.check()
+    except ShapeError as error:
+        place = f"action {number}: " if number else ""
+        raise damaged(path, f"{place}{error}") from error
+
+
+def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
+    """Return all there is at a version; raises DeltaLogError."""
+    state = DeltaCommit(checkpoint.version, is_checkpoint=True)
+    actions = []
+    for path in checkpoint.files:
+        rows = list(rows_of(path))
+        actions.extend(rows)
+        try:
+            names = sidecars_of(rows)
+        except ShapeError as error:
+            raise damaged(path, str(error)) from error
+        for name in names:
+            actions.extend(rows_of(sidecar(path, name)))
+    take_all(state, checkpoint.files[0], actions)
+    return state
+
+
+def sidecars_of(actions: Iterable[Any]) -> list[str]:
+    """Return the names of the files that a checkpoint is continued in; raises ShapeError."""
+    found = (action.get("sidecar") for action in actions if isinstance(action, dict))
+    return [Fields("sidecar", each).text("path") for each in found if isinstance(each, dict)]
+
+
+def sidecar(path: Path, name: str) -> Path:
+    """Return the path of a sidecar that a checkpoint names; raises DeltaLogError."""
+    found = path.parent / SIDECAR_FOLDER / name
+    if Path(name).name != name:
+        raise damaged(path, f"its sidecar {name} lies elsewhere; only those beside it are read")
+    if not found.exists():
+        raise damaged(path, f"its sidecar {name} is missing")
+    return found
+
+
+def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions of a file of a checkpoint; raises DeltaLogError, SettingsError."""
+    if path.suffix == ".json":
+        yield from lines_of(path, path.read_bytes())
+        return
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, not always needed
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise SettingsError(
+            f"the table begins with a checkpoint, {path.name}, and reading that needs pyarrow. "
+            "Install it with: pip install 'lakeledger[delta]'"
+        ) from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            columns = [name for name in file.schema_arrow.names if name in ACTIONS]
+            for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
+                yield from batch.to_pylist(maps_as_pydicts="strict")
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, f"it is no Parquet file ({error})") from error
+
+
+def damaged(path: Path, what: str) -> DeltaLogError:
+    """Return the error for a file of a log."""
+    return DeltaLogError(str(path), what)

@@ -1,0 +1,171 @@
+"""Delta schemas: the definition of a ledger's table, made of Delta's metadata.
+
+Delta writes a schema as JSON, a ledger has columns with Spark SQL types. What a type text has no
+room for, the metadata of nested fields, stays with the column as Delta wrote it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.ids import LEVEL_PROPERTY
+from ledger.core.metadata_diff import MAPPING_MODE, column_metadata, properties
+from ledger.core.partitions import Values
+from ledger.core.traits import is_level
+from ledger.delta_actions import DeltaMetadata, PartitionValues
+from ledger.delta_fields import ShapeError
+
+COLUMN_ID: Final = "delta.columnMapping.id"
+PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
+NESTED_TYPE: Final = "lakeledger.delta.type"
+"""Under this key a column keeps its Delta type if fields within it have metadata."""
+
+UNKNOWN_LEVEL: Final = "lakeledger.delta.isolationLevel"
+"""Under this property a table keeps an isolation level that nobody knows."""
+
+PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+SQL_NAMES: Final = {
+    "long": "bigint",
+    "integer": "int",
+    "short": "smallint",
+    "byte": "tinyint",
+    "null": "void",
+}
+
+
+def definition_of(
+    metadata: DeltaMetadata, location: str, before: TableDefinition | None
+) -> TableDefinition:
+    """Return the definition of a table that was `before`; raises ShapeError.
+
+    A column keeps its id: that of column mapping, else the one it had under its name.
+    """
+    return TableDefinition(
+        "managed",
+        "listed",
+        location,
+        columns_of(metadata.schema, before.columns if before is not None else ()),
+        list(metadata.partition_columns),
+        [Property(*each) for each in sorted(known_level(metadata.configuration).items())],
+    )
+
+
+def known_level(configuration: Mapping[str, str]) -> Mapping[str, str]:
+    """Return table properties with a level that is known.
+
+    An unknown spelling is kept aside and counts as Serializable, the strongest: that can only turn
+    a commit into a conflict, never lose an update.
+    """
+    level = configuration.get(LEVEL_PROPERTY, "Serializable")
+    if is_level(level):
+        return configuration
+    return {**configuration, LEVEL_PROPERTY: "Serializable", UNKNOWN_LEVEL: level}
+
+
+def columns_of(schema: str, before: Sequence[Column]) -> list[Column]:
+    """Return the columns of a schema; "" has none."""
+    if not schema:
+        return []
+    try:
+        root = json.loads(schema)
+        fields = fields_of(root)
+        known = {each.name.lower(): each.id for each in before}
+        following = max((each.id for each in before), default=0) + 1
+        columns = []
+        for field in fields:
+            own = field["metadata"].get(COLUMN_ID) or known.get(field["name"].lower())
+            columns.append(column_of(field, own or following))
+            following = max(following, columns[-1].id + 1)
+    except (ValueError, RecursionError) as error:
+        raise ShapeError(f"schemaString is no schema: {error}") from error
+    return columns
+
+
+def fields_of(struct: Any) -> list[dict[str, Any]]:
+    """Return the fields of a struct, checked; raises ShapeError."""
+    fields = struct.get("fields") if isinstance(struct, dict) else None
+    if not isinstance(fields, list) or struct.get("type") != "struct":
+        raise ShapeError(f"{json.dumps(struct)[:80]} is no struct")
+    return [checked_field(each) for each in fields]
+
+
+def checked_field(field: Any) -> dict[str, Any]:
+    """Return a field with all its parts; raises ShapeError."""
+    if not isinstance(field, dict) or not isinstance(field.get("name"), str):
+        raise ShapeError(f"{json.dumps(field)[:80]} is no field")
+    metadata = field.get("metadata") or {}
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(COLUMN_ID, 0), int):
+        raise ShapeError(f"the metadata of field {field['name']} is no metadata")
+    nullable = field.get("nullable", True) is not False
+    return {**field, "metadata": metadata, "nullable": nullable}
+
+
+def column_of(field: Mapping[str, Any], number: int) -> Column:
+    """Return the column of a field."""
+    metadata = dict(field["metadata"])
+    kind = field.get("type")
+    if has_nested_metadata(kind):
+        metadata[NESTED_TYPE] = kind
+    text = json.dumps(metadata, sort_keys=True, ensure_ascii=False) if metadata else ""
+    return Column(field["name"], type_text(kind), field["nullable"], number, text)
+
+
+def has_nested_metadata(kind: Any) -> bool:
+    """Tell whether a field somewhere within a type has metadata."""
+    if isinstance(kind, list):
+        return any(has_nested_metadata(each) for each in kind)
+    if not isinstance(kind, dict):
+        return False
+    return bool(kind.get("metadata")) or any(has_nested_metadata(each) for each in kind.values())
+
+
+def type_text(kind: Any) -> str:
+    """Return a Delta type as Spark SQL writes it; raises ShapeError."""
+    if isinstance(kind, str) and kind:
+        return SQL_NAMES.get(kind, kind)
+    name: Any = kind.get("type") if isinstance(kind, dict) else None
+    if not isinstance(name, str) or name not in NESTED:
+        raise ShapeError(f"{json.dumps(kind)[:80]} is no type")
+    return NESTED[name](kind)
+
+
+def struct_text(kind: Mapping[str, Any]) -> str:
+    """Return a struct as Spark SQL writes it."""
+    return f"struct<{','.join(map(field_text, fields_of(kind)))}>"
+
+
+def field_text(field: Mapping[str, Any]) -> str:
+    """Return a field of a struct as Spark SQL writes it."""
+    name = field["name"]
+    quoted = name if PLAIN_NAME.fullmatch(name) else f"`{name.replace('`', '``')}`"
+    return f"{quoted}:{type_text(field.get('type'))}{'' if field['nullable'] else ' NOT NULL'}"
+
+
+NESTED: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "struct": struct_text,
+    "array": lambda kind: f"array<{type_text(kind.get('elementType'))}>",
+    "map": lambda kind: f"map<{type_text(kind.get('keyType'))},{type_text(kind.get('valueType'))}>",
+}
+
+
+def partition_keys(definition: TableDefinition) -> list[str]:
+    """Return the names under which files have their partition values, in the table's order."""
+    if properties(definition).get(MAPPING_MODE, "none") == "none":
+        return list(definition.partition_columns)
+    physical = {
+        each.name.lower(): column_metadata(each).get(PHYSICAL_NAME, each.name)
+        for each in definition.columns
+    }
+    return [physical.get(name.lower(), name) for name in definition.partition_columns]
+
+
+def partition_of(values: PartitionValues, keys: Sequence[str]) -> Values | None:
+    """Return a partition in the table's order, None if a column has no value.
+
+    Delta writes NULL as null or as an empty text.
+    """
+    if not all(key in values for key in keys):
+        return None
+    return tuple(values[key] or None for key in keys)
