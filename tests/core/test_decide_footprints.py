@@ -1,6 +1,7 @@
 """Commits file by file: what they are refused for, and what their parts say when they win.
 
-Who loses against whom stands in `test_conflicts`. The refusals stand in the order they are checked.
+Who loses against whom stands in `test_conflict_rules`. The refusals stand in the order they are
+checked: what a row does wrong, the rows above it do wrong as well, as far as one command can.
 """
 
 from typing import Any
@@ -8,11 +9,26 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
+from ledger.core.events import CommittedPart, TxnCommitted
 from ledger.core.outcomes import Reason
-from tests.core.parts import part
-from tests.core.scene import MISSING, Refusal, Scene, check_refusal, last, row_name
+from tests.core.parts import NOTHING, footprint, part
+from tests.core.scene import (
+    MISSING,
+    Accepted,
+    Refusal,
+    Scene,
+    check_accepted,
+    check_refusal,
+    last,
+    row_name,
+)
+from tests.driver import write
 
 AHEAD = 1_000_000
+BROKEN: dict[str, Any] = {"adds": ["no partition"], "read_at": AHEAD}
+ADDED = footprint(adds=["[]"])
+REMOVED = footprint("DELETE", remove=["a"])
+READ = footprint("", reads_whole=True)
 
 
 def commit(scene: Scene, txn: int, *parts: TableWrite, level: str = "") -> CommitTxn:
@@ -25,11 +41,49 @@ def batch(table: int, version: int, **others: Any) -> TableWrite:
     return part(table, apps=[AppVersion("loader", version)], **others)
 
 
+def later(scene: Scene) -> Scene:
+    """Return the scene with more winners than are remembered."""
+    for _ in range(60):
+        scene.commit(
+            scene.bob, 0, write(scene.flights, operation="update", read_at=scene.position())
+        )
+    return scene
+
+
 REFUSALS = [
     Refusal(
         Reason.COMMAND_INVALID,
         "'Dirty' is no isolation level",
-        lambda s: commit(s, s.others, part(MISSING, read_at=AHEAD), level="Dirty"),
+        lambda s: commit(s, s.others, part(MISSING, **BROKEN), level="Dirty"),
+    ),
+    Refusal(
+        Reason.NOT_OWNER,
+        "belongs to session",
+        lambda s: commit(s, s.others, part(MISSING, **BROKEN)),
+        lambda s: s.others,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "is no partition",
+        lambda s: commit(s, s.reading, part(MISSING, **BROKEN)),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "names what it wrote",
+        lambda s: commit(s, 0, part(MISSING, "", read_at=AHEAD)),
+    ),
+    Refusal(
+        Reason.TXN_READ_ONLY,
+        "is read only",
+        lambda s: commit(s, s.reading, part(MISSING, read_at=AHEAD)),
+        lambda s: s.reading,
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "read_at -1 is no position",
+        lambda s: commit(s, 0, part(MISSING, read_at=-1)),
+        lambda _: MISSING,
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
@@ -41,6 +95,12 @@ REFUSALS = [
         Reason.UNKNOWN_TABLE,
         "there is no table 404",
         lambda s: commit(s, 0, part(MISSING, remove=["a"])),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 404",
+        lambda s: commit(s, s.reading, part(MISSING, "", reads_whole=True)),
         lambda _: MISSING,
     ),
     Refusal(
@@ -62,9 +122,39 @@ REFUSALS = [
         lambda s: s.flights,
     ),
     Refusal(
+        Reason.READ_AT_REQUIRED,
+        "names the position it was planned from",
+        lambda s: commit(s, 0, part(s.flights, reads=["null"])),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.READ_AT_REQUIRED,
+        "names the position it was planned from",
+        lambda s: commit(s, 0, part(s.flights, adds=["[]"], not_blind=True)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.READ_AT_REQUIRED,
+        "names the position it was planned from",
+        lambda s: commit(s, 0, part(s.flights), part(s.planes, "", reads_whole=True)),
+        lambda s: s.planes,
+    ),
+    Refusal(
         Reason.SNAPSHOT_TOO_OLD,
         "no longer remembered",
         lambda s: commit(s, 0, part(s.flights, read_at=s.floor - 1)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.SNAPSHOT_TOO_OLD,
+        "no longer remembered",
+        lambda s: commit(s, s.mine, part(s.planes, "", reads=["null"], read_at=s.floor - 1)),
+        lambda s: s.planes,
+    ),
+    Refusal(
+        Reason.SNAPSHOT_TOO_OLD,
+        "no longer remembered",
+        lambda s: commit(later(s), s.mine, part(s.flights)),
         lambda s: s.flights,
     ),
     Refusal(
@@ -75,6 +165,18 @@ REFUSALS = [
             commit(s, s.mine, batch(s.flights, 7), batch(s.planes, 7)),
         ),
     ),
+    Refusal(
+        Reason.APP_VERSIONS_DISAGREE,
+        "some tables of this commit have the application's version already",
+        lambda s: last(
+            s.commit(s.ada, 0, batch(s.flights, 7)),
+            commit(
+                s,
+                0,
+                part(s.flights, apps=[AppVersion("loader", 6), AppVersion("other", 1)]),
+            ),
+        ),
+    ),
 ]
 
 
@@ -82,3 +184,177 @@ REFUSALS = [
 def test_refused(row: Refusal) -> None:
     """A commit that may not be judged is refused with the first reason, and its txn stays open."""
     check_refusal(row)
+
+
+def flights(scene: Scene, read_at: int, said: Any, **others: Any) -> CommittedPart:
+    """Return the second version of flights, under its second write id."""
+    made = CommittedPart(scene.flights, read_at, 2, 2, 0, [], "WriteSerializable", footprint=said)
+    return made._replace(**others)
+
+
+def of_flights(scene: Scene, said: Any, read_at: int = 0) -> TableWrite:
+    """Return a part of flights."""
+    return TableWrite(scene.flights, read_at, [], said)
+
+
+ACCEPTED = [
+    Accepted(
+        "a blind append names no base",
+        lambda s: s.commit(s.ada, 0, of_flights(s, ADDED)),
+        lambda s: TxnCommitted("default", one_shot=True, parts=[flights(s, 0, ADDED, blind=True)]),
+    ),
+    Accepted(
+        "a blind append in a txn is planned from its snapshot",
+        lambda s: s.commit(s.ada, s.mine, of_flights(s, ADDED)),
+        lambda s: TxnCommitted(
+            "default", one_shot=False, parts=[flights(s, s.snapshot, ADDED, blind=True)]
+        ),
+    ),
+    Accepted(
+        "a delete at the floor of what is remembered",
+        lambda s: s.commit(s.ada, 0, of_flights(s, REMOVED, s.floor)),
+        lambda s: TxnCommitted("default", one_shot=True, parts=[flights(s, s.floor, REMOVED)]),
+    ),
+    Accepted(
+        "a level asked for, in any case",
+        lambda s: s.commit(s.ada, 0, of_flights(s, REMOVED, s.seen), level="SERIALIZABLE"),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=True,
+            parts=[flights(s, s.seen, REMOVED, level="Serializable")],
+            level="Serializable",
+        ),
+    ),
+    Accepted(
+        "a level below that of the table is asked for in vain",
+        lambda s: s.commit(s.ada, 0, of_flights(s, ADDED), level="SnapshotIsolation"),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=True,
+            parts=[flights(s, 0, ADDED, blind=True)],
+            level="SnapshotIsolation",
+        ),
+    ),
+    Accepted(
+        "what only rearranges is judged at the weakest level, whatever is asked for",
+        lambda s: s.commit(
+            s.ada,
+            0,
+            of_flights(s, REMOVED._replace(operation="OPTIMIZE", data_change=False), s.seen),
+            level="Serializable",
+        ),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=True,
+            parts=[
+                flights(
+                    s,
+                    s.seen,
+                    REMOVED._replace(operation="OPTIMIZE", data_change=False),
+                    level="SnapshotIsolation",
+                )
+            ],
+            level="Serializable",
+        ),
+    ),
+    Accepted(
+        "a table only read is no part: it gets no version and no write id",
+        lambda s: s.commit(
+            s.ada,
+            s.mine,
+            of_flights(s, ADDED),
+            TableWrite(s.planes, s.seen, [], READ),
+        ),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=False,
+            parts=[flights(s, s.snapshot, ADDED, blind=True)],
+            reads=[TableWrite(s.planes, s.seen, [], READ)],
+        ),
+    ),
+    Accepted(
+        "a read-only txn may say what it read",
+        lambda s: s.commit(s.ada, s.reading, TableWrite(s.flights, s.seen, [], READ)),
+        lambda s: TxnCommitted(
+            "read_only",
+            one_shot=False,
+            parts=[],
+            reads=[TableWrite(s.flights, s.seen, [], READ)],
+        ),
+    ),
+    Accepted(
+        "a table read in which it holds a write id is a part",
+        lambda s: last(
+            s.allocate(s.ada, [s.mine], [s.flights]), s.commit(s.ada, s.mine, of_flights(s, READ))
+        ),
+        lambda s: TxnCommitted("default", one_shot=False, parts=[flights(s, s.snapshot, READ)]),
+    ),
+    Accepted(
+        "units and files in one part",
+        lambda s: s.commit(
+            s.ada,
+            s.mine,
+            write(s.flights, operation="update")._replace(footprint=ADDED),
+        ),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=False,
+            parts=[
+                flights(
+                    s,
+                    s.snapshot,
+                    ADDED,
+                    writes=write(s.flights, operation="update").writes,
+                )
+            ],
+        ),
+    ),
+    Accepted(
+        "progress that is new",
+        lambda s: last(
+            s.commit(s.bob, 0, batch(s.planes, 7)), s.commit(s.ada, 0, batch(s.flights, 7))
+        ),
+        lambda s: TxnCommitted(
+            "default",
+            one_shot=True,
+            parts=[flights(s, 0, batch(s.flights, 7).footprint, blind=True)],
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
+def test_accepted(row: Accepted) -> None:
+    """What nothing stands against commits, with the level it was judged at in each part."""
+    check_accepted(row)
+
+
+def test_files_of_reads_are_not_kept() -> None:
+    """Of a table only read the event keeps what was read, not a list of files."""
+    scene = Scene()
+    body: Any = scene.commit(
+        scene.ada, scene.reading, of_flights(scene, READ._replace(files=b"some"))
+    ).body
+
+    assert body.reads[0].footprint == READ
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"adds": ["[]"]}, {"remove": ["a"]}, {"rows_added": 1}, {"apps": [AppVersion("loader", 1)]}],
+)
+def test_a_read_does_nothing_else(said: dict[str, Any]) -> None:
+    """Where no operation is named, what was done beside reading is never dropped in silence."""
+    scene = Scene()
+    body: Any = scene.commit(scene.ada, scene.mine, part(scene.flights, "", **said)).body
+
+    assert getattr(body, "parts", ["refused"])
+
+
+def test_nothing_at_all_is_a_version() -> None:
+    """A part that names an operation is a commit of its table even if nothing is in it."""
+    scene = Scene()
+    said = NOTHING._replace(operation="VACUUM END")
+    body: Any = scene.commit(scene.ada, 0, of_flights(scene, said, scene.seen)).body
+
+    assert [each.version for each in body.parts] == [2]

@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 from ledger.core import decide_stage
-from ledger.core.commands import CommitTxn, Footprint, StageWrites, TableWrite
+from ledger.core.commands import (
+    AppVersion,
+    CommitTxn,
+    Domain,
+    Footprint,
+    Protocol,
+    StageWrites,
+    TableWrite,
+)
 from ledger.core.decide_stage import CHUNKS_MAX, STAGED_BYTES_MAX
-from ledger.core.events import Event, TxnAborted, TxnCommitted, WritesStaged
+from ledger.core.events import CommandRefused, Event, TxnAborted, TxnCommitted, WritesStaged
 from ledger.core.footprints import ENTRIES_MAX, HASH_BYTES, READS_MAX
 from ledger.core.outcomes import Reason
 from tests.core.invariants import check_invariants
@@ -318,6 +326,26 @@ def test_joined_at_the_commit() -> None:
     assert won is not None
     assert won.removes == FIRST.removes + SECOND.removes + LAST.removes
     assert (won.rows_added, won.files) == (12, b"")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"apps": [AppVersion("loader", 7)]},
+        {"domains": [Domain("delta.clustering", "{}", removed=False)]},
+        {"protocol": Protocol(3, 7, ["deletionVectors"])},
+    ],
+    ids=["progress", "domain", "protocol"],
+)
+def test_nothing_staged_is_dropped(said: dict[str, Any]) -> None:
+    """What a chunk says beside its files is refused, or becomes part of the commit."""
+    scene = Scene()
+    answer: Any = staged(scene, footprint(**said)).body
+    scene.ask(commit(scene, of_flights(scene, after([footprint(**said)], LAST))))
+    won = [part.footprint for part in scene.state.winners.parts]
+    kept = {field: getattr(won[-1], field) for field in said} if won else {}
+
+    assert kept == said or isinstance(answer, CommandRefused)
 
 
 def test_a_staged_file_is_judged() -> None:

@@ -1,0 +1,108 @@
+"""At which level a commit is judged, and what its parts are given: row ids and times."""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import TableWrite
+from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.outcomes import Reason
+from tests.core.arena import APPEND, Arena, serializable, statement
+from tests.core.parts import part, partition, table_of
+
+TRACKED = table_of(("day", "int"), by=["day"], delta__enableRowTracking="true")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("", TxnCommitted),
+        ("SnapshotIsolation", TxnCommitted),
+        ("WriteSerializable", TxnCommitted),
+        ("Serializable", TxnAborted),
+        ("serializable", TxnAborted),
+    ],
+)
+def test_request_raises_the_level(asked: str, expected: type) -> None:
+    """A txn may ask for more than its tables ask for, in all of them, those it reads too."""
+    arena = Arena()
+    arena.wins(arena.part(**APPEND))
+    update = TableWrite(arena.table, arena.base, [], statement("UPDATE"))
+
+    assert isinstance(arena.follows(update, level=asked), expected)
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("", TxnCommitted), ("Serializable", TxnAborted)])
+def test_request_checks_reads(asked: str, expected: type) -> None:
+    """A table only read is checked as soon as Serializable is asked for."""
+    arena = Arena()
+    arena.wins(arena.part(**APPEND))
+    lost = arena.follows(arena.part("", reads_whole=True), part(arena.other), level=asked)
+
+    assert isinstance(lost, expected)
+
+
+@pytest.mark.parametrize("asked", ["", "WriteSerializable", "Serializable"])
+def test_request_keeps_the_downgrade(asked: str) -> None:
+    """What only rearranges passes added files, whatever level is asked for."""
+    arena = Arena(serializable())
+    arena.wins(arena.part("MERGE", not_blind=True, **APPEND))
+    moves = TableWrite(arena.table, arena.base, [], statement("OPTIMIZE"))
+
+    assert isinstance(arena.follows(moves, level=asked), TxnCommitted)
+
+
+@pytest.mark.parametrize("txn", ["replicated", "compaction", "soft_delete"])
+def test_types_of_txns(txn: Any) -> None:
+    """Only a replicated commit, judged where it comes from, is not judged by its files."""
+    arena = Arena()
+    number = arena.open_txn(arena.ada, txn)
+    arena.wins(arena.part("DELETE", remove=["a"]))
+    body = arena.commit(arena.ada, number, arena.part("DELETE", remove=["a"])).body
+
+    assert isinstance(body, TxnCommitted) == (txn == "replicated")
+
+
+def test_row_ids_follow_each_other() -> None:
+    """Rows are numbered through all commits of a table that tracks them, staged ones too."""
+    arena = Arena(TRACKED)
+    firsts = [
+        arena.wins(part(arena.table, adds=[partition("1")], rows_added=rows)).body
+        for rows in (3, 0, 4, 5)
+    ]
+
+    assert [body.parts[0].first_row_id for body in firsts] == [0, -1, 3, 7]  # type: ignore[union-attr]
+    assert arena.state.tables.by_id[arena.table].next_row_id == 12
+
+
+def test_rows_are_not_tracked_unless_asked() -> None:
+    """A table that does not track rows gives them no ids."""
+    arena = Arena()
+    body: Any = arena.wins(part(arena.table, adds=[partition("1")], rows_added=3)).body
+
+    assert body.parts[0].first_row_id == -1
+    assert arena.state.tables.by_id[arena.table].next_row_id == 0
+
+
+@pytest.mark.parametrize("rows", [-1, -(2**63)])
+def test_rows_are_not_taken_back(rows: int) -> None:
+    """A negative number of rows, which would give row ids twice, is refused."""
+    arena = Arena(TRACKED)
+    arena.wins(part(arena.table, adds=[partition("1")], rows_added=3))
+    body: Any = arena.follows(part(arena.table, adds=[partition("1")], rows_added=rows))
+
+    assert getattr(body, "reason", "") == Reason.COMMAND_INVALID
+
+
+def test_commit_times_rise() -> None:
+    """Two commits at one instant, or of a clock that went back, still have rising times."""
+    arena = Arena()
+    bodies: list[Any] = []
+    for ahead in (0, 0, -50_000, 20):
+        arena.now += ahead - 7
+        bodies.append(arena.wins(part(arena.table)).body)
+    times = [body.parts[0].committed_at for body in bodies]
+
+    assert times == sorted(set(times))
+    assert times[1] == times[0] + 1
+    assert arena.state.tables.by_id[arena.table].committed_at == times[-1]

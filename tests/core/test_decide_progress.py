@@ -1,0 +1,96 @@
+"""Progress of applications: a batch is applied once, in all of its tables or in none."""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import AppVersion, CommitTxn, TableWrite
+from ledger.core.events import AbortedPart, TxnAborted, TxnCommitted
+from tests.core.arena import Arena, serializable
+from tests.core.invariants import check_invariants
+from tests.core.parts import part
+
+
+def batch(table: int, version: int, **others: Any) -> TableWrite:
+    """Return an append that records the progress of the loader."""
+    return part(table, apps=[AppVersion("loader", version)], **others)
+
+
+def progressed(*versions: int) -> Arena:
+    """Return an arena in which the loader has come so far in each of the two tables."""
+    arena = Arena()
+    for table, version in zip((arena.table, arena.other), versions, strict=False):
+        arena.wins(batch(table, version))
+    return arena
+
+
+APPLIED = [
+    ("the same version", (7,), (7,), True),
+    ("an earlier one", (7,), (3,), True),
+    ("the next one", (7,), (8,), False),
+    ("the first one", (), (0,), False),
+    ("both tables have it", (7, 9), (7, 8), True),
+    ("neither table has it", (7, 7), (8, 8), False),
+]
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "applied"), [row[1:] for row in APPLIED], ids=[row[0] for row in APPLIED]
+)
+@pytest.mark.parametrize("one_shot", [True, False])
+def test_already_applied(
+    before: tuple[int, ...],
+    asked: tuple[int, ...],
+    applied: bool,  # noqa: FBT001
+    one_shot: bool,  # noqa: FBT001
+) -> None:
+    """A batch whose progress is in all its tables is not applied again, and is told since when."""
+    arena = progressed(*before)
+    newest = arena.state.position
+    tables = zip((arena.table, arena.other), asked, strict=False)
+    parts = [batch(table, version) for table, version in tables]
+    answer = arena.follows(*parts) if one_shot else arena.ends(*parts)
+
+    assert isinstance(answer, TxnAborted if applied else TxnCommitted)
+    assert getattr(answer, "reason", "") == ("already_applied" if applied else "")
+    assert getattr(answer, "first", 0) == (newest if applied else 0)
+    assert getattr(answer, "evidence", None) is None
+
+
+def test_already_applied_comes_before_conflicts() -> None:
+    """A batch that was applied is told so even where its commit would lose."""
+    arena = progressed(7)
+    arena.wins(arena.part("DELETE", remove=["a"]))
+    answer = arena.follows(batch(arena.table, 7, remove=["a"], read_apps=["loader"]))
+
+    assert answer.reason == "already_applied"
+
+
+def test_already_applied_in_a_txn_leaves_what_it_wrote() -> None:
+    """The txn is over, its files are data of an abort, and nothing became visible."""
+    arena = progressed(7)
+    answer = arena.ends(batch(arena.table, 7))
+
+    assert answer.parts == [AbortedPart(arena.table, 0, 0, wrote=True)]
+    assert arena.state.txns.status(arena.mine)[0] == "aborted"
+    assert arena.state.tables.by_id[arena.table].version == 1
+    check_invariants(arena.state)
+
+
+def test_already_applied_is_remembered() -> None:
+    """A repeat of the command is told the same, with the position of the progress."""
+    arena = progressed(7)
+    command = CommitTxn(*arena.asks(arena.ada), 0, [batch(arena.table, 7)])
+    first: Any = arena.ask(command).body
+    again: Any = arena.ask(command).body
+
+    assert (again.outcome, again.first) == ("already_applied", first.first)
+
+
+def test_progress_of_dropped_tables_is_gone() -> None:
+    """A new table under an old name knows of no progress: keys are ids, not names."""
+    arena = progressed(7)
+    arena.drop_table(arena.bob, arena.table)
+    again = arena.create_table(arena.bob, "flights", made=serializable())
+
+    assert isinstance(arena.commit(arena.ada, 0, batch(again, 7)).body, TxnCommitted)
