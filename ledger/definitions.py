@@ -110,6 +110,8 @@ def operation_of(before: TableDefinition, after: TableDefinition) -> str:
         return "REPLACE TABLE"
     if list(before.columns) != list(after.columns):
         return columns_operation(before.columns, after.columns)
+    if before.location != after.location:
+        return "SET LOCATION"
     set_anew = set(after.properties) - set(before.properties)
     return "UNSET TBLPROPERTIES" if not set_anew and before != after else "SET TBLPROPERTIES"
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ledger.core.outcomes import Reason
 from ledger.core.predicates import TRUE_PREDICATE, compile_predicate
 from ledger.core.traits import traits_of
-from ledger.errors import UnknownTableError, UnknownVersionError
+from ledger.read_errors import unknown_table, unknown_version
 from ledger.reads import FileRow, Reads, TableRow
 from ledger.receipt import Token
 from ledger.view import View
@@ -97,11 +96,7 @@ def known_row(reads: Reads, table: int) -> TableRow:
     """Return the row of a table; raises UnknownTableError."""
     row = reads.table(table)
     if row is None:
-        raise UnknownTableError(
-            f"there is no table {table}. See ledger.tables() for those there are",
-            reason=Reason.UNKNOWN_TABLE,
-            subject=table,
-        )
+        raise unknown_table(table, reads.position())
     return row
 
 
@@ -109,12 +104,7 @@ def position_of_version(reads: Reads, table: int, version: int) -> int:
     """Return the position at which a table got a version; raises UnknownVersionError."""
     found = reads.version_row(table, version=version)
     if found is None:
-        raise UnknownVersionError(
-            f"table {table} has no version {version} up to position {reads.position()}. See "
-            "ledger.reads().versions for those it has",
-            reason="UnknownVersion",
-            subject=table,
-        )
+        raise unknown_version(table, version, known_row(reads, table).version)
     return found.position
 
 

@@ -2,10 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
+from ledger.core.acceptance import LogHead
 from ledger.errors import LogUnavailableError
+from ledger.log.acceptor import Acceptor
 from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
+
+Kind = TypeVar("Kind")
 
 Fault = Counter[Topic]
 """How many of the next records of each topic it strikes."""
@@ -106,3 +111,10 @@ class LossyWriter(MemoryWriter):
         """Raise LogUnavailableError if a record failed."""
         if self._is_broken:
             raise LogUnavailableError("a record was not acknowledged")
+
+
+def bodies(log: MemoryLog, kind: type[Kind]) -> list[Kind]:
+    """Return the events of a type that count, in order."""
+    acceptor = Acceptor(LogHead())
+    events = (acceptor.take(record.value) for record in log.topics[Topic.EVENTS].records)
+    return [each.body for each in events if each is not None and isinstance(each.body, kind)]

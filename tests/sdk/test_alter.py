@@ -1,0 +1,214 @@
+"""A table gets another definition: at once, or with a txn."""
+
+from typing import Any
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.core.commands import Column, TableDefinition
+from ledger.core.events import TableAltered
+from ledger.definitions import changed, operation_of, table_definition
+from ledger.file_list import AddFile
+from ledger.testing import InMemoryLedger
+from tests.sdk.flights import TABLE, create_flights, of_day
+from tests.sdk.lossy import LossyLog, bodies
+
+BEFORE = table_definition(
+    [("day", "int"), ("tail", "string")],
+    partition_columns=["day"],
+    properties={"a": "1", "b": "2"},
+)
+DAY, TAIL = BEFORE.columns
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted", "operation"),
+    [
+        ({"properties": {"c": "3"}}, {"a": "1", "b": "2", "c": "3"}, "SET TBLPROPERTIES"),
+        ({"properties": {"a": "9"}}, {"a": "9", "b": "2"}, "SET TBLPROPERTIES"),
+        ({"unset": ["a"]}, {"b": "2"}, "UNSET TBLPROPERTIES"),
+        ({"unset": ["a"], "properties": {"c": "3"}}, {"b": "2", "c": "3"}, "SET TBLPROPERTIES"),
+        ({"properties": {"a": "1"}}, {"a": "1", "b": "2"}, "SET TBLPROPERTIES"),
+    ],
+)
+def test_properties(changes: Any, wanted: dict[str, str], operation: str) -> None:
+    """Properties are added to those there are, or taken away; their keys ascend."""
+    after = changed(BEFORE, **changes)
+
+    assert wanted == dict(after.properties)
+    assert list(wanted) == [each.key for each in after.properties]
+    assert operation == operation_of(BEFORE, after)
+    assert BEFORE._replace(properties=after.properties) == after
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids", "operation"),
+    [
+        ([("day", "int"), ("tail", "string"), ("delay", "double")], [1, 2, 3], "ADD COLUMNS"),
+        ([("day", "int")], [1], "DROP COLUMNS"),
+        ([("DAY", "bigint"), ("tail", "string")], [1, 2], "RENAME COLUMN"),
+        ([("day", "bigint"), ("tail", "string")], [1, 2], "CHANGE COLUMN"),
+        ([DAY, TAIL._replace(name="tail_number")], [1, 2], "RENAME COLUMN"),
+        ([("day", "int"), ("delay", "double")], [1, 3], "REPLACE COLUMNS"),
+        ([("day", "int"), Column("x", "int", nullable=False, id=7), ("y", "int")], [1, 7, 8], ""),
+    ],
+)
+def test_columns(columns: Any, ids: list[int], operation: str) -> None:
+    """Columns that keep their names keep their ids; a new one gets an id that was not there."""
+    after = changed(BEFORE, columns=columns)
+
+    assert ids == [each.id for each in after.columns]
+    assert operation_of(BEFORE, after) == (operation or "REPLACE COLUMNS")
+
+
+@pytest.mark.parametrize(
+    ("changes", "operation"),
+    [
+        ({"partition_columns": ["tail"]}, "REPLACE TABLE"),
+        ({"location": "s3://lake/flights"}, "SET LOCATION"),
+    ],
+)
+def test_the_rest(changes: Any, operation: str) -> None:
+    """Location and partition columns can be changed too."""
+    after = changed(BEFORE, **changes)
+
+    assert BEFORE._replace(**changes) == after
+    assert operation == operation_of(BEFORE, after)
+
+
+@pytest.mark.parametrize("given", [{}, {"change": BEFORE, "unset": ["a"]}])
+def test_what_is_to_change(given: Any) -> None:
+    """A change says one thing: a definition, a function, or what is to change."""
+    with pytest.raises(ValueError, match="give a new definition"):
+        changed(BEFORE, **given)
+
+
+def comment(definition: TableDefinition) -> TableDefinition:
+    """Return a definition with one more property."""
+    return changed(definition, properties={"comment": "seen"})
+
+
+@pytest.mark.parametrize(
+    "change", [{"properties": {"comment": "seen"}}, {"change": comment}, {"change": BEFORE}]
+)
+def test_at_once(ledger: Ledger, log: LossyLog, change: Any) -> None:
+    """A managed table is altered by a commit of its own, with a version and a write id."""
+    table = create_flights(ledger).table
+
+    receipt = ledger.alter_table(TABLE, **change)
+
+    after = ledger.table(TABLE).definition
+    (altered,) = bodies(log, TableAltered)
+    assert {table: 2} == receipt.versions
+    assert after == altered.definition
+    assert altered.operation == "SET TBLPROPERTIES"
+    assert dict(after.properties).keys() & {"comment", "a"}
+
+
+def test_operation_is_named(ledger: Ledger, log: LossyLog) -> None:
+    """The caller may say what the change is called."""
+    create_flights(ledger)
+
+    ledger.alter_table(TABLE, comment, operation="COMMENT ON TABLE")
+
+    assert [each.operation for each in bodies(log, TableAltered)] == ["COMMENT ON TABLE"]
+
+
+class Rival:
+    """A change of a table that another session changes first, `times` times."""
+
+    def __init__(self, ledger: Ledger, times: int) -> None:
+        self.calls = 0
+        self._ledger = ledger
+        self._times = times
+
+    def __call__(self, definition: TableDefinition) -> TableDefinition:
+        """Return the definition with how often this was asked."""
+        self.calls += 1
+        if self.calls <= self._times:
+            self._ledger.alter_table(TABLE, properties={"rival": str(self.calls)})
+        return changed(definition, properties={"own": str(self.calls)})
+
+
+def test_changed_meanwhile(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A change of what was there is made again of what is there by now; nothing is overwritten."""
+    create_flights(ledger)
+
+    ledger.alter_table(TABLE, Rival(memory.connect(), 2))
+
+    found = dict(ledger.table(TABLE).definition.properties)
+    assert (found["rival"], found["own"]) == ("2", "3")
+
+
+@pytest.mark.parametrize("how", ["always too late", "read_at"])
+def test_changed_every_time(ledger: Ledger, memory: InMemoryLedger, how: str) -> None:
+    """A change that is always too late, or that was planned from one read, is told so."""
+    create_flights(ledger)
+    planned = ledger.token
+    rival = Rival(memory.connect(), 10**9)
+
+    with pytest.raises(errors.MetadataChangedException) as raised:
+        ledger.alter_table(TABLE, rival, read_at=planned if how == "read_at" else 0)
+
+    assert rival.calls == (1 if how == "read_at" else 10)
+    assert raised.value.as_dict() == {
+        "exception": "MetadataChanged",
+        "message": str(raised.value),
+    }
+
+
+def test_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A txn sees what it altered, others when it has committed; its changes add up."""
+    table = create_flights(ledger).table
+    other = memory.connect()
+    with ledger.transaction() as txn:
+        txn.alter_table(TABLE, columns=[("day", "int"), ("tail", "string"), ("hour", "int")])
+        txn.alter_table(table, partition_columns=["day", "hour"])
+        txn.add_files(TABLE, [AddFile("new", ("3", "1"))])
+        before = other.table(TABLE).definition
+
+    after = other.table(TABLE).definition
+    assert (before.partition_columns, after.partition_columns) == (["day"], ["day", "hour"])
+    assert [each.name for each in after.columns] == ["day", "tail", "hour"]
+    assert txn.receipt is not None
+    assert {table: 2} == txn.receipt.versions
+    ledger.append(TABLE, [AddFile("newer", ("3", "2"))])
+
+
+def test_created_and_altered(ledger: Ledger) -> None:
+    """A txn alters the table it created."""
+    with ledger.transaction() as txn:
+        row = txn.create_table("routes", [("origin", "string")])
+        txn.alter_table(row, properties={"a": "1"})
+
+    assert dict(ledger.table("routes").definition.properties) == {"a": "1"}
+
+
+def test_altered_under_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A txn does not alter a table that was changed after it opened."""
+    create_flights(ledger)
+    txn = ledger.begin()
+    memory.connect().alter_table(TABLE, comment)
+
+    with pytest.raises(errors.MetadataChangedException):
+        txn.alter_table(TABLE, comment)
+
+
+def test_altered_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A client that knows a table by itself learns that another one altered it."""
+    create_flights(ledger)
+    memory.connect().alter_table(TABLE, partition_columns=["tail"])
+    ledger.reads().wait(memory.reads.position(), 10_000)
+    ledger.create_table("any")  # The answer comes behind the change.
+
+    with pytest.raises(ValueError, match="2 partition values, the table is partitioned by tail"):
+        ledger.append(TABLE, [AddFile("a", ("1", "2"))])
+
+
+def test_blind_append_after_alter(ledger: Ledger) -> None:
+    """An append that is made after an alter does not lose to it."""
+    create_flights(ledger)
+    ledger.alter_table(TABLE, comment)
+
+    assert ledger.append(TABLE, [of_day(3)]).txn

@@ -1,0 +1,193 @@
+"""Applications that say how far they came: a batch that is sent again is applied once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.core.events import CommandRepeated, Control, TxnAborted
+from ledger.errors import OutcomeUnknownError
+from ledger.log.port import Topic
+from ledger.receipt import Receipt, Token, receipt_of
+from ledger.testing import InMemoryLedger
+from tests.sdk.flights import TABLE, create_flights, of_day
+from tests.sdk.lossy import LossyLog
+from tests.sdk.test_retries import HASTY
+
+APP = "stream"
+CONTROL = Control(b"", 1, 44, 9, 4, 2, 0, 7)
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> int:
+    """Create the table of flights and return its id."""
+    return create_flights(ledger).table
+
+
+def in_txn(ledger: Ledger, version: int) -> Receipt:
+    """Apply a batch by a txn."""
+    with ledger.transaction() as txn:
+        txn.app(APP, version)
+        txn.add_files(TABLE, [of_day(1, f"batch{version}")])
+    assert txn.receipt is not None
+    return txn.receipt
+
+
+def at_once(ledger: Ledger, version: int) -> Receipt:
+    """Apply a batch by an append."""
+    return ledger.append(TABLE, [of_day(1, f"batch{version}")], app=(APP, version))
+
+
+@pytest.mark.parametrize("version", [3, 2])
+@pytest.mark.parametrize("second", [in_txn, at_once])
+@pytest.mark.parametrize("first", [in_txn, at_once])
+def test_batch_sent_again(
+    ledger: Ledger,
+    table: int,
+    first: Callable[[Ledger, int], Receipt],
+    second: Callable[[Ledger, int], Receipt],
+    version: int,
+) -> None:
+    """A batch that was applied is skipped; the receipt names where that was."""
+    applied = first(ledger, 3)
+
+    again = second(ledger, version)
+
+    assert (again.skipped, again.token, again.txn) == (True, applied.token, 0)
+    assert not applied.skipped
+    assert "(skipped)" in repr(again)
+    assert (table, {}) == (next(iter(applied.tables)), again.tables)
+    assert len(ledger.read(TABLE)) == 3
+
+
+def test_next_batch(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """A later version is applied, and is how far the application came."""
+    at_once(ledger, 3)
+
+    receipt = in_txn(ledger, 4)
+
+    found = memory.reads.app(table, APP)
+    assert found is not None
+    assert (4, receipt.position) == (found.version, found.position)
+
+
+def test_skipped_txn(ledger: Ledger, table: int) -> None:
+    """A txn whose work was done before is aborted; to commit it again tells the same."""
+    at_once(ledger, 3)
+    txn = ledger.begin()
+    txn.app(APP, 3)
+    txn.insert(table)
+    txn.add_files("flights", [of_day(1, "batch3")])
+
+    first, again = txn.commit(), txn.commit()
+
+    assert ("aborted", first.token) == (txn.status, again.token)
+    assert (again.skipped, first.repeated, again.repeated) == (True, False, True)
+
+
+def test_two_tables(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """Progress is recorded in every table written, in whatever way, and in those named besides."""
+    other, named = ledger.create_table("other").table, ledger.create_table("named").table
+    read = ledger.create_table("only_read").table
+    with ledger.transaction() as txn:
+        txn.read("only_read")
+        txn.add_files(table, [of_day(1, "batch")])
+        txn.write_id("other")
+        txn.app(APP, 1, tables=["named"])
+
+    found = [memory.reads.app(each, APP) for each in (table, other, named)]
+    assert [each.version for each in found if each is not None] == [1, 1, 1]
+    assert memory.reads.app(read, APP) is None
+
+
+def test_half_applied(ledger: Ledger, table: int) -> None:
+    """A batch that some of its tables have and others have not is refused."""
+    ledger.create_table("other")
+    at_once(ledger, 1)
+
+    txn = ledger.begin()
+    txn.app(APP, 1)
+    txn.add_files(table, [of_day(1, "batch")])
+    txn.add_files("other", ["batch"])
+
+    with pytest.raises(errors.AppVersionsDisagreeError, match="others have not"):
+        txn.commit()
+
+    assert txn.status == "open"
+
+
+def test_no_table(ledger: Ledger) -> None:
+    """Progress that no table would record is an error of the caller, and ends the txn."""
+    with (
+        pytest.raises(ValueError, match="progress of stream, but writes no table"),
+        ledger.transaction() as txn,
+    ):
+        txn.app(APP, 1)
+
+    assert txn.status == "aborted"
+
+
+def test_concurrent_batches(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """Two txns of one application: the second is not to be done again without looking."""
+    assert table
+    txn = ledger.begin()
+    txn.app(APP, 2)
+    txn.add_files(TABLE, [of_day(1, "batch2")])
+    at_once(memory.connect(), 1)
+
+    with pytest.raises(errors.ConcurrentTransactionException) as raised:
+        txn.commit()
+
+    assert raised.value.as_dict()["unit"] == {"kind": "app", "name": APP}
+    assert not raised.value.retry_anew
+
+
+def test_lost_answer_of_an_append(memory: InMemoryLedger, log: LossyLog) -> None:
+    """An append whose answer was lost can be done again: it is skipped if it had arrived."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    create_flights(cut_off)
+    view.away[Topic.EVENTS] = 10**9
+    with pytest.raises(OutcomeUnknownError):
+        at_once(cut_off, 3)
+    view.heal()
+
+    assert at_once(cut_off, 3).skipped
+    assert len(cut_off.read(TABLE)) == 3
+
+
+def test_lost_answer_of_a_skipped_txn(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A commit that was skipped, and not answered, tells so when it is asked for again."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    create_flights(cut_off)
+    first = at_once(cut_off, 3)
+    txn = cut_off.begin()
+    txn.app(APP, 3)
+    txn.add_files(TABLE, [of_day(1, "batch3")])
+    view.away[Topic.EVENTS] = 10**9
+    with pytest.raises(OutcomeUnknownError):
+        txn.commit()
+    with pytest.raises(ValueError, match="on its way"):
+        txn.add_files(TABLE, [of_day(1, "more")])
+    view.heal()
+
+    receipt = txn.commit()
+
+    assert (True, True, first.token) == (receipt.skipped, receipt.repeated, receipt.token)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TxnAborted("already_applied", one_shot=False, parts=(), evidence=None, first=41),
+        CommandRepeated(b"", 44, "already_applied", 41, 0, ()),
+    ],
+)
+def test_receipt_of_a_skip(body: TxnAborted | CommandRepeated) -> None:
+    """The first answer and its repeat are one receipt: it names the position of the first batch."""
+    receipt = receipt_of(CONTROL, body, Token("5f3a9c1e", 0, 0))
+
+    assert (receipt.txn, receipt.position, receipt.skipped) == (0, 41, True)
+    assert Token("5f3a9c1e", 0, 41) == receipt.token

@@ -1,0 +1,193 @@
+"""What a txn and a client do with the files of tables, and what the commit says of it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import Domain
+from ledger.core.commands import Protocol as TableProtocol
+from ledger.core.events import TxnCommitted
+from ledger.file_list import AddFile, RemoveFile
+from ledger.reads import VersionRow
+from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
+from tests.sdk.flights import TABLE, create_flights, of_day
+from tests.sdk.lossy import LossyLog, bodies
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> int:
+    """Create the table of flights and return its id."""
+    return create_flights(ledger).table
+
+
+def last_version(memory: InMemoryLedger, table: int) -> VersionRow:
+    """Return the newest version of a table."""
+    return memory.reads.versions(table, 1)[0]
+
+
+class Change(NamedTuple):
+    """What a txn does, and what is there then: files, operation, level and blindness."""
+
+    do: Callable[[Transaction], object]
+    files: list[str]
+    operation: str
+    level: str = "WriteSerializable"
+    blind: bool = False
+
+
+def overwrite(txn: Transaction) -> None:
+    """Replace the files of a day."""
+    txn.remove_files(TABLE, txn.read(TABLE, "day = 1"))
+    txn.add_files(TABLE, [of_day(1, "new")])
+
+
+def update(txn: Transaction) -> None:
+    """Replace a file by one with a deletion vector, which has the same path."""
+    txn.remove_files(TABLE, txn.read(TABLE, "day = 1"), operation="UPDATE")
+    txn.add_files(TABLE, [AddFile("day1", ("1",), vector="dv1")])
+
+
+def read_and_append(txn: Transaction) -> None:
+    """Append what was made from the table."""
+    txn.read(TABLE)
+    txn.add_files(TABLE, [of_day(3)])
+
+
+def append_and_name(txn: Transaction) -> None:
+    """Append, and say later what it was."""
+    txn.add_files(TABLE, [of_day(3)])
+    txn.operation(TABLE, "STREAMING UPDATE")
+
+
+CHANGES = {
+    "append": Change(
+        lambda txn: txn.add_files(TABLE, [of_day(3)]), ["day1", "day2", "day3"], "WRITE", blind=True
+    ),
+    "append after reading": Change(
+        read_and_append,
+        ["day1", "day2", "day3"],
+        "WRITE",
+    ),
+    "remove what was read": Change(
+        lambda txn: txn.remove_files(TABLE, txn.read(TABLE, "day = 2")), ["day1"], "DELETE"
+    ),
+    "remove by path": Change(
+        lambda txn: txn.remove_files(TABLE, ["day1"], operation="TRUNCATE"), ["day2"], "TRUNCATE"
+    ),
+    "remove as it was added": Change(
+        lambda txn: txn.remove_files(TABLE, [of_day(2)]), ["day1"], "DELETE"
+    ),
+    "remove by hand": Change(
+        lambda txn: txn.remove_files(TABLE, [RemoveFile("day1", ("1",))]), ["day2"], "DELETE"
+    ),
+    "overwrite": Change(overwrite, ["day2", "new"], "WRITE"),
+    "update": Change(update, ["day1", "day2"], "UPDATE"),
+    "rewrite": Change(
+        lambda txn: txn.rewrite_files(TABLE, txn.read(TABLE, "day = 2"), [of_day(2, "big")]),
+        ["big", "day1"],
+        "OPTIMIZE",
+        "SnapshotIsolation",
+    ),
+    "named later": Change(
+        append_and_name,
+        ["day1", "day2", "day3"],
+        "STREAMING UPDATE",
+        blind=True,
+    ),
+    "nothing to delete": Change(
+        lambda txn: txn.operation(TABLE, "DELETE"), ["day1", "day2"], "DELETE", blind=True
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_changes(ledger: Ledger, memory: InMemoryLedger, table: int, change: Change) -> None:
+    """Files come and go with the commit, which says in Delta's words what was done."""
+    with ledger.transaction() as txn:
+        change.do(txn)
+
+    version = last_version(memory, table)
+    assert change.files == ledger.read(TABLE).paths
+    assert change[2:] == (version.operation, version.level, version.blind)
+    assert txn.receipt is not None
+    assert {table: version.version} == txn.receipt.versions
+
+
+def test_protocol_and_domain(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """Protocol and domain metadata of a Delta table are written by a commit."""
+    with ledger.transaction() as txn:
+        txn.set_protocol(TABLE, 3, 7, ["domainMetadata", "appendOnly"])
+        txn.set_domain(TABLE, "delta.clustering", '{"by":["tail"]}')
+
+    assert TableProtocol(3, 7, ["appendOnly", "domainMetadata"]) == memory.reads.protocol(table)
+    assert [Domain("delta.clustering", '{"by":["tail"]}', removed=False)] == list(
+        memory.reads.domains(table)
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([AddFile("a")], "0 partition values, the table is partitioned by day"),
+        ([of_day(1, "a"), of_day(1, "a")], "twice"),
+        ([AddFile("", ("1",))], "no path"),
+    ],
+)
+def test_impossible_files(ledger: Ledger, table: int, files: list[AddFile], said: str) -> None:
+    """What cannot be a file of the table is said before anything is sent."""
+    before = ledger.token
+    with pytest.raises(ValueError, match=said):
+        ledger.append(table, files)
+
+    assert before == ledger.token
+
+
+def test_added_and_removed(ledger: Ledger, table: int) -> None:
+    """One txn cannot both add and remove a file."""
+    txn = ledger.begin()
+    txn.add_files(table, [of_day(3)])
+
+    with pytest.raises(ValueError, match="day3 is added or removed twice"):
+        txn.remove_files(table, [of_day(3)])
+
+
+def test_append(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """An append is one command and one event, and a blind commit of its own."""
+    before = memory.reads.position()
+
+    receipt = ledger.append(table, [of_day(3)], operation="STREAMING UPDATE")
+
+    version = last_version(memory, table)
+    assert (before + 1, {table: 2}) == (receipt.position, receipt.versions)
+    assert (receipt.txn, True, "STREAMING UPDATE") == (
+        version.txn,
+        version.blind,
+        version.operation,
+    )
+
+
+def test_plain_paths(ledger: Ledger) -> None:
+    """Files of a table without partitions can be named by their paths alone."""
+    ledger.create_table("routes")
+
+    ledger.append("routes", ["a.parquet", "b.parquet"])
+
+    assert ledger.read("routes").paths == ["a.parquet", "b.parquet"]
+
+
+def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
+    """The rows of the files added give the next row id, where rows are tracked."""
+    table = ledger.create_table("tracked", properties={"delta.enableRowTracking": "true"}).table
+    stats = ['{"numRecords":7}', "unreadable", "[]", '{"numRecords":"many"}', ""]
+
+    ledger.append(table, [AddFile(f"f{at}", stats=text) for at, text in enumerate(stats)])
+    ledger.append(table, [AddFile("next", stats='{"numRecords":2}')])
+
+    parts = [part for body in bodies(log, TxnCommitted) for part in body.parts]
+    assert [(part.first_row_id, part.footprint.rows_added) for part in parts if part.footprint] == [
+        (0, 7),
+        (7, 2),
+    ]

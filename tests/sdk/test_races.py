@@ -1,0 +1,240 @@
+"""Of two sessions that meet in a table, which one wins, by what, and at which level."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
+from tests.sdk.flights import TABLE, create_flights, of_day
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> int:
+    """Create the table of flights and return its id."""
+    return create_flights(ledger).table
+
+
+class Race(NamedTuple):
+    """What a txn reads and does, who comes first, and how its commit ends."""
+
+    plan: Callable[[Transaction], object]
+    winner: Callable[[Ledger], object]
+    loses_by: type[errors.ConflictError] | None = None
+    level: str | None = None
+
+
+def delete_day(day: int) -> Callable[[Transaction], object]:
+    """Return the plan to delete the rows of a day."""
+    return lambda txn: txn.remove_files(TABLE, txn.read(TABLE, f"day = {day}"))
+
+
+def append_day(day: int) -> Callable[[Ledger], object]:
+    """Return a blind append to a day."""
+    return lambda ledger: ledger.append(TABLE, [of_day(day, "late")])
+
+
+def in_txn(plan: Callable[[Transaction], object]) -> Callable[[Ledger], object]:
+    """Return a plan as a winner."""
+
+    def win(ledger: Ledger) -> None:
+        with ledger.transaction() as txn:
+            plan(txn)
+
+    return win
+
+
+def read_and_add(txn: Transaction) -> None:
+    """Read a day and add to it, as INSERT with a SELECT of the table does."""
+    txn.read(TABLE, "day = 1")
+    txn.add_files(TABLE, [of_day(1, "derived")])
+
+
+def compact(txn: Transaction) -> None:
+    """Put the rows of the first day into another file."""
+    txn.rewrite_files(TABLE, txn.read(TABLE, "day = 1"), [of_day(1, f"big{txn.id}")])
+
+
+def read_whole_and_add(txn: Transaction) -> None:
+    """Depend on everything, and add a file."""
+    txn.read_whole(TABLE)
+    txn.add_files(TABLE, [of_day(9)])
+
+
+def read_as_whole_and_add(txn: Transaction) -> None:
+    """Read one day, depend on everything, and add a file."""
+    txn.read(TABLE, "day = 1", whole=True)
+    txn.add_files(TABLE, [of_day(9)])
+
+
+RACES = {
+    "blind append under write-serializable": Race(delete_day(1), append_day(1)),
+    "blind append under serializable": Race(
+        delete_day(1), append_day(1), errors.ConcurrentAppendException, "serializable"
+    ),
+    "append elsewhere": Race(delete_day(1), append_day(2), None, "Serializable"),
+    "derived append": Race(
+        delete_day(1), in_txn(read_and_add), errors.ConcurrentAppendException, "write-serializable"
+    ),
+    "the same file deleted": Race(
+        delete_day(1), in_txn(delete_day(1)), errors.ConcurrentDeleteReadException
+    ),
+    "another file deleted": Race(delete_day(1), in_txn(delete_day(2)), None, "SERIALIZABLE"),
+    "the same file removed unread": Race(
+        lambda txn: txn.remove_files(TABLE, ["day1"]),
+        in_txn(delete_day(1)),
+        errors.ConcurrentDeleteDeleteException,
+    ),
+    "two compactions": Race(compact, in_txn(compact), errors.ConcurrentDeleteDeleteException),
+    "compaction and append": Race(compact, append_day(1), None, "serializable"),
+    "delete after compaction": Race(
+        delete_day(1), in_txn(compact), errors.ConcurrentAppendException
+    ),
+    "whole table": Race(
+        read_whole_and_add, in_txn(delete_day(2)), errors.ConcurrentDeleteReadException
+    ),
+    "whole table, read": Race(
+        read_as_whole_and_add,
+        in_txn(delete_day(2)),
+        errors.ConcurrentDeleteReadException,
+    ),
+    "one domain": Race(
+        lambda txn: txn.set_domain(TABLE, "d", "1"),
+        in_txn(lambda txn: txn.set_domain(TABLE, "d", "2")),
+        errors.ConcurrentTransactionException,
+    ),
+    "metadata": Race(
+        lambda txn: txn.add_files(TABLE, [of_day(1, "new")]),
+        lambda ledger: ledger.alter_table(TABLE, properties={"delta.appendOnly": "true"}),
+        errors.MetadataChangedException,
+    ),
+    "protocol": Race(
+        lambda txn: txn.set_protocol(TABLE, 1, 3),
+        in_txn(lambda txn: txn.set_protocol(TABLE, 1, 4)),
+        errors.ProtocolChangedException,
+    ),
+}
+
+
+@pytest.mark.parametrize("race", RACES.values(), ids=RACES)
+def test_races(ledger: Ledger, memory: InMemoryLedger, table: int, race: Race) -> None:
+    """Of two sessions that meet the one that commits first wins; the other is told how it lost."""
+    assert table
+    txn = ledger.begin(level=race.level)
+    race.plan(txn)
+    race.winner(memory.connect())
+
+    with ends_with(race.loses_by):
+        txn.commit()
+
+    assert txn.status == ("aborted" if race.loses_by else "committed")
+
+
+def ends_with(error: type[Exception] | None) -> AbstractContextManager[object]:
+    """Return what expects an error, or none."""
+    return pytest.raises(error) if error is not None else nullcontext()
+
+
+@pytest.mark.parametrize("level", [None, "serializable"])
+def test_plan_before_the_txn(ledger: Ledger, table: int, level: str | None) -> None:
+    """A plan loses to a commit between its read and the txn that builds on it."""
+    plan = ledger.read(TABLE, "day = 1")
+    in_txn(delete_day(1))(ledger)
+
+    txn = ledger.begin(level=level)
+    txn.use(plan)
+    txn.remove_files(table, plan)
+    with pytest.raises(errors.ConcurrentDeleteReadException) as raised:
+        txn.commit()
+
+    assert plan.position == raised.value.evidence.read_at
+
+
+def test_oldest_read_is_the_base(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """Of several reads of a table the oldest counts, whatever else is named."""
+    with ledger.transaction() as txn:
+        late = txn.read(TABLE, "day = 2", position=ledger.read(TABLE).position)
+        early = txn.read(TABLE, "day = 1", version=1)
+        txn.add_files(TABLE, [of_day(5)])
+        txn.remove_files(TABLE, late, read_at=late.position)
+
+    assert early.position < late.position
+    assert early.position == memory.reads.versions(table, 1)[0].read_at
+
+
+def test_removal_found_elsewhere(ledger: Ledger, table: int) -> None:
+    """Files that were found outside the txn are judged from where they were found."""
+    plan = ledger.read(TABLE, "day = 1")
+    in_txn(delete_day(1))(ledger)
+
+    with pytest.raises(errors.ConcurrentDeleteDeleteException), ledger.transaction() as txn:
+        txn.remove_files(table, plan, read_at=plan.position)
+
+
+@pytest.mark.parametrize(
+    ("level", "level_of_table", "end"),
+    [
+        (None, "WriteSerializable", None),
+        ("write serializable", "WriteSerializable", None),
+        ("Serializable", "WriteSerializable", errors.ConcurrentAppendException),
+        (None, "Serializable", errors.ConcurrentAppendException),
+    ],
+)
+def test_table_only_read(
+    ledger: Ledger,
+    memory: InMemoryLedger,
+    level: str | None,
+    level_of_table: str,
+    end: type[Exception] | None,
+) -> None:
+    """A table that was only read is judged if, and only if, the level is Serializable."""
+    create_flights(ledger, level_of_table)
+    ledger.create_table("summary")
+    txn = ledger.begin(level=level)
+    txn.read(TABLE, "day = 1")
+    txn.add_files("summary", ["s1"])
+    append_day(1)(memory.connect())
+
+    with ends_with(end):
+        txn.commit()
+
+
+def test_file_of_a_table_only_read(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """Also a file that was read, and is removed from a table only read, is a conflict then."""
+    assert table
+    ledger.create_table("summary")
+    txn = ledger.begin(level="serializable")
+    txn.read(TABLE, "day = 1")
+    txn.add_files("summary", ["s1"])
+    in_txn(delete_day(1))(memory.connect())
+
+    with pytest.raises(errors.ConcurrentDeleteReadException):
+        txn.commit()
+
+
+def test_read_only_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """A read-only txn is right as of its snapshot, whatever comes later."""
+    with ledger.transaction("read_only", level="serializable") as txn:
+        txn.read(table)
+        append_day(1)(memory.connect())
+
+    assert txn.status == "committed"
+
+
+def test_read_only_txn_writes_nothing(ledger: Ledger, table: int) -> None:
+    """What a read-only txn adds is refused, not dropped."""
+    with (
+        pytest.raises(errors.CommandInvalidError, match="read only"),
+        ledger.transaction("read_only") as txn,
+    ):
+        txn.add_files(table, [of_day(3)])
+
+
+def test_level_that_is_none(ledger: Ledger) -> None:
+    """A level that is none is said before a txn opens."""
+    with pytest.raises(ValueError, match="'eventual' is no isolation level"):
+        ledger.begin(level="eventual")

@@ -1,0 +1,217 @@
+"""Work that is done again when an earlier commit wins."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.log.port import Topic
+from ledger.receipt import Receipt
+from ledger.retry import Pace, run
+from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
+from tests.sdk.flights import TABLE, create_flights, of_day
+from tests.sdk.lossy import LossyLog
+from tests.sdk.test_retries import HASTY
+
+ALWAYS = 10**9
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> int:
+    """Create the table of flights and return its id."""
+    return create_flights(ledger).table
+
+
+class Contended:
+    """Rewrites the first day from what it reads; another session is faster `times` times.
+
+    Attributes:
+        attempts: the txns it was called with.
+    """
+
+    def __init__(self, rival: Ledger, times: int, error: Exception | None = None) -> None:
+        self.attempts: list[Transaction] = []
+        self._rival = rival
+        self._times = times
+        self._error = error
+
+    def __call__(self, txn: Transaction) -> int:
+        """Return how many files there were."""
+        self.attempts.append(txn)
+        found = txn.read(TABLE, "day = 1")
+        txn.remove_files(TABLE, found)
+        txn.add_files(TABLE, [of_day(1, f"merged{len(self.attempts)}")])
+        if len(self.attempts) <= self._times:
+            self._rival.append(TABLE, [of_day(1, f"rival{len(self.attempts)}")])
+        if self._error is not None:
+            raise self._error
+        return len(found)
+
+
+def test_done_again(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """Work that loses is done again from a new read, until it commits; its last result counts."""
+    work = Contended(memory.connect(), times=2)
+    receipts: list[Receipt] = []
+
+    read = ledger.run(work, level="serializable", on_commit=receipts.append)
+
+    assert (read, [txn.status for txn in work.attempts]) == (3, ["aborted", "aborted", "committed"])
+    assert ledger.read(table).paths == ["day2", "merged3"]
+    assert [work.attempts[-1].receipt] == receipts
+
+
+def test_given_up(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """After the last attempt its conflict is raised, with a note for each attempt."""
+    work = Contended(memory.connect(), times=ALWAYS)
+
+    with pytest.raises(errors.ConcurrentAppendException) as raised:
+        ledger.run(work, attempts=3, level="serializable")
+
+    assert table == raised.value.evidence.table
+    assert len(work.attempts) == 3
+    assert [note.partition(":")[0] for note in raised.value.__notes__] == [
+        "attempt 1",
+        "attempt 2",
+        "attempt 3",
+    ]
+
+
+def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """When the time is up, no further attempt begins."""
+    assert table
+    work = Contended(memory.connect(), times=ALWAYS)
+
+    with pytest.raises(errors.ConcurrentAppendException) as raised:
+        ledger.run(work, deadline_s=0.0, level="serializable")
+
+    assert len(work.attempts) == 1
+    assert not hasattr(raised.value, "__notes__")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_pauses(ledger: Ledger, memory: InMemoryLedger, table: int, share: float) -> None:
+    """Between attempts passes a random share of a time that doubles up to its bound."""
+    assert table
+    pauses: list[float] = []
+    pace = Pace(attempts=5, first_pause_s=0.01, longest_pause_s=0.03)
+
+    with pytest.raises(errors.ConcurrentAppendException):
+        run(
+            lambda: ledger.begin(level="serializable"),
+            Contended(memory.connect(), times=ALWAYS),
+            pace,
+            pause=pauses.append,
+            draw=lambda: share,
+        )
+
+    assert pauses == [share * each for each in (0.01, 0.02, 0.03, 0.03)]
+
+
+def test_pause_is_bounded() -> None:
+    """However often work was tried, the next pause is a number."""
+    assert Pace().pause_s(10_000, 1.0) == Pace().longest_pause_s
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no rows"),
+        errors.ConcurrentTransactionException("done", reason="ConcurrentTransaction"),
+        errors.TxnNotOpenError("gone", reason="TxnNotOpen"),
+        errors.OutcomeUnknownError("silence", session=1, n=1),
+    ],
+)
+def test_not_done_again(
+    ledger: Ledger, memory: InMemoryLedger, table: int, error: Exception
+) -> None:
+    """What would not come out differently is raised at once, and its txn is aborted."""
+    assert table
+    work = Contended(memory.connect(), times=0, error=error)
+
+    with pytest.raises(type(error)) as raised:
+        ledger.run(work)
+
+    assert error is raised.value
+    assert [txn.status for txn in work.attempts] == ["aborted"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.SnapshotTooOldError("old", reason="SnapshotTooOld"),
+        errors.MetadataChangedException("changed", reason="MetadataChanged"),
+    ],
+)
+def test_lost_within_the_work(
+    ledger: Ledger, memory: InMemoryLedger, table: int, error: Exception
+) -> None:
+    """What the work itself loses by is tried again too."""
+    assert table
+    work = Contended(memory.connect(), times=0, error=error)
+
+    with pytest.raises(type(error)):
+        ledger.run(work, attempts=2)
+
+    assert [txn.status for txn in work.attempts] == ["aborted", "aborted"]
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "receipts"),
+    [(Transaction.commit, "committed", 1), (Transaction.abort, "aborted", 0)],
+)
+def test_work_that_ends_its_txn(
+    ledger: Ledger, end: Callable[[Transaction], Receipt], status: str, receipts: int
+) -> None:
+    """Work may commit or abort its txn itself."""
+    seen: list[Receipt] = []
+
+    ended = ledger.run(lambda txn: (end(txn), txn)[1], on_commit=seen.append)
+
+    assert (status, receipts) == (ended.status, len(seen))
+
+
+class CutOff:
+    """Work whose session sees no answer from the first time it is done until its commit fails."""
+
+    def __init__(self, view: LossyLog) -> None:
+        self.done = 0
+        self._view = view
+
+    def __call__(self, txn: Transaction) -> None:
+        """Add a file, and see no answer from then on."""
+        self.done += 1
+        txn.add_files(TABLE, [of_day(1, "once")])
+        self._view.away[Topic.EVENTS] = READS_AWAY
+
+
+# A read that finds the broker away is followed by a pause of 0.2 s: three outlast one HASTY call.
+READS_AWAY = 4
+
+
+def test_commit_not_answered(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A commit that was not answered is asked for again; the work is not done twice."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    create_flights(cut_off)
+    work, receipts = CutOff(view), list[Receipt]()
+
+    cut_off.run(work, on_commit=receipts.append)
+
+    assert (work.done, [each.repeated for each in receipts]) == (1, [True])
+    assert cut_off.read(TABLE).paths == ["day1", "day2", "once"]
+
+
+def test_commit_never_answered(memory: InMemoryLedger, log: LossyLog) -> None:
+    """If no answer comes before the deadline, the outcome stays unknown, and is said to be."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    create_flights(cut_off)
+    work = CutOff(view)
+
+    with pytest.raises(errors.OutcomeUnknownError):
+        cut_off.run(work, deadline_s=0.0)
+
+    view.heal()
+    assert work.done == 1

@@ -1,0 +1,204 @@
+"""A footprint that is too large for one record travels in chunks, and is whole all the same."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.core.commands import Footprint
+from ledger.core.events import TxnCommitted, WritesStaged
+from ledger.core.footprints import HASH_BYTES, next_digest
+from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
+from ledger.file_list import AddFile, RemoveFile
+from ledger.footprint_writer import FootprintWriter
+from ledger.log.port import Topic
+from ledger.settings import ClientSettings
+from ledger.staging import FILES_PER_CHUNK, RECORD_BYTES_MAX, Staging, fitting, size_of
+from ledger.testing import InMemoryLedger
+from ledger.writes import DeclaredWrites
+from tests.sdk.flights import TABLE, create_flights
+from tests.sdk.lossy import LossyLog, bodies
+
+PATIENT = ClientSettings(timeout_s=2.0, attempt_s=0.1, close_s=0.05)
+MANY = 2 * FILES_PER_CHUNK + 1
+
+
+def many(count: int = MANY, text: str = "part", stats: str = "") -> list[AddFile]:
+    """Return files of both days, alternately."""
+    return [AddFile(f"{text}-{at}", (str(at % 2 + 1),), stats=stats) for at in range(count)]
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> int:
+    """Create the table of flights and return its id."""
+    return create_flights(ledger).table
+
+
+def append(ledger: Ledger) -> None:
+    """Append in one call, whatever the size."""
+    ledger.append(TABLE, many())
+
+
+def add(ledger: Ledger) -> None:
+    """Add in a txn that also writes another, small table."""
+    ledger.create_table("summary")
+    with ledger.transaction() as txn:
+        txn.add_files(TABLE, many())
+        txn.add_files("summary", ["s1"])
+
+
+@pytest.mark.parametrize("write", [append, add])
+def test_many_files(
+    ledger: Ledger, log: LossyLog, table: int, write: Callable[[Ledger], None]
+) -> None:
+    """Many files come in chunks before their commit, which names their count and digest."""
+    write(ledger)
+
+    chunks = [each for each in bodies(log, WritesStaged) if each.table == table]
+    (part,) = [each for each in bodies(log, TxnCommitted)[-1].parts if each.table == table]
+    digest = b""
+    for chunk in chunks:
+        digest = next_digest(digest, chunk.footprint.files)
+    assert [each.number for each in chunks] == [1, 2, 3]
+    assert part.footprint is not None
+    assert (3, digest, b"") == (*part.footprint[-2:], part.footprint.files)
+    assert len(ledger.read(TABLE)) == MANY + 2
+    assert part.blind
+
+
+def test_many_files_read_and_removed(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """A txn that read and removes many files meets a winner in any one of them."""
+    ledger.append(TABLE, many())
+    txn, other = ledger.begin(), memory.connect()
+    txn.remove_files(TABLE, txn.read(TABLE))
+    with other.transaction() as winner:
+        winner.remove_files(table, ["part-20000"])
+
+    with pytest.raises(errors.ConcurrentDeleteReadException, match="file") as raised:
+        txn.commit()
+
+    assert "file part-20000" in raised.value.explain()
+
+
+def test_large_statistics(ledger: Ledger, log: LossyLog, table: int) -> None:
+    """What fills a record is bytes: few files with large statistics come in chunks too."""
+    files = [AddFile(f"f{at}", ("1",), stats=secrets.token_hex(50_000)) for at in range(20)]
+
+    ledger.append(table, files)
+
+    assert len(ledger.read(TABLE)) == 22
+    assert all(size_of(each.footprint) <= RECORD_BYTES_MAX for each in bodies(log, WritesStaged))
+
+
+def test_what_a_reader_unpacks() -> None:
+    """A chunk that packs well is divided too, before it is more than a reader will unpack."""
+    writer = FootprintWriter()
+    files = many(40, stats="x" * 500_000)
+    writer.add(files)
+
+    chunks = list(fitting(writer, files))
+
+    assert len(chunks) > 2
+    assert all(len(each.files) < RECORD_BYTES_MAX for each in chunks)
+
+
+def test_many_hashes() -> None:
+    """Many hashes come in chunks of whole hashes, beside a file that could have ridden along."""
+    writes = DeclaredWrites(7)
+    writes.files(1).add([AddFile("a")])
+    (part,) = writes.parts((), "")
+    sent: list[Footprint] = []
+    staging = Staging(lambda _table, _number, chunk: sent.append(chunk))
+    hashes = b"hash___8" * 200_000
+
+    (write,) = staging.fit([part._replace(read_files=hashes)], starts=writes.freeze)
+
+    assert hashes == b"".join(each.read_files for each in sent)
+    assert {0} == {len(each.read_files) % HASH_BYTES for each in sent}
+    assert write.footprint is not None
+    assert (len(sent), b"") == (write.footprint.staged, write.footprint.read_files)
+    with pytest.raises(ValueError, match="on its way"):
+        writes.files(1)
+
+
+def test_partitions_not_known() -> None:
+    """One removed file of an unknown partition makes the partitions of all chunks unknown."""
+    writer = FootprintWriter()
+    files = [RemoveFile(f"f{at}", ("1",)) for at in range(3)]
+    writer.remove([*files, RemoveFile("somewhere")])
+
+    assert list(writer.with_files(writer.head(), files).removes_in) == []
+    assert FootprintWriter().with_files(writer.head(), [AddFile("a")]).adds == ["[]"]
+
+
+class Lost:
+    """Sends chunks, but of one of them no answer comes, though it arrives if `arrives`."""
+
+    def __init__(self, number: int, *, arrives: bool) -> None:
+        self.number = number
+        self.arrives = arrives
+        self.there: list[int] = []
+
+    def send(self, table: int, number: int, _chunk: Footprint) -> None:
+        """Take a chunk as a ledger would."""
+        if number != len(self.there) + 1:
+            raise StagedWritesDifferError(
+                "not the next", reason="StagedWritesDiffer", subject=table
+            )
+        is_lost = number == self.number
+        if not is_lost or self.arrives:
+            self.there.append(number)
+        if is_lost:
+            self.number = 0
+            raise OutcomeUnknownError("silence", session=1, n=1)
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
+    """Who commits again goes on with the chunk that was not answered, sending none twice."""
+    writes = DeclaredWrites(7)
+    writes.files(1).add(many())
+    lost = Lost(number, arrives=arrives)
+    staging = Staging(lost.send)
+    with pytest.raises(OutcomeUnknownError):
+        staging.fit(writes.parts((), ""), starts=writes.freeze)
+
+    (again,) = staging.fit(writes.parts((), ""), starts=writes.freeze)
+
+    assert lost.there == [1, 2, 3]
+    assert again.footprint is not None
+    assert again.footprint.staged == 3
+    assert [again] == staging.fit(writes.parts((), ""), starts=writes.freeze)
+
+
+def test_chunks_of_another() -> None:
+    """A chunk that is refused though its sending was never in doubt is an error."""
+    writes = DeclaredWrites(7)
+    writes.files(1).add(many())
+    lost = Lost(0, arrives=True)
+    lost.there.append(1)
+
+    with pytest.raises(StagedWritesDifferError):
+        Staging(lost.send).fit(writes.parts((), ""), starts=writes.freeze)
+
+
+def test_commit_again_after_silence(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A large commit that was not answered is complete once it is asked for again."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=PATIENT, log=view)
+    create_flights(cut_off)
+    txn = cut_off.begin()
+    txn.add_files(TABLE, many())
+    view.away[Topic.EVENTS] = 10**9
+    with pytest.raises(OutcomeUnknownError):
+        txn.commit()
+    view.heal()
+
+    assert txn.status == "open"
+    txn.commit()
+
+    assert len(cut_off.read(TABLE)) == MANY + 2
+    assert [each.number for each in bodies(log, WritesStaged)] == [1, 2, 3]
