@@ -1,0 +1,127 @@
+"""A check costs what the attempt itself read and wrote, not how many won meanwhile."""
+
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+import pytest
+
+from ledger.core.commands import Footprint
+from ledger.core.conflict_index import ConflictIndex, TableWinners, WinningPart
+from ledger.core.conflicts import Attempt, Predicates, first_hit
+from ledger.core.footprints import is_blind
+from tests.core.parts import above, equals, footprint, partition
+
+MANY = 1_000
+ROUNDS = 15
+CHECKS = 40
+RATIO_MAX = 2.5
+SCHEMA = (("day", "int"),)
+DAYS = [partition(str(day)) for day in range(4)]
+PATHS = [f"mine/{number}" for number in range(20)]
+
+
+def in_few_days(number: int) -> Footprint:
+    """Return a rewrite of one file in the same few days as all others."""
+    return footprint("MERGE", adds=DAYS, remove=[f"theirs/{number}"], removes_in=DAYS)
+
+
+def in_a_day_of_its_own(number: int) -> Footprint:
+    """Return a rewrite of one file in a day that nobody else writes to."""
+    day = partition(str(number))
+    return footprint("MERGE", adds=[day], remove=[f"theirs/{number}"], removes_in=[day])
+
+
+def winners(count: int, said: Callable[[int], Footprint]) -> TableWinners:
+    """Return a table in which so many rewrites won."""
+    index = ConflictIndex()
+    for position in range(1, count + 1):
+        index.record(
+            WinningPart(
+                position,
+                table=1,
+                txn=position,
+                session=4,
+                at=position,
+                operation="MERGE",
+                blind=False,
+                rearranges=False,
+                metadata="",
+                replaces=False,
+                protocol="",
+                coarse=[],
+                footprint=said(position),
+            ),
+            SCHEMA,
+        )
+    return index.tables[1]
+
+
+def check(table: TableWinners, said: Footprint) -> Callable[[], None]:
+    """Return a check of a commit that read before all winners and meets none of them."""
+    predicates = Predicates()
+    attempt = Attempt(
+        read_at=0,
+        level="Serializable",
+        coarse=[],
+        footprint=said,
+        blind=is_blind(said),
+        rearranges=False,
+        changes=False,
+        replaces=False,
+        breaks=False,
+    )
+
+    def run() -> None:
+        assert first_hit(table, attempt, predicates) is None
+
+    return run
+
+
+def seconds(run: Callable[[], None]) -> float:
+    """Return how long a few runs take together."""
+    began = perf_counter()
+    for _ in range(CHECKS):
+        run()
+    return perf_counter() - began
+
+
+def growth(few: Callable[[], None], many: Callable[[], None]) -> float:
+    """Return the ratio of the median times of two runs, measured in turn."""
+    rounds = [(seconds(few), seconds(many)) for _ in range(ROUNDS)]
+    return median(each for _, each in rounds) / median(each for each, _ in rounds)
+
+
+ATTEMPTS = [
+    (
+        "listed paths",
+        in_a_day_of_its_own,
+        footprint(
+            "DELETE",
+            read=PATHS,
+            remove=PATHS,
+            removes_in=[partition("0")],
+            reads=[equals("day", "-1", "int")],
+        ),
+    ),
+    (
+        "an equality",
+        in_a_day_of_its_own,
+        footprint("UPDATE", reads=[equals("day", "-1", "int")], adds=[partition("-1")]),
+    ),
+    (
+        "a range over few partitions",
+        in_few_days,
+        footprint("UPDATE", reads=[above("day", "9")], adds=[partition("10")]),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("won", "said"), [row[1:] for row in ATTEMPTS], ids=[row[0] for row in ATTEMPTS]
+)
+def test_checks_do_not_grow(won: Callable[[int], Footprint], said: Footprint) -> None:
+    """A check without a match takes as long after a thousand winners as after one."""
+    few, many = check(winners(1, won), said), check(winners(MANY, won), said)
+
+    assert growth(few, many) <= RATIO_MAX
