@@ -25,7 +25,8 @@ from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.leader import Decide, Leader
-from ledger.log.acceptor import Acceptor, Rule, open_events
+from ledger.log.acceptor import Acceptor, Rule
+from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.settings import Genesis, SequencerSettings
@@ -75,8 +76,8 @@ class Sequencer:
         start = read_newest(log, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._checkpointed = start.head.position
-        self._events = open_events(log, self.acceptor, start.offset)
-        self._accepted_offset = start.offset
+        self._batches = BatchAcceptor(log, self.acceptor, start.offset)
+        self._events = self._batches.open()
         self._beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
         self._checkpoints: CheckpointWriter | None = None
         self._checkpoint_log: LogWriter | None = None
@@ -129,24 +130,17 @@ class Sequencer:
         self._hear_beats()
         if self.role == "claiming":
             self._check_claim()
-        confirmed = False
-        for record in self._events.read(READ_MAX, wait_s):
-            if self.leader is not None:
-                self.leader.read_back_one(record)
-                continue
-            head = self.acceptor.head.copy()
-            event = self.acceptor.take(record.value)
-            if not confirmed and (event is None or isinstance(event.body, Fenced)):
-                # A chain that continues confirms what was read before it; a drop or a Fenced says
-                # nothing about that, and may come from a log that lost its end meanwhile.
-                open_events(self._log, Acceptor(head), self._accepted_offset).close()
-                confirmed = True
+        records = iter(self._events.read(READ_MAX, wait_s))
+        for _, event in self._batches.events(records):
             if event is None:
                 continue
             evolve(self.state, event)
-            self._accepted_offset = record.offset + 1
             self._sign_s = self._clock.monotonic_s()
             self._note(event)
+            if self.leader is not None:
+                # What is behind its fence is the leader's to judge.
+                for record in records:
+                    self.leader.read_back_one(record)
 
     def _note(self, event: Event) -> None:
         body = event.body
@@ -245,7 +239,7 @@ class Sequencer:
         if self._checkpoints is None:
             self._checkpoint_log = self._log.writer(Topic.CHECKPOINTS)
             self._checkpoints = CheckpointWriter(self._checkpoint_log, self._created.domain)
-        checkpoint = Checkpoint(self.state, self.acceptor.head, self._accepted_offset)
+        checkpoint = Checkpoint(self.state, self.acceptor.head, self._batches.offset)
         size = self._checkpoints.write(checkpoint)
         self._checkpointed = position
         log_lines.info("checkpoint written", position=position, bytes=size)

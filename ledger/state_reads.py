@@ -27,9 +27,10 @@ from ledger.core.txns import OpenTxn
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import valid_txn_list, valid_write_ids
 from ledger.core.watermark import bounds
-from ledger.errors import ReaderBehindError
+from ledger.errors import LedgerError, ReaderBehindError
 from ledger.file_list import chunks_of
 from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.read_errors import dropped_table, unknown_table, unknown_version
 from ledger.reads import (
@@ -69,8 +70,9 @@ class StateReads(Reads):
     """Answers from the fold of a log, caught up at every call; threads may share it."""
 
     def __init__(self, log: Log) -> None:
+        self._log = log
         self._reader = log.reader(Topic.EVENTS, 0)
-        self._acceptor = Acceptor(LogHead())
+        self._batches = BatchAcceptor(log, Acceptor(LogHead()), 0)
         self._state = DomainState()
         self._events: list[Event] = []
         self._history: list[HistoryRow] = []
@@ -286,12 +288,17 @@ class StateReads(Reads):
 
     def _catch_up(self, timeout_s: float) -> int:
         """Apply what the log has, waiting for the first record if it has none; under `_turn`."""
-        while records := self._reader.read(READ_MAX, timeout_s):
-            for record in records:
-                event = self._acceptor.take(record.value)
-                if event is not None:
-                    self._apply(event)
-            timeout_s = 0.0
+        try:
+            while records := self._reader.read(READ_MAX, timeout_s):
+                for _, event in self._batches.events(records):
+                    if event is not None:
+                        self._apply(event)
+                timeout_s = 0.0
+        except LedgerError:
+            # What was read and not applied is read again, so the next call meets it as well.
+            self._reader.close()
+            self._reader = self._log.reader(Topic.EVENTS, self._batches.offset)
+            raise
         return self._state.position
 
     def _apply(self, event: Event) -> None:

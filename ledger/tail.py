@@ -25,9 +25,10 @@ from ledger.core.events import (
     TableRenamed,
 )
 from ledger.errors import LedgerError, LogDamagedError, LogError, LogUnavailableError, SettingsError
-from ledger.log.acceptor import Acceptor, event_of, open_events
+from ledger.log.acceptor import Acceptor, event_of
+from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import SHAPES
-from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.log.port import Log, LogReader, Topic
 
 READ_MAX = 2_000
 READ_WAIT_S = 0.05
@@ -83,9 +84,7 @@ class Tail:
         self.position = head.position
         self.redefined_at = 0
         self.trouble: LogUnavailableError | None = None
-        self._log = log
-        self._acceptor = Acceptor(head)
-        self._offset = offset
+        self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
         self._openings: dict[bytes, Awaited] = {}
         self._ended: LedgerError | None = None
@@ -150,11 +149,13 @@ class Tail:
     def _follow(self) -> None:
         """Read until told to stop, or until the broker is away."""
         try:
-            reader = open_events(self._log, self._acceptor, self._offset)
+            reader = self._batches.open()
             try:
                 while not self._stop.is_set():
-                    for record in reader.read(READ_MAX, READ_WAIT_S):
-                        self._take(record)
+                    records = reader.read(READ_MAX, READ_WAIT_S)
+                    for record, control in self._batches.controls(records):
+                        if control is not None:
+                            self._take(control, record.value)
                     self.trouble = None
             finally:
                 reader.close()
@@ -162,12 +163,7 @@ class Tail:
             self.trouble = error
             self._stop.wait(AWAY_PAUSE_S)
 
-    def _take(self, record: Record) -> None:
-        framed = record.value
-        control = self._acceptor.take_control(framed)
-        if control is None:
-            return
-        self._offset = record.offset + 1
+    def _take(self, control: Control, framed: bytes) -> None:
         self.position = control.position
         if framed[:CHAIN_AT] in REDEFINITIONS:
             self.redefined_at = control.position

@@ -9,7 +9,8 @@ from ledger.checkpoint import read_newest_head
 from ledger.core.acceptance import LogHead
 from ledger.core.events import Event
 from ledger.errors import SettingsError
-from ledger.log.acceptor import Acceptor, open_events
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.state_rows import named_tables, reason_of
 
@@ -88,11 +89,10 @@ def watch(
     if after is not None and head.position > after:
         head, offset = LogHead(), 0
     end = 0 if after is not None else log.ends(Topic.EVENTS)[1]
-    acceptor = Acceptor(head)
-    with closing(open_events(log, acceptor, offset)) as reader:
+    batches = BatchAcceptor(log, Acceptor(head), offset)
+    with closing(batches.open()) as reader:
         while True:
-            for record in reader.read(READ_MAX, wait_s):
-                event = acceptor.take(record.value)
+            for record, event in batches.events(reader.read(READ_MAX, wait_s)):
                 if event is None or record.offset < end:
                     continue
                 if event.control.position > (after or 0):

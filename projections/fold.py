@@ -19,7 +19,8 @@ from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
-from ledger.log.port import Record
+from ledger.log.batches import BatchAcceptor
+from ledger.log.port import Log, Record, Topic
 from projections import (
     app_versions,
     catalogs,
@@ -84,7 +85,13 @@ class Fold:
     """
 
     def __init__(
-        self, store: RowStore, resumed: checkpoint.Checkpoint, mark: Mark, *, checkpoint_every: int
+        self,
+        store: RowStore,
+        log: Log,
+        resumed: checkpoint.Checkpoint,
+        mark: Mark,
+        *,
+        checkpoint_every: int,
     ) -> None:
         self.state, head, offset = resumed
         self.mark = mark
@@ -93,23 +100,25 @@ class Fold:
         self._is_confirmed = offset == 0
         self._stored = mark
         self._acceptor = Acceptor(head)
+        self._batches = BatchAcceptor(log, self._acceptor, offset)
         self._store = store
         self._checkpoint_every = checkpoint_every
 
     @classmethod
-    def load(cls, store: RowStore, topic: str, *, checkpoint_every: int = CHECKPOINT_EVERY) -> Self:
-        """Resume where the rows of a store end; `topic` is the broker's id of the events topic.
+    def load(cls, store: RowStore, log: Log, *, checkpoint_every: int = CHECKPOINT_EVERY) -> Self:
+        """Resume where the rows of a store end; what will be fed comes from the events of `log`.
 
         Raises StoreForeignError for rows of another topic, IncompatibleError for a checkpoint of a
-        later version.
+        later version, LogUnavailableError when the broker does not say which topic it is.
         """
+        topic = log.topic_id(Topic.EVENTS)
         stored, data = store.get(LOG), store.get(CHECKPOINT)
         mark = Mark(*read_value(stored)) if stored is not None else Mark(0, "", 0, topic)
         if mark.topic != topic:
             raise StoreForeignError(mark.topic, topic)
         start = checkpoint.Checkpoint(DomainState(), LogHead(), 0)
         resumed = checkpoint.load(data) if data is not None else start
-        return cls(store, resumed, mark, checkpoint_every=checkpoint_every)
+        return cls(store, log, resumed, mark, checkpoint_every=checkpoint_every)
 
     @property
     def position(self) -> int:
@@ -139,13 +148,16 @@ class Fold:
         """Apply records and store the rows of all their events in one write.
 
         Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
-        before it are stored then; the fold is of no more use.
+        before it are stored then; the fold is of no more use. Where that record says nothing of
+        what was read before, the log is asked; raises LogUnavailableError if it does not answer,
+        and can then be fed again from `offset`.
         """
         batch = Batch(self._store.get)
         position, dropped = self.position, self._acceptor.dropped.total()
         try:
-            for record in records if self._is_confirmed else self._confirm(records):
-                self._take(record, batch)
+            rest = records if self._is_confirmed else self._confirm(records)
+            for record, event in self._batches.events(rest):
+                self._take(record, event, batch)
         finally:
             if batch.changes:
                 batch.put(LOG, value(self.mark))
@@ -165,8 +177,7 @@ class Fold:
         self.offset = records[0].offset + 1
         return records[1:]
 
-    def _take(self, record: Record, batch: Batch) -> None:
-        event = self._acceptor.take(record.value)
+    def _take(self, record: Record, event: Event | None, batch: Batch) -> None:
         self.offset = record.offset + 1
         if self.offset <= self._stored.offset:
             self._repeat(event)

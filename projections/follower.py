@@ -1,8 +1,9 @@
 """The follower: a loop that reads the events topic into a fold, batch after batch.
 
 It waits in the broker's fetch, so an idle ledger costs nothing, and a broker that is away is waited
-for. Whatever else goes wrong ends the follower with the store at a whole batch; the next start
-compares store and log before it goes on. Nothing is logged for single events or batches.
+for. Whatever else goes wrong ends the follower with the store at a whole batch, also a broker that
+does not say whether what was read is still there; the next start compares store and log before it
+goes on. Nothing is logged for single events or batches.
 """
 
 from collections.abc import Callable
@@ -49,7 +50,7 @@ class Follower:
         caught_up: Callable[[], None] = lambda: None,
         clock: Clock | None = None,
     ) -> None:
-        self.fold = Fold.load(store, log.topic_id(Topic.EVENTS))
+        self.fold = Fold.load(store, log)
         self._log = log
         self._progress = progress
         self._caught_up = caught_up

@@ -36,7 +36,7 @@ def serve_feeder(
 
         spark = ledger_session("lakeledger-feeder")
         with closing(KafkaLog(bootstrap, ledger)) as log, RocksStore.open(store / "rows") as rows:
-            fold = Fold.load(rows, log.topic_id(Topic.EVENTS))
+            fold = Fold.load(rows, log)
             fold.check_log(*log.ends(Topic.EVENTS))
             freeze_recovered()
             checkpoints = store / "checkpoints"

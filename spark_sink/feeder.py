@@ -1,9 +1,11 @@
 """The feeder: a Structured Streaming query that folds the events topic into a row store.
 
 It is the follower with Spark in the place of the plain consumer: the same accept rule, the same
-fold, the same store, one write batch for each micro-batch with the position in it. The store is
-where a restart begins; Spark's own checkpoint only carries a query from batch to batch and is made
-anew each time, so losing it, or getting a batch twice, changes nothing.
+fold, the same store, one write batch for each micro-batch with the position in it. Where a record
+does not tell that the log is still the one that was read, the fold asks the log itself, beside
+Spark and in the driver. The store is where a restart begins; Spark's own checkpoint only carries a
+query from batch to batch and is made anew each time, so losing it, or getting a batch twice,
+changes nothing.
 """
 
 import json
@@ -67,8 +69,8 @@ class Feeder:
     def run(self, stop: Signal) -> None:
         """Run the query until `stop` is set.
 
-        Raises LogDamagedError or IncompatibleError as the fold does, with the position in the
-        message, and LogUnavailableError when Spark itself gave up.
+        Raises LogDamagedError, IncompatibleError or LogUnavailableError as the fold does, the
+        latter also when Spark itself gave up.
         """
         query = self.start()
         try:

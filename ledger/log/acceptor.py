@@ -18,13 +18,9 @@ from ledger.core.acceptance import (
     placed,
 )
 from ledger.core.events import Control, Event, Fenced
-from ledger.errors import IncompatibleError, LogDamagedError, LogUnavailableError
+from ledger.errors import IncompatibleError, LogDamagedError
 from ledger.log.codec import UnreadableError, decode_event, read_control, record_kind
-from ledger.log.port import Log, LogReader, Topic
 from ledger.version import READER_VERSION
-
-# As long as a broker may take to come back before it counts as gone.
-CONFIRM_S = 35.0
 
 Rule = Callable[[LogHead, Control, RecordKind, bytes], Verdict]
 
@@ -86,11 +82,11 @@ class Acceptor:
     def confirms(self, framed: bytes) -> bool:
         """Tell whether `framed` is the record that `head` ends with.
 
-        Asked on every start about the last applied record: a log that lost its end and grew another
-        one is found here, not read past. Epoch and kind prove nothing: two claimants may take the
-        same epoch, and a `Fenced` that came late may stand where any other record was. A `Fenced`
-        is told by its bytes, and so by its nonce; every other record by its chain too, and so by
-        all that came before it.
+        Asked about the last applied record on every start, and by `BatchAcceptor` in between: a log
+        that lost its end and grew another one is found here, not read past. Epoch and kind prove
+        nothing: two claimants may take the same epoch, and a `Fenced` that came late may stand
+        where any other record was. A `Fenced` is told by its bytes, and so by its nonce; every
+        other record by its chain too, and so by all that came before it.
         """
         if chain_after(self.head.before, framed) != self.head.chain:
             return False
@@ -107,46 +103,6 @@ def event_of(control: Control, framed: bytes) -> Event:
         return Event(control, decode_event(framed).body)
     except UnreadableError as error:
         raise LogDamagedError(control.position, str(error)) from error
-
-
-def open_events(log: Log, acceptor: Acceptor, offset: int) -> LogReader:
-    """Return a reader of events at `offset`, after the record before it was confirmed.
-
-    That record is the one the acceptor's head ends with. Raises LogDamagedError if the log is no
-    longer the one that was read, LogUnavailableError if that cannot be told now.
-    """
-    if offset == 0:
-        return log.reader(Topic.EVENTS, 0)
-    start, end = log.ends(Topic.EVENTS)
-    if not start < offset <= end:
-        raise not_where_it_was(acceptor)
-    reader = log.reader(Topic.EVENTS, offset - 1)
-    try:
-        confirm(reader, acceptor)
-    except BaseException:
-        reader.close()
-        raise
-    return reader
-
-
-def confirm(reader: LogReader, acceptor: Acceptor) -> None:
-    """Read the record that the head ends with; raises as `open_events`."""
-    last = reader.read(1, CONFIRM_S)
-    if not last:
-        raise LogUnavailableError(
-            f"the record at position {acceptor.head.position} did not come within {CONFIRM_S} s, "
-            "so it is not known whether the log goes on there; see whether the broker runs"
-        )
-    if not acceptor.confirms(last[0].value):
-        raise not_where_it_was(acceptor)
-
-
-def not_where_it_was(acceptor: Acceptor) -> LogDamagedError:
-    """Return the error for a log that is no longer the one that was read."""
-    return LogDamagedError(
-        acceptor.head.position,
-        "the record applied last is no longer where it was: the log lost its end or was re-created",
-    )
 
 
 def check_version(fenced: Fenced) -> None:

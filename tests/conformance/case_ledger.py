@@ -63,7 +63,7 @@ class CaseLedger:
         self._commands = log.writer(Topic.COMMANDS)
         self._events = log.reader(Topic.EVENTS, 0)
         self._acceptor = Acceptor(LogHead())
-        self._fold = Fold.load(store, log.topic_id(Topic.EVENTS))
+        self._fold = Fold.load(store, log)
         self._sequencer = Sequencer(
             log, Genesis("conformance", CATALOG), settings=SETTINGS, clock=self._clock
         )

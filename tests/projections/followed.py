@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, settings
 
 from ledger.core.events import Limits
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.log.port import Topic
+from ledger.log.port import Log
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
@@ -31,7 +31,7 @@ class Followed(Driver):
         super().__init__(limits=limits)
         store = store or MemoryStore()
         self.reader = reader or store
-        self.fold = Fold.load(store, topic_of(self))
+        self.fold = Fold.load(store, self.log)
 
     def follow(self) -> None:
         """Store the rows of every event."""
@@ -50,13 +50,8 @@ class Followed(Driver):
         return StoreReads(self.rows)
 
 
-def topic_of(driver: Driver) -> str:
-    """Return the id of the events topic."""
-    return driver.log.topic_id(Topic.EVENTS)
-
-
-def rows_of(driver: Driver, *, topic: str | None = None) -> MemoryStore:
-    """Return a new store with the rows of a driver's log, as if read from that topic."""
+def rows_of(driver: Driver, *, log: Log | None = None) -> MemoryStore:
+    """Return a new store with the rows of a driver's log, or of another that holds the same."""
     store = MemoryStore()
-    Fold.load(store, topic or topic_of(driver)).feed(driver.records)
+    Fold.load(store, log or driver.log).feed(driver.records)
     return store

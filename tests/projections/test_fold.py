@@ -14,7 +14,8 @@ from ledger.core.commands import OpenTxn
 from ledger.core.events import CatalogCreated, Fenced
 from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
 from ledger.log.codec import frame_fence
-from ledger.log.port import Record
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Record, Topic
 from ledger.version import READER_VERSION
 from projections.errors import StoreForeignError
 from projections.fold import Fed, Fold
@@ -26,7 +27,6 @@ from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
 from tests.projections.followed import PATIENT
 
-TOPIC = "events-0"
 EVERY = 7
 
 Fate = Literal["goes on", "dies after the write", "dies before the write"]
@@ -48,9 +48,16 @@ class MortalStore(MemoryStore):
         super().write(changes)
 
 
+def log_with(records: Sequence[Record]) -> MemoryLog:
+    """Return a log with these events."""
+    log = MemoryLog()
+    log.topics[Topic.EVENTS].records.extend(records)
+    return log
+
+
 def kept(store: RowStore, records: Sequence[Record], *, every: int = EVERY) -> RowStore:
     """Return the store after all records that it has not seen."""
-    fold = Fold.load(store, TOPIC, checkpoint_every=every)
+    fold = Fold.load(store, log_with(records), checkpoint_every=every)
     fold.feed(records[fold.offset :])
     return store
 
@@ -58,7 +65,7 @@ def kept(store: RowStore, records: Sequence[Record], *, every: int = EVERY) -> R
 def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
     """Return a store that was fed batches of the sizes of a plan, through all the deaths in it."""
     store, records = MortalStore(), driver.records
-    fold = Fold.load(store, TOPIC, checkpoint_every=EVERY)
+    fold = Fold.load(store, driver.log, checkpoint_every=EVERY)
     plans = cycle(plan)
     while fold.mark.position < driver.head.position:
         size, fate = next(plans)
@@ -67,7 +74,7 @@ def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
             fold.feed(records[fold.offset : fold.offset + size])
         store.is_dying = False
         if fate != "goes on":
-            fold = Fold.load(store, TOPIC, checkpoint_every=EVERY)
+            fold = Fold.load(store, driver.log, checkpoint_every=EVERY)
     return store
 
 
@@ -123,8 +130,9 @@ def restarted(root: Path, records: Sequence[Record]) -> Path:
 @given(history=steps(min_size=30), cut=st.integers(0, 60))
 def test_split(history: list[Step], cut: int) -> None:
     """Folding a log in two parts gives the state of folding it at once (law 2)."""
-    records = played(history).driver.records
-    whole, parts = (Fold.load(MemoryStore(), TOPIC) for _ in range(2))
+    driver = played(history).driver
+    records = driver.records
+    whole, parts = (Fold.load(MemoryStore(), driver.log) for _ in range(2))
     whole.feed(records)
     parts.feed(records[:cut])
     parts.feed(records[cut:])
@@ -138,7 +146,7 @@ def test_fed() -> None:
     driver.fence()
     driver.zombie(CatalogCreated("late"))
 
-    assert Fold.load(MemoryStore(), TOPIC).feed(driver.records) == Fed(4, applied=4, dropped=1)
+    assert Fold.load(MemoryStore(), driver.log).feed(driver.records) == Fed(4, applied=4, dropped=1)
 
 
 def test_nothing_new() -> None:
@@ -149,7 +157,7 @@ def test_nothing_new() -> None:
     before = digest(store)
     driver.zombie(CatalogCreated("late"))
 
-    assert Fold.load(store, TOPIC).feed(driver.records) == Fed(4, applied=4, dropped=1)
+    assert Fold.load(store, driver.log).feed(driver.records) == Fed(4, applied=4, dropped=1)
     assert digest(store) == before
 
 
@@ -178,7 +186,7 @@ OURS = log_of(24, 4)
 def test_resumes_from_the_newest_checkpoint() -> None:
     """After a restart only the records from the newest checkpoint on are read again."""
     store = kept(MemoryStore(), OURS.records)
-    fold = Fold.load(store, TOPIC)
+    fold = Fold.load(store, OURS.log)
 
     assert (fold.position, fold.offset, fold.mark.position) == (28, 27, 33)
 
@@ -197,7 +205,7 @@ def test_rewritten_log(theirs: Driver) -> None:
     """A log that lost its end and grew another one is found before any row is changed."""
     store = kept(MemoryStore(), OURS.records)
     before = digest(store)
-    fold = Fold.load(store, TOPIC)
+    fold = Fold.load(store, theirs.log)
 
     with pytest.raises(LogDamagedError, match="lost and written anew"):
         fold.feed(theirs.records[fold.offset :])
@@ -211,7 +219,7 @@ def test_rewritten_log(theirs: Driver) -> None:
 )
 def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
     """A log that no longer holds what the rows were made from, or what comes next, is refused."""
-    fold = Fold.load(kept(MemoryStore(), OURS.records), TOPIC)
+    fold = Fold.load(kept(MemoryStore(), OURS.records), OURS.log)
 
     with pytest.raises(error):
         fold.check_log(first, end)
@@ -220,21 +228,23 @@ def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
 @pytest.mark.parametrize(("first", "end"), [(0, 33), (27, 33), (0, 90)])
 def test_whole_log(first: int, end: int) -> None:
     """A log that holds the newest checkpoint and all that follows is followed."""
-    Fold.load(kept(MemoryStore(), OURS.records), TOPIC).check_log(first, end)
+    Fold.load(kept(MemoryStore(), OURS.records), OURS.log).check_log(first, end)
 
 
 def test_log_without_its_beginning() -> None:
     """A new store cannot be made from a log whose first records were removed."""
     with pytest.raises(OffsetGoneError, match="--rebuild"):
-        Fold.load(MemoryStore(), TOPIC).check_log(1, 9)
+        Fold.load(MemoryStore(), MemoryLog()).check_log(1, 9)
 
 
 def test_other_topic() -> None:
     """Rows of one topic are not continued from another, even one of the same name."""
-    store = kept(MemoryStore(), Driver().records)
+    driver = Driver()
+    store = kept(MemoryStore(), driver.records)
+    driver.log.recreate(Topic.EVENTS)
 
     with pytest.raises(StoreForeignError, match="--rebuild"):
-        Fold.load(store, "events-1")
+        Fold.load(store, driver.log)
 
 
 def later_fence(driver: Driver) -> bytes:
@@ -261,7 +271,7 @@ def test_unreadable_record(value: Callable[[Driver], bytes], error: type[Excepti
     store = MemoryStore()
 
     with pytest.raises(error):
-        Fold.load(store, TOPIC).feed(records)
+        Fold.load(store, log_with(records)).feed(records)
     assert position(store) == 3
 
 
@@ -271,7 +281,7 @@ def test_damage_is_located() -> None:
     driver.append(b"what is this")
 
     with pytest.raises(LogDamagedError, match="position 4"):
-        Fold.load(MemoryStore(), TOPIC).feed(driver.records)
+        Fold.load(MemoryStore(), driver.log).feed(driver.records)
 
 
 def test_forged_command_number() -> None:
@@ -280,4 +290,4 @@ def test_forged_command_number() -> None:
     session = driver.open_session()
     driver.ask(OpenTxn(session, -7, 2**62, "default", 1, 0))
 
-    assert Fold.load(MemoryStore(), TOPIC).feed(driver.records).position == 5
+    assert Fold.load(MemoryStore(), driver.log).feed(driver.records).position == 5

@@ -264,7 +264,7 @@ def test_in_kafka(broker: Broker, ledger_name: str) -> None:
     driver.open_session()
     publish(log, driver.records[-1:])
     follow_to_end(log, store)
-    expected = rows_of(driver, topic=log.topic_id(Topic.EVENTS))
+    expected = rows_of(driver, log=log)
     log.close()
 
     assert StoreReads(store).position() == 4

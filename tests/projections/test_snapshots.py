@@ -23,7 +23,7 @@ from projections.memory import MemoryStore
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
-from tests.projections.followed import PATIENT, Followed, rows_of, topic_of
+from tests.projections.followed import PATIENT, Followed, rows_of
 
 
 def lists_at_every_position(driver: Driver) -> list[ValidTxnList]:
@@ -99,7 +99,7 @@ class Protected:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.store = MemoryStore()
-        self.fold = Fold.load(self.store, topic_of(driver))
+        self.fold = Fold.load(self.store, driver.log)
         self.given: dict[tuple[int, int], int] = {}
         self.held: dict[int, ValidTxnList] = {}
 

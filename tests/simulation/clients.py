@@ -21,7 +21,8 @@ from ledger.core.events import (
 )
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
-from ledger.log.acceptor import Acceptor, event_of, open_events
+from ledger.log.acceptor import Acceptor, event_of
+from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import encode_command
 from ledger.log.port import LogReader, LogWriter, Topic
 from tests.simulation.processes import Process
@@ -57,7 +58,7 @@ class ClientProcess(Process):
     @property
     def head(self) -> LogHead | None:
         """Return the head of what was read."""
-        return self._acceptor.head if self._acceptor is not None else None
+        return self._batches.acceptor.head if self._batches is not None else None
 
     def settled_state(self) -> DomainState | None:
         """A client folds no state."""
@@ -69,28 +70,21 @@ class ClientProcess(Process):
         self.waiting: dict[tuple[int, int], Waiting] = {}
         self._nonce = b""
         self._n = 0
-        self._acceptor: Acceptor | None = None
+        self._batches: BatchAcceptor | None = None
         self._events: LogReader | None = None
         self._writers: dict[Topic, LogWriter] = {}
         self._beat_s = 0.0
         self._asked_last = False
-        self._offset = 0
         self._workload = Workload(self.chance, self.world.shared)
 
     def step(self) -> float:
         """Read answers, beat, repeat, ask."""
-        if self._acceptor is None or self._events is None:
-            self._acceptor = Acceptor(LogHead(), self.world.variant.rule)
-            self._events = open_events(self.log, self._acceptor, 0)
-        for record in self._events.read(500, 0.0):
-            head = self._acceptor.head.copy()
-            control = self._acceptor.take_control(record.value)
-            if control is None or control.epoch != head.epoch:
-                # Neither a drop nor a Fenced tells that what was read before is still there.
-                acceptor = Acceptor(head, self.world.variant.rule)
-                open_events(self.log, acceptor, self._offset).close()
+        if self._batches is None or self._events is None:
+            acceptor = Acceptor(LogHead(), self.world.variant.rule)
+            self._batches = self.world.variant.batches(self.log, acceptor, 0)
+            self._events = self._batches.open()
+        for record, control in self._batches.controls(self._events.read(500, 0.0)):
             if control is not None:
-                self._offset = record.offset + 1
                 self._read(control, record.value)
         self._beat()
         self._repeat()

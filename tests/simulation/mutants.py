@@ -15,6 +15,7 @@ from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError
 from ledger.leader import Flying
 from ledger.log.acceptor import Acceptor, Rule
+from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import decode_event, frame_fence
 from ledger.log.port import Topic
 from tests.simulation.faults import DAMAGE, Fault
@@ -185,6 +186,13 @@ class DeafSequencer(SimulatedSequencer):
     leader_type = DeafLeader
 
 
+class TrustingAcceptor(BatchAcceptor):
+    """Never reads the last record again once it reads on."""
+
+    def _look_back(self) -> None:
+        """Take it for granted."""
+
+
 @dataclass(frozen=True)
 class Mutant(Variant):
     """A broken build; without the faults in `shown_by` alone it must pass for honest, if any."""
@@ -207,6 +215,7 @@ MUTANTS: Final = (
     Mutant("no cmd check", rule_with(cmd="any"), shown_by=(Fault.SKIPPED,)),
     Mutant("cmd > last", rule_with(cmd="greater"), shown_by=(Fault.SKIPPED,)),
     Mutant("no chain", rule_with(chain=False), shown_by=DAMAGE),
+    Mutant("no look back", batches=TrustingAcceptor, shown_by=(Fault.LOST_SUFFIX,)),
     Mutant("leases judged from the first moment", sequencer=HastySequencer),
     Mutant("leases judged with heartbeats unread", sequencer=DeafSequencer),
 )

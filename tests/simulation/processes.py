@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from ledger.checkpoint import Checkpoint, dump, load
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Fenced
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError, OffsetGoneError
-from ledger.log.acceptor import Acceptor, open_events
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
 from ledger.log.port import LogReader
 from ledger.sequencer import Sequencer
 from tests.simulation.clock import ProcessClock
@@ -192,13 +192,13 @@ class FollowerProcess(Process):
         super().__init__(world, name)
         self._kept: bytes | None = None
         self._state = DomainState()
-        self._acceptor: Acceptor | None = None
+        self._batches: BatchAcceptor | None = None
         self._events: LogReader | None = None
 
     @property
     def head(self) -> LogHead | None:
         """Return the head of what was folded."""
-        return self._acceptor.head if self._acceptor is not None else None
+        return self._batches.acceptor.head if self._batches is not None else None
 
     def settled_state(self) -> DomainState | None:
         """Return the folded state."""
@@ -206,33 +206,24 @@ class FollowerProcess(Process):
 
     def step(self) -> float:
         """Fold the next batch."""
-        if self._acceptor is None or self._events is None:
+        if self._batches is None or self._events is None:
             self._start()
             return self.chance.uniform(0.01, 0.1)
-        for record in self._events.read(500, 0.0):
-            head = self._acceptor.head.copy()
-            event = self._acceptor.take(record.value)
-            if event is None or isinstance(event.body, Fenced):
-                self._confirm(head)
+        head = self._batches.acceptor.head
+        for _, event in self._batches.events(self._events.read(500, 0.0)):
             if event is None:
                 continue
             evolve(self._state, event)
-            self._offset = record.offset + 1
             if self.world.oracle.samples(event.control.position):
-                self.world.oracle.agree(self, self._acceptor.head, self._state)
+                self.world.oracle.agree(self, head, self._state)
         if self.chance.random() < 0.02:
-            self._kept = dump(self._state, self._acceptor.head, self._offset)
+            self._kept = dump(self._state, head, self._batches.offset)
         return self.chance.uniform(0.05, 0.5)
 
     def stop(self) -> None:
         """Forget the fold; its checkpoint stays."""
-        self._acceptor = None
+        self._batches = None
         self._events = None
-
-    def _confirm(self, head: LogHead) -> None:
-        """Read again what `head` ends with: a drop or a Fenced does not tell that it is there."""
-        acceptor = Acceptor(head, self.world.variant.rule)
-        open_events(self.log, acceptor, self._offset).close()
 
     def rebuild(self) -> None:
         """Give up the checkpoint: the next start folds the log from its beginning."""
@@ -241,7 +232,8 @@ class FollowerProcess(Process):
     def _start(self) -> None:
         kept = load(self._kept) if self._kept else Checkpoint(DomainState(), LogHead(), 0)
         acceptor = Acceptor(kept.head, self.world.variant.rule)
-        self._events = open_events(self.log, acceptor, kept.offset)
-        self._state, self._acceptor, self._offset = kept.state, acceptor, kept.offset
+        batches = self.world.variant.batches(self.log, acceptor, kept.offset)
+        self._events = batches.open()
+        self._state, self._batches = kept.state, batches
         if kept.offset:
             self.world.faults.strike(Fault.CHECKPOINT)

@@ -15,6 +15,7 @@ from ledger.core.outcomes import Reason, refuse
 from ledger.core.state import DomainState
 from ledger.leader import Leader
 from ledger.log.acceptor import Rule
+from ledger.log.batches import BatchAcceptor
 from ledger.sequencer import Sequencer
 from tests.simulation.faulty_log import ProcessLog
 
@@ -43,11 +44,12 @@ class SimulatedSequencer(Sequencer):
 
 @dataclass(frozen=True)
 class Variant:
-    """One build of the code: its accept rule and its sequencer."""
+    """One build of the code: its accept rule, its sequencer, what clients and followers read by."""
 
     name: str
     rule: Rule = accept
     sequencer: type[Sequencer] = SimulatedSequencer
+    batches: type[BatchAcceptor] = BatchAcceptor
 
 
 HONEST = Variant("honest")

@@ -21,6 +21,7 @@ from projections.rocks_store import RocksStore
 from projections.store import digest
 from spark_sink.feeder import Feeder, lag_of
 from tests.driver import Driver, write
+from tests.lost_end import REWRITES, Rewrite, domain, lose_end
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -58,7 +59,7 @@ class Fed:
         """Return a feeder that resumes from the store."""
         return Feeder(
             self.spark,
-            Fold.load(self.store, self.log.topic_id(Topic.EVENTS)),
+            Fold.load(self.store, self.log),
             bootstrap=self.broker.bootstrap,
             ledger=self.name,
             checkpoints=self.folder / "checkpoints",
@@ -79,7 +80,7 @@ class Fed:
     def plain_digest(self) -> bytes:
         """Return the digest of the rows a plain fold makes of the same log."""
         store = MemoryStore()
-        fold = Fold.load(store, self.log.topic_id(Topic.EVENTS))
+        fold = Fold.load(store, self.log)
         fold.feed(self.driver.records)
         return digest(store)
 
@@ -134,6 +135,7 @@ def test_restart_begins_at_the_store(fed: Fed) -> None:
 
 def test_batch_brought_twice_changes_nothing(fed: Fed) -> None:
     """Records the store has already are passed over, in whole batches and in parts of them."""
+    fed.publish()
     feeder = fed.feeder()
     feeder.feed(fed.driver.records)
     before = digest(fed.store)
@@ -142,6 +144,21 @@ def test_batch_brought_twice_changes_nothing(fed: Fed) -> None:
     feeder.feed(fed.driver.records[-3:])
 
     assert before == digest(fed.store)
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
+def test_lost_end_stops_the_feeder(spark: SparkSession, tmp_path: Path, rewrite: Rewrite) -> None:
+    """Nothing is folded of a log that lost its end while it was read, whatever comes next."""
+    driver, store = domain(), MemoryStore()
+    fold = Fold.load(store, driver.log)
+    feeder = Feeder(spark, fold, bootstrap="", ledger="", checkpoints=tmp_path)
+    feeder.feed(driver.records)
+    before = digest(store)
+    lose_end(driver, rewrite)
+
+    with pytest.raises(LogDamagedError):
+        feeder.feed(driver.records)
+    assert digest(store) == before
 
 
 def test_missing_records_stop_the_feeder(fed: Fed) -> None:

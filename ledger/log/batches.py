@@ -1,0 +1,110 @@
+"""Batches of events, judged by readers who make sure that the log is still the one they read.
+
+A broker that lost the end of a log and writes on shows a running reader another log at the same
+offsets. A record whose chain continues confirms all that was read before it. A `Fenced`, and a
+record that does not count, say nothing about that, so the record that counted last is read again
+before either is believed. Every reader that waits for more goes by this.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from ledger.core.acceptance import RecordKind
+from ledger.core.events import Control, Event
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.acceptor import Acceptor
+from ledger.log.codec import record_kind
+from ledger.log.port import Log, LogReader, Record, Topic
+
+# As long as a broker may take to come back before it counts as gone.
+CONFIRM_S = 35.0
+
+Judged = TypeVar("Judged", Event, Control)
+
+
+class BatchAcceptor:
+    """Judges records of the events topic batch by batch; for one thread.
+
+    `offset` is the one behind the last record that counted, the one `acceptor.head` ends with. The
+    log is asked for that record once in a batch at most, and not at all where every record of the
+    batch counts and none is a `Fenced`.
+    """
+
+    def __init__(self, log: Log, acceptor: Acceptor, offset: int) -> None:
+        self.acceptor = acceptor
+        self.offset = offset
+        self._log = log
+
+    def open(self) -> LogReader:
+        """Return a reader of what follows, after the last record that counted was confirmed.
+
+        Raises LogDamagedError if the log is no longer the one that was read, LogUnavailableError if
+        that cannot be told now.
+        """
+        if self.offset == 0:
+            return self._log.reader(Topic.EVENTS, 0)
+        start, end = self._log.ends(Topic.EVENTS)
+        if not start < self.offset <= end:
+            raise not_where_it_was(self.acceptor)
+        reader = self._log.reader(Topic.EVENTS, self.offset - 1)
+        try:
+            confirm(reader, self.acceptor)
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+    def events(self, records: Iterable[Record]) -> Iterator[tuple[Record, Event | None]]:
+        """Yield each record of one batch with its event, or with None if it does not count.
+
+        A record is judged when it is asked for and not before. Raises as `Acceptor.take` and as
+        `open`; the latter leaves head and offset before the record concerned, from where it may be
+        read again later.
+        """
+        return self._judged(records, self.acceptor.take)
+
+    def controls(self, records: Iterable[Record]) -> Iterator[tuple[Record, Control | None]]:
+        """Yield as `events` does, but the control fields alone."""
+        return self._judged(records, self.acceptor.take_control)
+
+    def _judged(
+        self, records: Iterable[Record], take: Callable[[bytes], Judged | None]
+    ) -> Iterator[tuple[Record, Judged | None]]:
+        is_confirmed = False
+        for record in records:
+            # A Fenced that counts moves the head, so the look back comes first.
+            if not is_confirmed and record_kind(record.value) is RecordKind.FENCED:
+                self._look_back()
+                is_confirmed = True
+            judged = take(record.value)
+            if judged is not None:
+                self.offset = record.offset + 1
+            elif not is_confirmed:
+                self._look_back()
+                is_confirmed = True
+            yield record, judged
+
+    def _look_back(self) -> None:
+        """Make sure that the last record that counted is still there; raises as `open`."""
+        if self.offset:
+            self.open().close()
+
+
+def confirm(reader: LogReader, acceptor: Acceptor) -> None:
+    """Read the record that the head ends with; raises as `BatchAcceptor.open`."""
+    last = reader.read(1, CONFIRM_S)
+    if not last:
+        raise LogUnavailableError(
+            f"the record at position {acceptor.head.position} did not come within {CONFIRM_S} s, "
+            "so it is not known whether the log goes on there; see whether the broker runs"
+        )
+    if not acceptor.confirms(last[0].value):
+        raise not_where_it_was(acceptor)
+
+
+def not_where_it_was(acceptor: Acceptor) -> LogDamagedError:
+    """Return the error for a log that is no longer the one that was read."""
+    return LogDamagedError(
+        acceptor.head.position,
+        "the record applied last is no longer where it was: the log lost its end or was re-created",
+    )

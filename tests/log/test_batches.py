@@ -1,0 +1,177 @@
+"""Batches: judged as by the acceptor alone, and never on top of a log that lost its end."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import pytest
+
+from ledger.core.acceptance import LogHead
+from ledger.core.events import CatalogCreated, Event
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
+from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.port import Record, Topic
+from tests.driver import Driver
+from tests.lost_end import REWRITES, Rewrite, by_fence, domain, lose_end
+
+
+class WatchedLog(MemoryLog):
+    """The records of a driver's log; counts the readers it gives, and does not answer if told."""
+
+    def __init__(self, driver: Driver) -> None:
+        super().__init__()
+        self.topics, self.changed = driver.log.topics, driver.log.changed
+        self.readers = 0
+        self.is_away = False
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a reader, and count it."""
+        self.readers += 1
+        return super().reader(topic, offset)
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the ends unless the broker is away."""
+        if self.is_away:
+            raise LogUnavailableError("the broker is away")
+        return super().ends(topic, timeout_s)
+
+
+def reader_of(log: MemoryLog) -> BatchAcceptor:
+    """Return what has read a log to its end."""
+    batches = BatchAcceptor(log, Acceptor(LogHead()), 0)
+    taken(batches, log.topics[Topic.EVENTS].records)
+    return batches
+
+
+def taken(batches: BatchAcceptor, records: Sequence[Record]) -> list[Event]:
+    """Return the events of one batch that count."""
+    return [event for _, event in batches.events(records) if event is not None]
+
+
+def troubled() -> Driver:
+    """Return a domain with late records, fences and events in turn."""
+    driver = domain()
+    for _ in range(3):
+        driver.zombie(CatalogCreated("late"))
+        driver.fence()
+        driver.append(driver.records[0].value)
+        driver.open_session()
+    return driver
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 40])
+def test_judged_as_by_the_acceptor(size: int) -> None:
+    """Whatever the batches, the same records count, and the offset is behind the last of them."""
+    driver = troubled()
+    batches = BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
+    cuts = pairwise(range(0, len(driver.records) + size, size))
+    events = [each for start, end in cuts for each in taken(batches, driver.records[start:end])]
+
+    assert events == driver.events
+    assert (batches.acceptor.head, batches.offset) == (driver.head, len(driver.records))
+
+
+def test_controls() -> None:
+    """The control fields alone are those of the same records."""
+    driver = troubled()
+    batches = BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
+    controls = [control for _, control in batches.controls(driver.records) if control is not None]
+
+    assert controls == [event.control for event in driver.events]
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
+def test_lost_end(rewrite: Rewrite) -> None:
+    """Whatever comes next in a log that lost its end, nothing of it is taken."""
+    driver = domain()
+    batches, read = reader_of(driver.log), len(driver.records)
+    lose_end(driver, rewrite)
+
+    with pytest.raises(LogDamagedError):
+        taken(batches, driver.records[read:])
+    assert (batches.acceptor.head, batches.offset) == (driver.head, read)
+
+
+def test_lost_end_without_another() -> None:
+    """A record that says nothing is not believed either where the log ends before what was read."""
+    driver = domain()
+    batches = reader_of(driver.log)
+    driver.fence()
+    fence = driver.records[-1]
+    driver.log.cut(Topic.EVENTS, batches.offset - 1)
+
+    with pytest.raises(LogDamagedError, match="no longer where it was"):
+        taken(batches, [fence])
+
+
+@pytest.mark.parametrize(
+    ("late", "fences", "events", "looks"),
+    [(0, 0, 5, 0), (1, 0, 0, 1), (0, 1, 0, 1), (3, 3, 3, 1)],
+    ids=["only events", "a drop", "a fence", "many of all"],
+)
+def test_looks_back(late: int, fences: int, events: int, looks: int) -> None:
+    """Events cost no look back; drops and fences cost one for all in a batch."""
+    driver = domain()
+    log = WatchedLog(driver)
+    batches, read = reader_of(log), len(driver.records)
+    for _ in range(events):
+        driver.open_session()
+    for _ in range(late):
+        driver.zombie(CatalogCreated("late"))
+    for _ in range(fences):
+        driver.fence()
+    taken(batches, driver.records[read:])
+
+    assert log.readers == looks
+
+
+def test_beginning() -> None:
+    """Nothing is looked for before the first record."""
+    driver = Driver()
+    log = WatchedLog(driver)
+    reader_of(log)
+
+    assert log.readers == 0
+
+
+@pytest.mark.parametrize(
+    "append",
+    [Driver.fence, lambda driver: driver.zombie(CatalogCreated("late"))],
+    ids=["a fence", "a drop"],
+)
+def test_broker_away(append: Callable[[Driver], object]) -> None:
+    """While nobody can tell, nothing is taken; later it is, from the same offset."""
+    driver = domain()
+    log = WatchedLog(driver)
+    batches, read = reader_of(log), len(driver.records)
+    append(driver)
+    driver.open_session()
+    log.is_away = True
+
+    with pytest.raises(LogUnavailableError):
+        taken(batches, driver.records[read:])
+    assert batches.offset == read
+    log.is_away = False
+    taken(batches, driver.records[read:])
+    assert batches.acceptor.head == driver.head
+
+
+def test_open() -> None:
+    """What is opened reads on behind the last record that counted, whatever came after it."""
+    driver = domain()
+    driver.zombie(CatalogCreated("late"))
+    batches = reader_of(driver.log)
+    driver.open_session()
+
+    assert [record.offset for record in batches.open().read(10, 0.0)] == [5, 6]
+
+
+def test_open_after_a_lost_end() -> None:
+    """A log that lost its end is not opened."""
+    driver = domain()
+    batches = reader_of(driver.log)
+    lose_end(driver, by_fence)
+
+    with pytest.raises(LogDamagedError, match="no longer where it was"):
+        batches.open()

@@ -1,0 +1,121 @@
+"""A log that lost its end while it was read stops whoever reads it, before anything is applied.
+
+The feeder is held to it where Spark is, and the rule they share in the tests of the log.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event as Signal
+
+import pytest
+
+from ledger.core.acceptance import LogHead
+from ledger.core.commands import OpenTxn
+from ledger.errors import LogDamagedError
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis
+from ledger.state_reads import StateReads
+from ledger.tail import Tail
+from ledger.watch import watch
+from projections.follower import Follower
+from projections.memory import MemoryStore
+from projections.queries import StoreReads
+from projections.store import digest
+from tests.driver import CATALOG, NEVER, Driver
+from tests.lost_end import REWRITES, Rewrite, domain, lose_end
+
+PATIENCE_S = 20.0
+
+every_rewrite = pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
+
+
+def head_of(driver: Driver) -> LogHead:
+    """Return where the log ends that was read."""
+    return driver.head.copy()
+
+
+@every_rewrite
+def test_sequencer(rewrite: Rewrite) -> None:
+    """A standby stops with the state of what was lost, and claims nothing."""
+    driver = domain()
+    sequencer = Sequencer(driver.log, Genesis("demo", CATALOG))
+    sequencer.step(0.0)
+    lose_end(driver, rewrite)
+
+    with pytest.raises(LogDamagedError):
+        sequencer.step(0.0)
+    assert sequencer.acceptor.head == head_of(driver)
+    assert sequencer.state == driver.state
+    sequencer.close()
+
+
+@every_rewrite
+def test_tail(rewrite: Rewrite) -> None:
+    """A tail ends, and whoever waits is told so."""
+    driver = domain()
+    tail = Tail.start(driver.log, 0)
+    (session,) = driver.state.sessions.by_number
+    answered, awaited = tail.expect((session, 2)), tail.expect((session, 3))
+    driver.ask(OpenTxn(session, 2, NEVER, "default", 1, 0))
+    answered.wait(PATIENCE_S)
+    lose_end(driver, rewrite)
+
+    with pytest.raises(LogDamagedError):
+        awaited.wait(PATIENCE_S)
+    assert tail.position == driver.head.position
+    tail.close()
+
+
+@every_rewrite
+def test_follower(rewrite: Rewrite) -> None:
+    """A follower ends, and its store holds what was read before."""
+    driver, store = domain(), MemoryStore()
+    with following(driver, store) as ended:
+        before = digest(store)
+        lose_end(driver, rewrite)
+
+        with pytest.raises(LogDamagedError):
+            ended.result(PATIENCE_S)
+    assert digest(store) == before
+
+
+@contextmanager
+def following(driver: Driver, store: MemoryStore) -> Iterator[Future[None]]:
+    """Run a follower that has read the log; give what becomes of it."""
+    stop = Signal()
+    follower = Follower(driver.log, store)
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(follower.run, stop)
+        try:
+            StoreReads(store).wait(driver.head.position, int(PATIENCE_S * 1000))
+            yield ended
+        finally:
+            stop.set()
+
+
+@every_rewrite
+def test_watch(rewrite: Rewrite) -> None:
+    """Whoever watches the events is told, and shown nothing of the other end."""
+    driver = domain()
+    watched = watch(driver.log, 0, 0, 0.0)
+    shown = list(iter(watched.__next__, None))
+    lose_end(driver, rewrite)
+
+    with pytest.raises(LogDamagedError):
+        next(watched)
+    assert shown == driver.events
+
+
+@every_rewrite
+def test_reads_in_memory(rewrite: Rewrite) -> None:
+    """Reads from a state in memory raise now and at every later call."""
+    driver = domain()
+    reads = StateReads(driver.log)
+    reads.position()
+    lose_end(driver, rewrite)
+
+    with pytest.raises(LogDamagedError):
+        reads.position()
+    with pytest.raises(LogDamagedError):
+        reads.watermark()
