@@ -83,8 +83,8 @@ class LedgerFiles:
         kept = list(added_files(files, columns, data_change=True))
         asked = level_named(level)
         writes = DeclaredWrites(0)
-        writes.files(number).add(kept)
-        writes.files(number).name(operation)
+        writes.writer(number).add(kept)
+        writes.writer(number).name(operation)
         if app is not None:
             writes.record(AppVersion(*app), [number])
         (part,) = writes.parts((), asked)

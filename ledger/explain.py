@@ -121,7 +121,10 @@ class Explanation:
             case {"kind": "file", "paths": [*paths]} if paths:
                 return f"file {' or '.join(paths)}"
             case {"kind": "partition", "values": dict(values)}:
-                return f"partition {', '.join(f'{key}={value}' for key, value in values.items())}"
+                texts = (
+                    f"{key}={'NULL' if text is None else text}" for key, text in values.items()
+                )
+                return f"partition {', '.join(texts)}"
             case _:
                 return self.evidence.unit
 

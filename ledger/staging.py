@@ -85,10 +85,10 @@ class Staging:
 
 def riding(part: DeclaredPart, room: int) -> Footprint | None:
     """Return the whole footprint of a part if it takes no more than `room` bytes, else None."""
-    files = part.files.files
+    files = part.writer.files
     if part.head is None or len(files) > FILES_PER_CHUNK or len(part.read_files) > room:
         return None
-    found = part.files.with_files(part.head._replace(read_files=part.read_files), files)
+    found = part.writer.with_files(part.head._replace(read_files=part.read_files), files)
     return found if size_of(found) <= room and fits_a_reader(files) else None
 
 
@@ -97,9 +97,9 @@ def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:
     hashes = part.read_files
     for at in range(0, len(hashes), READ_BYTES_PER_CHUNK):
         yield EMPTY_FOOTPRINT._replace(read_files=hashes[at : at + READ_BYTES_PER_CHUNK])
-    files = part.files.files
+    files = part.writer.files
     for at in range(0, len(files), FILES_PER_CHUNK):
-        yield from fitting(part.files, files[at : at + FILES_PER_CHUNK])
+        yield from fitting(part.writer, files[at : at + FILES_PER_CHUNK])
 
 
 def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:

@@ -62,7 +62,7 @@ class TxnFiles:
     def read_whole(self, table: TableLike) -> None:
         """Say that the txn depends on everything in a table, without asking for its files."""
         number, _ = self._names.find(table)
-        self._writes.files(number).read_whole()
+        self._writes.writer(number).read_whole()
         self._writes.plan_from(number, 0)
 
     def use(self, read: TableFiles) -> None:
@@ -136,14 +136,14 @@ class TxnFiles:
         """Say what it takes from now on to read and write a Delta table."""
         number, _ = self._names.find(table)
         protocol = Protocol(min_reader, min_writer, sorted(set(features)))
-        self._writes.files(number).set_protocol(protocol)
+        self._writes.writer(number).set_protocol(protocol)
 
     def set_domain(
         self, table: TableLike, name: str, configuration: str = "", *, removed: bool = False
     ) -> None:
         """Write a domain metadata entry; two txns that write one domain conflict."""
         number, _ = self._names.find(table)
-        self._writes.files(number).set_domain(Domain(name, configuration, removed))
+        self._writes.writer(number).set_domain(Domain(name, configuration, removed))
 
     def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
         """Record how far an application came, in every table the txn writes, and in `tables`.
@@ -156,7 +156,7 @@ class TxnFiles:
         self._writes.record(AppVersion(app, version), numbers)
 
     def _named(self, table: int, operation: str) -> FootprintWriter:
-        writer = self._writes.files(table)
+        writer = self._writes.writer(table)
         if operation:
             writer.name(operation)
         return writer

@@ -21,8 +21,8 @@ STRONGEST: Final[IsolationLevel] = "Serializable"
 class DeclaredPart(NamedTuple):
     """One table of a commit to be: `head` is its footprint without files, None if it has none.
 
-    `read_files` are the hashes of the files that its judgement needs; the files added and removed
-    are with `files`.
+    `read_files` are the hashes of the files that its judgement needs; `writer` has the files added
+    and removed.
     """
 
     table: int
@@ -30,7 +30,7 @@ class DeclaredPart(NamedTuple):
     writes: Sequence[CoarseWrite]
     head: Footprint | None
     read_files: bytes
-    files: FootprintWriter
+    writer: FootprintWriter
 
 
 class DeclaredWrites:
@@ -42,7 +42,7 @@ class DeclaredWrites:
     def __init__(self, opened: int) -> None:
         self._opened = opened
         self._coarse: dict[int, dict[CoarseWrite, None]] = {}
-        self._files: dict[int, FootprintWriter] = {}
+        self._writers: dict[int, FootprintWriter] = {}
         self._read_at: dict[int, int] = {}
         self._strict: set[int] = set()
         self._apps: dict[str, int] = {}
@@ -52,7 +52,7 @@ class DeclaredWrites:
     @property
     def has_written(self) -> bool:
         """Whether anything but reading was declared."""
-        return bool(self._coarse) or any(each.is_written for each in self._files.values())
+        return bool(self._coarse) or any(each.is_written for each in self._writers.values())
 
     def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
         """Declare a coarse write; one that only inserts depends on no position."""
@@ -66,15 +66,15 @@ class DeclaredWrites:
         place = read_at or self._opened
         self._read_at[table] = min(place, self._read_at.get(table, place))
 
-    def files(self, table: int) -> FootprintWriter:
+    def writer(self, table: int) -> FootprintWriter:
         """Return what gathers the files of a table; raises ValueError once it is frozen."""
         self._check_open()
-        return self._files.setdefault(table, FootprintWriter())
+        return self._writers.setdefault(table, FootprintWriter())
 
     def read(self, read: TableFiles) -> None:
         """Declare a read of files."""
         table = read.table.table
-        self.files(table).read(read)
+        self.writer(table).read(read)
         self.plan_from(table, read.position)
         if traits_of(read.table.definition).level == STRONGEST:
             self._strict.add(table)
@@ -91,8 +91,8 @@ class DeclaredWrites:
 
     def paths_of(self, table: int, hashed: bytes) -> Sequence[str]:
         """Return the declared paths of a table that a hash stands for."""
-        files = self._files.get(table)
-        return files.paths_of(hashed) if files is not None else ()
+        writer = self._writers.get(table)
+        return writer.paths_of(hashed) if writer is not None else ()
 
     def parts(self, taken: Iterable[int], level: str) -> Sequence[DeclaredPart]:
         """Return the parts of a commit that asks for `level`, by table id.
@@ -101,7 +101,7 @@ class DeclaredWrites:
         a declared write count as inserted into, so that one dropped meanwhile is a conflict and not
         passed over. Raises ValueError if an application made progress in no table.
         """
-        written = {table for table, files in self._files.items() if files.is_written}
+        written = {table for table, writer in self._writers.items() if writer.is_written}
         written |= self._coarse.keys() | self._app_tables
         implied = set(taken) - written
         if self._apps and not written | implied:
@@ -111,20 +111,20 @@ class DeclaredWrites:
             )
         return [
             self._part(table, level, is_implied=table in implied, is_written=table in written)
-            for table in sorted({*written, *implied, *self._files})
+            for table in sorted({*written, *implied, *self._writers})
         ]
 
     def _part(self, table: int, level: str, *, is_implied: bool, is_written: bool) -> DeclaredPart:
-        files = self._files.get(table) or FootprintWriter()
+        writer = self._writers.get(table) or FootprintWriter()
         writes = (ROWS_ADDED,) if is_implied else tuple(self._coarse.get(table, ()))
         is_written = is_written or is_implied
         apps = [AppVersion(*each) for each in sorted(self._apps.items())] if is_written else []
-        head = files.head(apps) if apps or table in self._files else None
+        head = writer.head(apps) if apps or table in self._writers else None
         # A table that was only read is judged at the strongest level alone, and one whose level
         # changed since it was read conflicts by that: other files need not be named.
         needs_reads = is_written or level == STRONGEST or table in self._strict
-        read_files = files.read_files if needs_reads else b""
-        return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, files)
+        read_files = writer.read_files if needs_reads else b""
+        return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
 
     def _check_open(self) -> None:
         if self._is_frozen:

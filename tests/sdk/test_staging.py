@@ -107,7 +107,7 @@ def test_what_a_reader_unpacks() -> None:
 def test_many_hashes() -> None:
     """Many hashes come in chunks of whole hashes, beside a file that could have ridden along."""
     writes = DeclaredWrites(7)
-    writes.files(1).add([AddFile("a")])
+    writes.writer(1).add([AddFile("a")])
     (part,) = writes.parts((), "")
     sent: list[Footprint] = []
     staging = Staging(lambda _table, _number, chunk: sent.append(chunk))
@@ -120,7 +120,7 @@ def test_many_hashes() -> None:
     assert write.footprint is not None
     assert (len(sent), b"") == (write.footprint.staged, write.footprint.read_files)
     with pytest.raises(ValueError, match="on its way"):
-        writes.files(1)
+        writes.writer(1)
 
 
 def test_partitions_not_known() -> None:
@@ -160,7 +160,7 @@ class Lost:
 def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
     """Who commits again goes on with the chunk that was not answered, sending none twice."""
     writes = DeclaredWrites(7)
-    writes.files(1).add(many())
+    writes.writer(1).add(many())
     lost = Lost(number, arrives=arrives)
     staging = Staging(lost.send)
     with pytest.raises(OutcomeUnknownError):
@@ -177,7 +177,7 @@ def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
 def test_chunks_of_another() -> None:
     """A chunk that is refused though its sending was never in doubt is an error."""
     writes = DeclaredWrites(7)
-    writes.files(1).add(many())
+    writes.writer(1).add(many())
     lost = Lost(0, arrives=True)
     lost.there.append(1)
 

@@ -1,0 +1,230 @@
+"""A lost conflict is explained: to people in a few lines, to programs as a dictionary."""
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core import evidence
+from ledger.core.commands import Footprint, TableWrite
+from ledger.core.events import Evidence, Side
+from ledger.core.footprints import packed, path_hash
+from ledger.errors import ConflictError, SettingsError
+from ledger.explain import RULES, Explanation, name_conflict
+from ledger.file_list import AddFile
+from ledger.footprint_writer import EMPTY_FOOTPRINT
+from ledger.reads import Reads
+from ledger.testing import InMemoryLedger
+from tests.sdk.flights import TABLE, create_flights, of_day
+
+EVIDENCE = Evidence(
+    rule="coarse_write_write",
+    exception="ConcurrentDeleteDelete",
+    table=3,
+    unit="partition day=1",
+    operation="delete",
+    read_at=40,
+    winner=Side(5, 43, "update", "ada@lake etl", 1_767_225_600_123),
+    remedy="read the unit again and retry in a new txn",
+)
+
+
+def lines(**fields: Any) -> list[str]:
+    """Return the account of a conflict, with some things of it otherwise."""
+    return str(Explanation(EVIDENCE._replace(**fields), 7, 44)).splitlines()
+
+
+def test_lines() -> None:
+    """There is a line each for who, over what, by which scan, whence, why and what helps."""
+    found = lines(level="Serializable", predicate='["=",["col","day"],["lit","1","int"]]')
+
+    assert found == [
+        "ConcurrentDeleteDelete: txn 7 lost",
+        "  to      txn 5: update by ada@lake etl at position 43, 2026-01-01T00:00:00.123Z",
+        "  over    table 3, partition day=1",
+        "  scan    day = 1",
+        "  with    delete planned at position 40, judged as Serializable",
+        "  by rule coarse_write_write: both change or delete rows of the same unit",
+        "  helps   read the unit again and retry in a new txn",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"winner": Side(0, 0, "drop", "")}, "  to      a change outside a txn: drop"),
+        ({"predicate": '["lit","true","boolean"]'}, "  scan    the whole table"),
+        ({"predicate": "nothing known"}, "  scan    nothing known"),
+        ({"unit": "file 00ff00ff00ff00ff"}, "  over    table 3, file 00ff00ff00ff00ff"),
+        ({"unit": "unpartitioned"}, "  over    table 3, unpartitioned"),
+        ({"operation": ""}, "  with    a commit planned at position 40"),
+        ({"rule": "from_tomorrow"}, "  by rule from_tomorrow"),
+    ],
+)
+def test_what_is_not_known(fields: Any, line: str) -> None:
+    """What is not known is left out or stands as it is."""
+    assert line in lines(**fields)
+
+
+@pytest.mark.parametrize(
+    ("unit", "columns", "paths", "wanted", "text"),
+    [
+        ("table", (), (), {"kind": "table"}, "table"),
+        ("metadata", (), (), {"kind": "metadata"}, "metadata"),
+        ("app etl", (), (), {"kind": "app", "name": "etl"}, "app etl"),
+        (
+            'partition ["1",null]',
+            ("day", "hour"),
+            (),
+            {"kind": "partition", "name": '["1",null]', "values": {"day": "1", "hour": None}},
+            "partition day=1, hour=NULL",
+        ),
+        (
+            'partition ["1"]',
+            (),
+            (),
+            {"kind": "partition", "name": '["1"]'},
+            'partition ["1"]',
+        ),
+        (
+            "file 00ff",
+            (),
+            ("a", "b"),
+            {"kind": "file", "name": "00ff", "paths": ["a", "b"]},
+            "file a or b",
+        ),
+    ],
+)
+def test_units(unit: str, columns: Any, paths: Any, wanted: Any, text: str) -> None:
+    """What both met in is told by its kind, with names where they are known."""
+    found = Explanation(
+        EVIDENCE._replace(unit=unit), 7, 44, "main.flights", columns=columns, paths=paths
+    )
+
+    assert wanted == found.as_dict()["unit"]
+    assert f"  over    table 3 main.flights, {text}" in str(found).splitlines()
+
+
+def test_form() -> None:
+    """The form for programs names every side, has only what JSON has, and survives pickling."""
+    found = Explanation(EVIDENCE, 7, 44, "main.flights")
+    error = ConflictError("lost", reason="ConcurrentDeleteDelete", explanation=found)
+
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - what this test made itself
+
+    assert json.loads(json.dumps(copy.as_dict())) == {
+        "exception": "ConcurrentDeleteDelete",
+        "message": "lost",
+        "rule": "coarse_write_write",
+        "because": "both change or delete rows of the same unit",
+        "level": "",
+        "loser": {"txn": 7, "operation": "delete", "read_at": 40, "position": 44},
+        "winner": {
+            "txn": 5,
+            "operation": "update",
+            "author": "ada@lake etl",
+            "position": 43,
+            "at": "2026-01-01T00:00:00.123Z",
+        },
+        "table": {"id": 3, "name": "main.flights"},
+        "unit": {"kind": "partition", "name": "day=1"},
+        "predicate": {"tree": "", "sql": ""},
+        "remedy": "read the unit again and retry in a new txn",
+    }
+
+
+def test_every_rule() -> None:
+    """Every rule by which a commit can lose is put into words."""
+    assert set(evidence.RULES) == set(RULES)
+
+
+def test_append_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A lost delete is told the table, the partition, the scan, the level and the winner."""
+    create_flights(ledger, "Serializable")
+    txn = ledger.begin()
+    txn.remove_files(TABLE, txn.read(TABLE, "day = 1 AND tail = 'N14228'"))
+    with memory.connect(application="loader").transaction() as winner:
+        winner.add_files(TABLE, [of_day(1, "late")])
+
+    with pytest.raises(ConflictError) as raised:
+        txn.commit()
+
+    found = raised.value.explain()
+    assert f"to      txn {winner.id}: WRITE by" in found
+    assert " loader at position " in found
+    assert "table 1 main.flights, partition day=1" in found
+    assert "scan    (day = 1) AND (tail = 'N14228')" in found
+    assert f"DELETE planned at position {txn.opened}, judged as Serializable" in found
+
+
+def test_file_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A file that both removed is told by its path, which the loser knows."""
+    create_flights(ledger)
+    txn = ledger.begin()
+    txn.remove_files(TABLE, ["day1"])
+    with memory.connect().transaction() as winner:
+        winner.remove_files(TABLE, ["day1"])
+
+    with pytest.raises(ConflictError) as raised:
+        txn.commit()
+
+    assert "table 1 main.flights, file day1" in raised.value.explain()
+    assert raised.value.as_dict()["unit"] == {
+        "kind": "file",
+        "name": path_hash("day1").hex(),
+        "paths": ["day1"],
+    }
+
+
+def test_path_that_only_the_ledger_knows(ledger: Ledger) -> None:
+    """A commit that declared hashes alone is told the path all the same."""
+    table = create_flights(ledger).table
+    planned = ledger.read(TABLE)
+    with ledger.transaction() as winner:
+        winner.remove_files(TABLE, ["day1"])
+    footprint: Footprint = EMPTY_FOOTPRINT._replace(operation="DELETE", removes=packed(["day1"]))
+
+    with pytest.raises(ConflictError, match="the commit was aborted") as raised:
+        ledger.commit_once([TableWrite(table, planned.position, (), footprint)])
+
+    assert "file day1" in raised.value.explain()
+
+
+def test_nothing_can_be_read() -> None:
+    """Without a read model the account has numbers, and what the loser knows."""
+    evidence = EVIDENCE._replace(unit=f"file {path_hash('day1').hex()}")
+    error = ConflictError("lost", reason="x", explanation=Explanation(evidence, 7, 44))
+
+    name_conflict(error, no_reads, lambda _table, _hash: ["day1"])
+
+    assert "  over    table 3, file day1" in error.explain().splitlines()
+
+
+def no_reads() -> Reads:
+    """Raise what is raised where no read model is."""
+    raise SettingsError("no store")
+
+
+def test_refused_without_evidence(ledger: Ledger) -> None:
+    """A conflict that is refused without evidence says what its message says."""
+    error = ConflictError("changed meanwhile", reason="MetadataChanged")
+    name_conflict(error, ledger.reads, lambda _table, _hash: ())
+
+    assert (error.explain(), error.as_dict()) == (
+        "changed meanwhile",
+        {"exception": "MetadataChanged", "message": "changed meanwhile"},
+    )
+
+
+def test_append_of_a_dropped_table(ledger: Ledger) -> None:
+    """An append to a table that is gone says which one it was."""
+    create_flights(ledger)
+    table = ledger.table(TABLE)
+    ledger.drop_table(TABLE)
+
+    with pytest.raises(ConflictError) as raised:
+        ledger.append(table, [AddFile("a", ("1",))])
+
+    assert "table 1 main.flights" in raised.value.explain()
