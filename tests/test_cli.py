@@ -17,6 +17,8 @@ from ledger.process import ExitCode
 
 COMMANDS = {
     "clean",
+    "conflict explain",
+    "conflict list",
     "import delta",
     "init",
     "log tail",
@@ -25,6 +27,8 @@ COMMANDS = {
     "serve follower",
     "serve sequencer",
     "status",
+    "table files",
+    "table history",
     "table list",
     "table show",
     "txn abort",

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from ledger.transaction import Transaction
-from projections.cli import explanation
+from projections.cli.cleaning import explanation
 from spark_sink.demo.delta_folders import remove_folders
 from spark_sink.demo.loading import Load
 from spark_sink.demo.manifest import Entry, with_step

@@ -1,0 +1,23 @@
+"""Commands over the read model: status, txns, tables, conflicts, the watermark, and the follower.
+
+They read the follower's store on this host and say as of which position they speak. Ending somebody
+else's txn and forgetting aborted ones are commands to the ledger and go through the SDK. Each
+subject has a module of its own; here they are only put under the root command.
+"""
+
+import typer
+
+from ledger.cli import serve
+from projections.cli import cleaning, conflicts, status, tables, txns
+from projections.cli.follower import serve_follower
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the root command."""
+    serve.command("follower")(serve_follower)
+    app.add_typer(txns.app, name="txn")
+    app.add_typer(tables.app, name="table")
+    app.add_typer(conflicts.app, name="conflict")
+    app.add_typer(cleaning.app, name="watermark")
+    app.command()(status.status)
+    app.command()(cleaning.clean)

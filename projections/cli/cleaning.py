@@ -1,0 +1,82 @@
+"""Commands about cleaning: what may go, what holds it back, and that something is gone."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli import NameOption, Output, OutputOption, answer, say
+from ledger.client import Ledger
+from ledger.process import ExitCode
+from ledger.reads import Reads
+from projections.cli.reading import YesOption, reading, when
+
+app = typer.Typer(help="What may be cleaned, and what holds it back.", no_args_is_help=True)
+
+
+@app.command("explain")
+def watermark_explain(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
+    """Say below which txn mappings may go, what holds that back, since when, and at what cost."""
+    with reading(ledger) as (_, reads):
+        answer(explanation(reads), output)
+
+
+def explanation(reads: Reads) -> dict[str, Any]:
+    """Return the watermark, its bounds, and what pins it, as fields."""
+    mark = reads.watermark()
+    held = sum(len(reads.mappings(row.table)) for row in reads.tables())
+    fields: dict[str, Any] = {
+        "watermark": mark.watermark,
+        "next_txn": mark.next_txn,
+        "least_txn_seen_open": mark.open_bound,
+        "least_aborted_with_data": mark.aborted_bound,
+        "mappings_kept": held,
+    }
+    if mark.aborted is not None and mark.aborted_bound == mark.watermark:
+        names = [row.name for row in map(reads.table, mark.tables) if row is not None]
+        fields["held_by"] = f"aborted txn {mark.aborted.txn} with data in {', '.join(names)}"
+        fields["since"] = when(mark.aborted.ended_at)
+        fields["remedy"] = f"remove its files, then: lakeledger clean --txn {mark.aborted.txn}"
+    elif mark.open is not None:
+        fields["held_by"] = (
+            f"open txn {mark.open.txn} of {mark.open.user}@{mark.open.host}, which saw txn "
+            f"{mark.open.min_open} open"
+        )
+        fields["since"] = when(mark.open.opened_at)
+        fields["remedy"] = f"let it end, or: lakeledger txn abort {mark.open.txn}"
+    else:
+        fields["held_by"] = "nothing"
+    return fields
+
+
+def clean(
+    ledger: NameOption = None,
+    txn: Annotated[
+        list[int] | None, typer.Option(help="An aborted txn whose data is gone.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="With --write-id: the table.")] = None,
+    write_id: Annotated[
+        list[int] | None, typer.Option(help="A write id whose data is gone.")
+    ] = None,
+    *,
+    yes: YesOption = False,
+) -> None:
+    """Tell the ledger what compaction removed: no file under these ids can be reached any more."""
+    if bool(txn) == bool(table and write_id):
+        say("name either --txn, or --table with --write-id")
+        raise typer.Exit(ExitCode.USAGE)
+    what = f"txns {txn}" if txn else f"write ids {write_id} of {table}"
+    if not yes:
+        typer.confirm(
+            f"is the data of {what} gone? readers will take these ids as valid", abort=True
+        )
+    started_s = time.monotonic()
+    with Ledger.connect(ledger=ledger) as connection:
+        if txn:
+            receipt = connection.forget_aborted(txns=txn)
+        else:
+            receipt = connection.forget_aborted(table=table, write_ids=write_id or ())
+    say(
+        f"forgotten: {what}, at {receipt} after {time.monotonic() - started_s:.2f} s; "
+        "next: lakeledger watermark explain"
+    )

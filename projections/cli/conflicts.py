@@ -1,0 +1,116 @@
+"""Commands about conflicts: who lost, against whom, why, and what would have helped."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, out, say
+from ledger.core.commands import Footprint, TableWrite
+from ledger.core.write_form import footprint_form
+from ledger.explain import Explanation
+from ledger.process import ExitCode
+from ledger.reads import ConflictRow, Reads
+from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
+
+CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "unit", "winner")
+
+app = typer.Typer(help="Look at lost conflicts.", no_args_is_help=True)
+
+
+@app.command("list")
+def conflict_list(
+    ledger: NameOption = None,
+    after: Annotated[int, typer.Option(min=0, help="Only those behind this position.")] = 0,
+    limit: LimitOption = LIST_MAX,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the commits that lost, oldest first."""
+    with reading(ledger) as (_, reads):
+        rows = [conflict_fields(reads, row) for row in reads.conflicts(after, limit)]
+        answer_rows([brief(row, CONFLICT_COLUMNS, output) for row in rows], output)
+
+
+@app.command("explain")
+def conflict_explain(
+    txn: Annotated[int | None, typer.Argument(metavar="[TXN]")] = None,
+    ledger: NameOption = None,
+    position: Annotated[
+        int | None, typer.Option(min=1, help="Of a commit without a txn: where it lost.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say who won over a txn, when, by which rule, in what both met, and what helps."""
+    if (txn is None) == (position is None):
+        say("name either a txn, or with --position where a commit without one lost")
+        raise typer.Exit(ExitCode.USAGE)
+    with reading(ledger) as (_, reads):
+        row = reads.conflict(txn) if txn is not None else lost_at(reads, position or 0)
+        if row is None:
+            what = f"txn {txn}" if txn is not None else f"what was decided at position {position}"
+            say(f"{what} did not lose a conflict up to position {reads.position()}")
+            raise typer.Exit(ExitCode.NOT_FOUND)
+        explained = explanation(reads, row)
+        if output is Output.JSON:
+            attempted = [attempt_fields(write) for write in row.attempted]
+            answer({**explained.as_dict(), "attempted": attempted}, output)
+        else:
+            out.print(str(explained), markup=False, highlight=False, soft_wrap=True)
+
+
+def lost_at(reads: Reads, position: int) -> ConflictRow | None:
+    """Return the conflict that was lost at a position."""
+    found = reads.conflicts(position - 1, 1)
+    return found[0] if found and found[0].position == position else None
+
+
+def explanation(reads: Reads, row: ConflictRow) -> Explanation:
+    """Return a conflict in words, with the names of what it was about."""
+    table = row.evidence.table
+    then = reads.definition(table, row.position)
+    explained = Explanation(
+        row.evidence,
+        row.txn,
+        row.position,
+        table=name_of(reads, table),
+        columns=then.partition_columns if then is not None else (),
+    )
+    if not explained.path_hash:
+        return explained
+    return replace(explained, paths=reads.file_paths(table, explained.path_hash))
+
+
+def attempt_fields(write: TableWrite) -> dict[str, Any]:
+    """Return one table of what was attempted as fields; bytes as hex digits."""
+    footprint = write.footprint
+    return {
+        "table": write.table,
+        "read_at": write.read_at,
+        "writes": [each._asdict() for each in write.writes],
+        "footprint": None
+        if footprint is None
+        else dict(zip(Footprint._fields, footprint_form(footprint), strict=True)),
+    }
+
+
+def conflict_fields(reads: Reads, row: ConflictRow) -> dict[str, Any]:
+    """Return a conflict as fields."""
+    evidence, winner = row.evidence, row.evidence.winner
+    return {
+        "position": row.position,
+        "at": when(row.at),
+        "txn": row.txn,
+        "session": row.session,
+        "user": row.user,
+        "table": evidence.table,
+        "name": name_of(reads, evidence.table),
+        "exception": evidence.exception,
+        "rule": evidence.rule,
+        "unit": evidence.unit,
+        "operation": evidence.operation,
+        "read_at": evidence.read_at,
+        "level": evidence.level,
+        "winner": f"txn {winner.txn} {winner.operation}".strip(),
+        "winner_position": winner.position,
+        "remedy": evidence.remedy,
+    }

@@ -1,0 +1,90 @@
+"""What the commands share: the rows of the ledger that is up here, options, and how rows look."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from ledger.address import Address, find_address
+from ledger.cli import Output, say
+from ledger.errors import SettingsError, UnknownTableError
+from ledger.reads import AnomalyRow, Reads, TableRow
+from projections.queries import open_reads
+
+LIST_MAX = 50
+
+LimitOption = Annotated[int, typer.Option(min=1, help="At most so many rows.")]
+CatalogOption = Annotated[str, typer.Option(help="The catalog of the name.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@contextmanager
+def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
+    """Open the rows of the ledger that is up on this host."""
+    address = find_address(ledger=ledger)
+    if address.store is None:
+        raise SettingsError(
+            f"no rows of ledger {address.ledger} are kept on this host; run a follower here and "
+            "set LAKELEDGER_STORE to its folder"
+        )
+    with closing(open_reads(address.store)) as reads:
+        say(f"as of position {reads.position()}")
+        yield address, reads
+
+
+def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
+    """Return the table that holds a name, or has it as its id, also if it was dropped.
+
+    Raises UnknownTableError if there is none.
+    """
+    found = reads.table_named(catalog, name)
+    if found is None and name.isdecimal():
+        found = reads.table(int(name))
+    if found is None:
+        raise UnknownTableError(
+            f"there is no table {catalog}.{name}; see lakeledger table list, with --dropped for "
+            "those that are gone and can be named by their id",
+            reason="UnknownTable",
+        )
+    return found
+
+
+def name_of(reads: Reads, table: int) -> str:
+    """Return the name of a table with its catalog, its id if it is not known."""
+    row = reads.table(table)
+    return f"{row.catalog}.{row.name}" if row is not None else str(table)
+
+
+def brief(fields: dict[str, Any], columns: Sequence[str], output: Output) -> dict[str, Any]:
+    """Return what fits a line of a terminal; programs get every field."""
+    return fields if output is Output.JSON else {name: fields[name] for name in columns}
+
+
+def anomaly_fields(reads: Reads, row: AnomalyRow) -> dict[str, Any]:
+    """Return an anomaly as fields."""
+    return {**row._asdict(), "name": name_of(reads, row.table)}
+
+
+def anomaly_texts(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return anomalies as one line each."""
+    return [
+        f"position {each['position']} of {each['name']}: {each['kind']} {each['path']}".strip()
+        for each in found
+    ]
+
+
+def anomalies(reads: Reads, table: int | None, output: Output) -> list[Any]:
+    """Return the first anomalies of a table, or of all, for an answer."""
+    found = [anomaly_fields(reads, row) for row in reads.anomalies(table, LIST_MAX)]
+    return list(found) if output is Output.JSON else anomaly_texts(found)
+
+
+def when(at_ms: int) -> str | None:
+    """Return a time as ISO 8601 in UTC, None for 0."""
+    return (
+        datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        if at_ms
+        else None
+    )

@@ -1,0 +1,53 @@
+"""The command that says how a ledger is."""
+
+import json
+from contextlib import closing
+from typing import Any
+
+import typer
+
+from ledger.address import Address
+from ledger.cli import NameOption, Output, OutputOption, answer, say
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.process import ExitCode
+from projections.cli.reading import LIST_MAX, anomalies, reading, when
+
+
+def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
+    """Say who leads, how far the rows are behind, what is open, and what cannot be."""
+    with reading(ledger) as (address, reads):
+        end, leader = ends_of(address)
+        mark = reads.watermark()
+        newest = reads.history(max(0, reads.position() - 1), 1)
+        answer(
+            {
+                "ledger": address.ledger,
+                "id": reads.identity().ledger,
+                "bootstrap": address.bootstrap,
+                "leader": leader,
+                "position": reads.position(),
+                "records_in_log": end,
+                "last_event": when(newest[0].at) if newest else None,
+                "open_txns": len(reads.open_txns(LIST_MAX)),
+                "aborted_txns": len(reads.aborted_txns(LIST_MAX)),
+                "tables": len(reads.tables()),
+                "next_txn": mark.next_txn,
+                "watermark": mark.watermark,
+                "anomalies": anomalies(reads, None, output),
+            },
+            output,
+        )
+    if leader is None:
+        say("no sequencer has beaten for a second: commands wait until one leads")
+        raise typer.Exit(ExitCode.UNHEALTHY)
+
+
+def ends_of(address: Address) -> tuple[int, dict[str, Any] | None]:
+    """Return the end of the log, and the leader with its epoch if it beats within a second."""
+    log = KafkaLog(address.bootstrap, address.ledger)
+    with closing(log):
+        end = log.ends(Topic.EVENTS)[1]
+        with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
+            heard = beats.read(1, 1.0)
+        return end, json.loads(heard[0].value) if heard else None

@@ -1,0 +1,200 @@
+"""Commands that look at tables: what there is, one of them, its files, its history."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, say
+from ledger.core.partitions import null_or
+from ledger.process import ExitCode
+from ledger.reads import FileRow, Reads, TableRow, VersionRow
+from projections.cli.reading import (
+    LIST_MAX,
+    CatalogOption,
+    LimitOption,
+    anomalies,
+    brief,
+    known_table,
+    reading,
+    when,
+)
+
+TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
+FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
+VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
+FILES_MAX = 1_000
+
+app = typer.Typer(help="Look at tables.", no_args_is_help=True)
+
+
+@app.command("list")
+def table_list(
+    ledger: NameOption = None,
+    *,
+    dropped: Annotated[bool, typer.Option("--dropped", help="Dropped ones too.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the tables."""
+    with reading(ledger) as (_, reads):
+        rows = reads.tables(include_dropped=dropped)
+        answer_rows([brief(table_fields(row), TABLE_COLUMNS, output) for row in rows], output)
+
+
+@app.command("show")
+def table_show(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show one table, the write ids that are not cleaned yet, and what cannot be in its log."""
+    with reading(ledger) as (_, reads):
+        row = known_table(reads, catalog, name)
+        answer({**table_fields(row), **table_details(reads, row, output)}, output)
+
+
+@app.command("files")
+def table_files(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    *,
+    version: Annotated[int | None, typer.Option(min=0, help="As of a version of it.")] = None,
+    position: Annotated[int | None, typer.Option(min=1, help="As of a position.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As of a time, ISO 8601, by default UTC.")
+    ] = None,
+    partition: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only of this partition.")
+    ] = None,
+    limit: LimitOption = FILES_MAX,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the files that are live in a table, or were."""
+    if sum(each is not None for each in (version, position, as_of)) > 1:
+        say("name at most one of --version, --position and --as-of")
+        raise typer.Exit(ExitCode.USAGE)
+    at = time_of(as_of) if as_of is not None else 0
+    with reading(ledger) as (_, reads):
+        row = known_table(reads, catalog, name)
+        if at:
+            version = version_at(reads, row, at).version
+        found = reads.files(row.table, position=position, version=version)
+        columns = columns_then(reads, row, version, position)
+        found = of_partition(found, columns, partition or ())
+        shown = [brief(file_fields(file, columns), FILE_COLUMNS, output) for file in found[:limit]]
+        say(f"{len(found)} files, {sum(file.size for file in found)} bytes")
+        answer_rows(shown, output)
+
+
+@app.command("history")
+def table_history(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    *,
+    below: Annotated[int | None, typer.Option(help="Only versions below this one.")] = None,
+    limit: LimitOption = LIST_MAX,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the versions of a table, newest first."""
+    with reading(ledger) as (_, reads):
+        row = known_table(reads, catalog, name)
+        found = reads.versions(row.table, limit, below=below)
+        shown = [{**each._asdict(), "at": when(each.at)} for each in found]
+        answer_rows([brief(each, VERSION_COLUMNS, output) for each in shown], output)
+
+
+def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]:
+    """Return what is shown of one table only."""
+    definition, protocol = row.definition, reads.protocol(row.table)
+    valid = reads.valid_write_ids(row.table, reads.valid_txns())
+    return {
+        "location": definition.location,
+        "columns": [f"{column.name} {column.type}" for column in definition.columns],
+        "partitioned_by": list(definition.partition_columns),
+        "properties": {each.key: each.value for each in definition.properties},
+        "protocol": protocol._asdict() if protocol is not None else None,
+        "domains": {each.name: each.configuration for each in reads.domains(row.table)},
+        "apps": {each.app: each.version for each in reads.apps(row.table)},
+        "valid_write_ids": valid.text(),
+        "mappings": [f"{each.write_id}->{each.txn}" for each in reads.mappings(row.table)],
+        "anomalies": anomalies(reads, row.table, output),
+    }
+
+
+def table_fields(row: TableRow) -> dict[str, Any]:
+    """Return a table as fields."""
+    return {
+        "table": row.table,
+        "catalog": row.catalog,
+        "name": row.name,
+        "kind": row.definition.kind,
+        "layout": row.definition.layout,
+        "version": row.version,
+        "last_write_id": row.last_write_id,
+        "created": row.created,
+        "changed": row.changed,
+        "operation": row.operation,
+        "dropped": row.dropped,
+    }
+
+
+def file_fields(row: FileRow, columns: Sequence[str]) -> dict[str, Any]:
+    """Return a file as fields, its partition by column."""
+    values = dict(zip(columns, row.partition, strict=False))
+    return {**row._asdict(), "partition": values, "modified": when(row.modified)}
+
+
+def version_at(reads: Reads, row: TableRow, at: int) -> VersionRow:
+    """Return the version a table had at a time; ends the command if it had none."""
+    found = reads.version_row(row.table, at=at)
+    if found is None:
+        say(f"table {row.name} had no version at {when(at)}; see lakeledger table history")
+        raise typer.Exit(ExitCode.NOT_FOUND)
+    return found
+
+
+def columns_then(
+    reads: Reads, row: TableRow, version: int | None, position: int | None
+) -> Sequence[str]:
+    """Return the partition columns as of a version or a position."""
+    if version is not None:
+        then = reads.version_row(row.table, version=version)
+        position = then.position if then is not None else None
+    definition = reads.definition(row.table, position)
+    return definition.partition_columns if definition is not None else ()
+
+
+def of_partition(
+    files: Sequence[FileRow], columns: Sequence[str], wanted: Sequence[str]
+) -> Sequence[FileRow]:
+    """Return the files whose partition values are those of `column=value` pairs, as text.
+
+    Raises BadParameter for what names no partition column.
+    """
+    pairs = [each.partition("=") for each in wanted]
+    unknown = [name for name, sign, _ in pairs if name not in columns or not sign]
+    if unknown:
+        known = ", ".join(columns) or "none"
+        raise typer.BadParameter(f"{unknown[0]!r} is no partition column; there is: {known}")
+    values = {columns.index(name): null_or(value) for name, _, value in pairs}
+    return [file for file in files if has(file.partition, values)]
+
+
+def has(partition: Sequence[str | None], values: dict[int, str | None]) -> bool:
+    """Tell whether a partition has these values in these places."""
+    return all(
+        place < len(partition) and partition[place] == value for place, value in values.items()
+    )
+
+
+def time_of(text: str) -> int:
+    """Return a time in milliseconds; raises BadParameter for a text that is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no time as in 2026-01-31T12:00:00Z") from error
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)

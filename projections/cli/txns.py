@@ -1,0 +1,81 @@
+"""Commands that look at txns, and one that ends them."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, say
+from ledger.client import Ledger
+from ledger.process import ExitCode
+from ledger.reads import TxnRow
+from projections.cli.reading import LIST_MAX, LimitOption, YesOption, brief, reading, when
+from projections.conflicts import evidence_form
+
+TXN_COLUMNS = ("txn", "status", "type", "owner", "opened_at", "reason")
+
+app = typer.Typer(help="Look at txns, and end them.", no_args_is_help=True)
+
+
+@app.command("list")
+def txn_list(
+    ledger: NameOption = None,
+    *,
+    aborted: Annotated[bool, typer.Option("--aborted", help="Aborted ones not forgotten.")] = False,
+    limit: LimitOption = LIST_MAX,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the open txns, oldest first."""
+    with reading(ledger) as (_, reads):
+        found = reads.aborted_txns(limit) if aborted else reads.open_txns(limit)
+        answer_rows([brief(txn_fields(row), TXN_COLUMNS, output) for row in found], output)
+
+
+@app.command("show")
+def txn_show(
+    number: Annotated[int, typer.Argument(metavar="TXN")],
+    ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show one txn from open to end, with the evidence if it lost a conflict."""
+    with reading(ledger) as (_, reads):
+        row = reads.txn(number)
+        if row is None:
+            say(f"there is no txn {number} up to position {reads.position()}")
+            raise typer.Exit(ExitCode.NOT_FOUND)
+        evidence = evidence_form(row.evidence) if row.evidence is not None else None
+        parts = [part._asdict() for part in row.parts]
+        answer({**txn_fields(row), "parts": parts, "evidence": evidence}, output)
+
+
+@app.command("abort")
+def txn_abort(
+    number: Annotated[int, typer.Argument(metavar="TXN")],
+    ledger: NameOption = None,
+    reason: Annotated[str, typer.Option(help="Stands in the log.")] = "aborted by an operator",
+    *,
+    yes: YesOption = False,
+) -> None:
+    """Abort a txn, whoever opened it; what it wrote counts as unknown."""
+    if not yes:
+        typer.confirm(f"abort txn {number}? its producer loses its work", abort=True)
+    with Ledger.connect(ledger=ledger) as connection:
+        connection.abort(number, reason)
+    say(f"txn {number} is aborted; next: lakeledger txn show {number}")
+
+
+def txn_fields(row: TxnRow) -> dict[str, Any]:
+    """Return a txn as fields."""
+    return {
+        "txn": row.txn,
+        "status": row.status,
+        "type": row.type,
+        "session": row.session,
+        "owner": f"{row.user}@{row.host} {row.application}".strip(),
+        "opened": row.opened,
+        "opened_at": when(row.opened_at),
+        "ended": row.ended,
+        "ended_at": when(row.ended_at),
+        "forgotten": row.forgotten,
+        "reason": row.reason,
+        "tables": [part.table for part in row.parts],
+    }
