@@ -181,9 +181,10 @@ class FileRow(NamedTuple):
 
 
 class VersionRow(NamedTuple):
-    """One version of a table, as DESCRIBE HISTORY shows it; `at` is in milliseconds.
+    """One version of a table, as DESCRIBE HISTORY shows it; `at` rises, in milliseconds.
 
-    `metrics` counts what the commit listed: files added and removed, rows where given.
+    `txn` and `write_id` are 0 for a table that was created at once. `level` is "" where nothing was
+    judged file by file. `adds` and `removes` count the files that the commit listed.
     """
 
     table: int
@@ -225,9 +226,10 @@ class ConflictRow(NamedTuple):
 
 
 class AnomalyRow(NamedTuple):
-    """A commit that says what cannot be: it removed a file that was not live, or added a live one.
+    """A commit that says what cannot be.
 
-    `kind` is `removed_not_live` or `added_live`.
+    `kind` is `removed_not_live` (nothing changed), `added_live` (the new entry took the place of
+    the old one) or `unreadable_list`, without path: none of the files of that part is known.
     """
 
     position: int
@@ -289,6 +291,14 @@ class Reads(Protocol):
         """Return the tables that exist for all, or every incarnation there ever was."""
         ...
 
+    def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
+        """Return what a table was for all as of a position, or is now or was when it was dropped.
+
+        Files of that position are partitioned by its partition columns. None before it existed for
+        all. Raises ReaderBehindError for a position not applied yet.
+        """
+        ...
+
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn, however long ago it ended, or None."""
         ...
@@ -326,19 +336,22 @@ class Reads(Protocol):
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table, by path.
 
-        Raises UnknownTableError, ReaderBehindError for a position not applied yet, and
-        UnknownVersionError for a version the table does not have.
+        Raises UnknownTableError, also for a position at or after its drop, ReaderBehindError for a
+        position not applied yet, and UnknownVersionError for a version the table does not have.
         """
         ...
 
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
-        """Return the paths known by a hash, live or not."""
+        """Return the paths that commits named and that go by a hash, live or not."""
         ...
 
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
-        """Return a version, or the last one up to a position or a time; None if there is none."""
+        """Return a version, or the last one up to a time or a position, without any the newest.
+
+        None if there is none. Raises ReaderBehindError for a position not applied yet.
+        """
         ...
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:

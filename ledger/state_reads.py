@@ -11,7 +11,7 @@ from threading import Lock
 from time import monotonic
 
 from ledger.core.acceptance import LogHead
-from ledger.core.commands import Domain, Protocol
+from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.events import (
     AbortedForgotten,
     Event,
@@ -81,6 +81,7 @@ class StateReads(Reads):
         self._sessions: dict[int, SessionRow] = {}
         self._nonces: dict[bytes, int] = {}
         self._outcomes: dict[tuple[int, int], OutcomeRow] = {}
+        self._definitions: dict[int, list[tuple[int, TableDefinition]]] = {}
         self._files = StateFiles()
         self._versions = StateVersions()
         self._conflicts: dict[int, ConflictRow] = {}
@@ -144,6 +145,12 @@ class StateReads(Reads):
         self._now()
         every = [row for _, row in sorted(self._tables.items())]
         return [row for row in every if include_dropped or not (row.creator or row.dropped)]
+
+    def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
+        """Return what a table was for all as of a position, or is now."""
+        place = self._applied(position)
+        known = self._definitions.get(table, ())
+        return next((each for since, each in reversed(known) if since <= place), None)
 
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""
@@ -357,6 +364,10 @@ class StateReads(Reads):
         for number, table in (before | now).items():
             known = self._tables.get(number)
             created = known.created if known is not None else position
+            if number in now and not table.creator:
+                ever = self._definitions.setdefault(number, [])
+                if not ever or ever[-1][1] is not table.definition:
+                    ever.append((position, table.definition))
             self._tables[number] = table_row(table, created, 0 if number in now else position)
 
     def _txn_row(self, txn: OpenTxn, end: End) -> TxnRow:

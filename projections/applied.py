@@ -9,6 +9,7 @@ the domain holds.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ledger.core.commands import TableDefinition
 from ledger.core.events import (
     AbortedForgotten,
     CommittedPart,
@@ -38,12 +39,14 @@ from projections.batch import Lookup
 class TouchedTable(NamedTuple):
     """A table as the event left it, dropped or not, and what it was before.
 
-    `name_before` is the name it held for all, "" if none.
+    `name_before` is the name it held for all, "" if none, `definition_before` what it was for all,
+    None if it did not exist for them.
     """
 
     table: Table
     name_before: str
     last_write_id_before: int
+    definition_before: TableDefinition | None
 
 
 class Hold(NamedTuple):
@@ -90,7 +93,7 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     cleaned = evolve(state, event)
     for table in tables:
         if table not in touched and table in state.tables.by_id:
-            touched[table] = TouchedTable(state.tables.by_id[table], "", 0)
+            touched[table] = TouchedTable(state.tables.by_id[table], "", 0, None)
     files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
     return Applied(event, state, ended, touched, cleaned, hold_before, changes, files, stored)
 
@@ -112,7 +115,12 @@ def touch(state: DomainState, table_id: int) -> TouchedTable:
     """Take hold of a table before the event changes it."""
     table = state.tables.by_id[table_id]
     holder = state.tables.named(table.catalog, table.name)
-    return TouchedTable(table, table.name if holder is table else "", table.last_write_id)
+    return TouchedTable(
+        table,
+        table.name if holder is table else "",
+        table.last_write_id,
+        table.definition if table.creator == 0 else None,
+    )
 
 
 def touched_tables(body: Any) -> Collection[int]:

@@ -7,6 +7,7 @@ times, is one answer here. Valid lists have a module of their own, `snapshots`.
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
 from ledger.core.write_form import definition_from
 from ledger.errors import ReaderBehindError
@@ -23,6 +24,7 @@ from ledger.reads import (
 from projections.conflicts import evidence_from
 from projections.rows import (
     ANSWER,
+    DEFINITION,
     FORGOTTEN,
     GENESIS,
     HISTORY,
@@ -161,6 +163,16 @@ def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
         return None  # No table can be called so, and no key can hold it.
     number = read(rows, name_row_key(name_key(catalog, name)))
     return None if number is None else table(rows, number)
+
+
+def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:
+    """Return what a table was for all as of an applied position."""
+    if number not in NUMBERS:
+        return None
+    ends = pair_key(DEFINITION, number, 0), pair_key(DEFINITION, number, max(0, where) + 1)
+    for _, data in rows.scan(*ends, limit=1, reverse=True):
+        return definition_from(read_value(data))
+    return None
 
 
 def tables(rows: RowReader) -> Iterator[TableRow]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from ledger.core.commands import Domain, Protocol
+from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.read_errors import dropped_table, unknown_table, unknown_version
@@ -96,6 +96,11 @@ class StoreReads(Reads):
         """Return the tables that exist for all, or every incarnation there ever was."""
         every = lookups.tables(self._fresh())
         return [row for row in every if include_dropped or not (row.creator or row.dropped)]
+
+    def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
+        """Return what a table was for all as of a position, or is now."""
+        rows = self._fresh()
+        return lookups.definition(rows, table, self._applied(position))
 
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""

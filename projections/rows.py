@@ -12,6 +12,7 @@
 | `f` txn             | position at which an aborted txn was forgotten            | txns       |
 | `b` table           | how an incarnation came to be                             | tables     |
 | `c` table           | its name, definition, last change, drop                   | tables     |
+| `D` table, position | its definition for all from here on                       | tables     |
 | `n` catalog, name   | the table that holds the name, lower case                 | tables     |
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
@@ -56,6 +57,7 @@ TXN: Final = b"t"
 FORGOTTEN: Final = b"f"
 TABLE_CREATED: Final = b"b"
 TABLE: Final = b"c"
+DEFINITION: Final = b"D"
 NAME: Final = b"n"
 WRITE_IDS: Final = b"w"
 MAPPING: Final = b"m"

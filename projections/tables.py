@@ -2,7 +2,9 @@
 
 A table has one row that says how it was created and never changes, and one for what it is, its
 name, its last change and its drop, written by whatever changes those: a change at once, or the end
-of the txn that it waited for. A name row exists while a table that exists for all holds the name.
+of the txn that it waited for. What it was before stays, by the position from which on it was that:
+files of an earlier position are read as the table was then. A name row exists while a table that
+exists for all holds the name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,11 +24,13 @@ from ledger.core.events import (
 from ledger.core.tables import Table, name_key
 from projections.applied import Applied, TouchedTable
 from projections.rows import (
+    DEFINITION,
     TABLE,
     TABLE_CREATED,
     fields_value,
     name_row_key,
     number_key,
+    pair_key,
     value,
 )
 from projections.store import RowChange
@@ -42,6 +46,7 @@ def rows(applied: Applied) -> Iterator[RowChange]:
     ]
     for touched in changed:
         yield number_key(TABLE, touched.table.table), standing(applied, touched.table)
+        yield from redefined(applied, touched)
     yield from names(applied, changed)
 
 
@@ -96,11 +101,20 @@ def standing(applied: Applied, table: Table) -> bytes:
     )
 
 
+def redefined(applied: Applied, touched: TouchedTable) -> Iterator[RowChange]:
+    """Return the row of what a table is for all from here on, if that is new."""
+    table = touched.table
+    is_there = table.creator == 0 and table.table in applied.state.tables.by_id
+    if is_there and table.definition is not touched.definition_before:
+        key = pair_key(DEFINITION, table.table, applied.event.control.position)
+        yield key, value(table.definition)
+
+
 def names(applied: Applied, changed: Sequence[TouchedTable]) -> Iterator[RowChange]:
     """Return the name rows: all are freed before one is claimed, since two tables may swap."""
-    for table, name_before, _ in changed:
+    for table, name_before, *_ in changed:
         if name_before:
             yield name_row_key(name_key(table.catalog, name_before)), None
-    for table, _, _ in changed:
+    for table, *_ in changed:
         if applied.state.tables.named(table.catalog, table.name) is table:
             yield name_row_key(name_key(table.catalog, table.name)), value(table.table)
