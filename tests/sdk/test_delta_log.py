@@ -1,0 +1,381 @@
+"""Delta logs: which versions there are, what a checkpoint holds, and every damage by its name."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import Domain, Protocol
+from ledger.delta_actions import DeltaCommit, Provenance
+from ledger.delta_log import DeltaLog
+from ledger.errors import DeltaLogError
+from tests.sdk.delta_logs import (
+    PROTOCOL,
+    Action,
+    add,
+    begin,
+    info,
+    metadata,
+    remove,
+    schema,
+    write_checkpoint,
+    write_file,
+    write_log,
+    write_version,
+)
+
+SIDECAR = "00000000000000000002.checkpoint.0000000001.0000000001.part.parquet"
+STATE: list[Action] = [PROTOCOL, metadata(), add("a"), add("b")]
+HEAD: list[Action] = [{"checkpointMetadata": {"version": 2}}, {"sidecar": {"path": SIDECAR}}]
+
+
+def read(table: Path) -> list[DeltaCommit]:
+    """Return every version of a log."""
+    return list(DeltaLog.open(table).versions())
+
+
+def second(table: Path, *actions: Action | str) -> DeltaCommit:
+    """Return version 1 of a log that has these actions in it."""
+    return read(write_log(table, begin(), actions))[1]
+
+
+def test_versions(tmp_path: Path) -> None:
+    """Versions come in order, each with its own actions, after any that is named."""
+    log = DeltaLog.open(write_log(tmp_path, begin(), [add("a")], [remove("a"), add("b")]))
+
+    assert (log.first, log.last) == (0, 2)
+    assert [list(each.adds) for each in log.versions()] == [[], [("a", "")], [("b", "")]]
+    assert [each.version for each in log.versions(after=1)] == [2]
+    assert list(log.versions(after=2)) == []
+
+
+@pytest.mark.parametrize(
+    ("action", "field", "expected"),
+    [
+        (
+            {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["b"]}},
+            "protocol",
+            Protocol(3, 7, ["b"]),
+        ),
+        (
+            {
+                "protocol": {
+                    "minReaderVersion": 3,
+                    "minWriterVersion": 7,
+                    "readerFeatures": ["b"],
+                    "writerFeatures": ["c", "a", "b"],
+                }
+            },
+            "protocol",
+            Protocol(3, 7, ["a", "b", "c"]),
+        ),
+        ({"txn": {"appId": "etl", "version": 4, "lastUpdated": 1}}, "apps", {"etl": 4}),
+        ({"txn": {"appId": "etl", "version": -1}}, "apps", {"etl": -1}),
+        (
+            {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}},
+            "domains",
+            {"d": Domain("d", "{}", removed=False)},
+        ),
+        (
+            {"domainMetadata": {"domain": "d", "configuration": "", "removed": True}},
+            "domains",
+            {"d": Domain("d", "", removed=True)},
+        ),
+        ({"cdc": {"path": "c", "partitionValues": {}, "size": 1}}, "has_change_files", True),
+        (info(readVersion=0, isolationLevel="serializable"), "provenance",
+         Provenance("WRITE", 0, "serializable", is_blind=True)),
+        ({"commitInfo": {"operation": 7, "readVersion": "0", "isolationLevel": "Strict",
+                         "isBlindAppend": "true"}}, "provenance", Provenance()),
+        ({"commitInfo": {"operation": None, "readVersion": True}}, "provenance", Provenance()),
+        ({"somethingNew": {"a": 1}}, "provenance", Provenance()),
+        ({**info(), "somethingNew": [1]}, "provenance", Provenance("WRITE", is_blind=True)),
+    ],
+)  # fmt: skip
+def test_action(tmp_path: Path, action: Action, field: str, expected: Any) -> None:
+    """Every kind of action is read, unknown ones are ignored, odd provenance counts as none."""
+    assert getattr(second(tmp_path, action), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("vector", "expected"),
+    [
+        ({"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 3}, "uab@1"),
+        ({"storageType": "p", "pathOrInlineDv": "s3://x", "offset": 0}, "ps3://x@0"),
+        ({"storageType": "i", "pathOrInlineDv": "wi5b"}, "iwi5b"),
+        (None, ""),
+    ],
+)
+def test_vector(tmp_path: Path, vector: Any, expected: str) -> None:
+    """A deletion vector is known by its unique id, and is a part of the file."""
+    found = second(tmp_path, add("a", deletionVector=vector), remove("b", deletionVector=vector))
+
+    assert list(found.adds) == [("a", expected)]
+    assert list(found.removes) == [("b", expected)]
+
+
+V1 = "00000000000000000001.json"
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "what"),
+    [
+        (lambda log: write_version(log, 3, [add("c")]), "3.json", "version 2 before it is missing"),
+        (lambda log: write_file(log, V1, ""), V1, "it is empty"),
+        (lambda log: write_file(log, "1.json", "{}"), "1.json", "version 1 has another file"),
+        (lambda log: write_file(log, "2.json", "{}"), "2.json", "has 20 digits"),
+        (
+            lambda log: write_file(log, "_last_checkpoint", '{"version":9,"size":1}'),
+            "_last_checkpoint",
+            "a checkpoint of version 9, the newest is 1",
+        ),
+        (
+            lambda log: write_file(log, "_last_checkpoint", "9"),
+            "_last_checkpoint",
+            "a checkpoint of version None",
+        ),
+        (
+            lambda log: write_checkpoint(log, "00000000000000000009.checkpoint.parquet", STATE),
+            "9.checkpoint.parquet",
+            "the versions 2 to 9 are missing",
+        ),
+        (lambda log: write_version(log, 0, [add("a")]), "0.json", "one is missing"),
+    ],
+    ids=["gap", "empty", "two files", "digits", "ahead", "no version", "checkpoint", "no table"],
+)
+def test_damaged_files(tmp_path: Path, damage: Callable[[Path], Any], file: str, what: str) -> None:
+    """A log whose files contradict each other is refused, with the file and what is wrong."""
+    write_log(tmp_path, begin(), [info(), add("a")])
+    damage(tmp_path)
+
+    with pytest.raises(DeltaLogError, match=what) as raised:
+        read(tmp_path)
+
+    assert raised.value.file.endswith(file)
+
+
+@pytest.mark.parametrize(
+    ("actions", "what"),
+    [
+        (["{no json"], "line 1: it is no JSON"),
+        ([add("a"), "\x00\x01"], "line 2: it is no JSON"),
+        ([json.dumps(add("a"))[:-9]], "line 1: it is no JSON"),
+        (["[]"], "action 1: a line of the log is a JSON object"),
+        (['{"add":[]}'], "add is no JSON object"),
+        ([{**add("a"), **remove("b")}], "add and remove stand in one line"),
+        ([info(readVersion=1)], "says it was made from version 1"),
+        ([add("a"), add("a")], "action 2: file a is added twice"),
+        ([remove("a"), remove("a")], "action 2: file a is removed twice"),
+        ([remove("a"), add("a")], "file a is added and removed at once"),
+        ([add("")], 'add has "" as path'),
+        ([{"remove": {"path": 7}}], "remove has 7 as path"),
+        ([add("a", size="10")], 'add has "10" as size'),
+        ([add("a", size=-1)], "add has -1 as size"),
+        ([add("a", size=2**63)], "add has 9223372036854775808 as size"),
+        ([add("a", size=True)], "add has true as size"),
+        ([add("a", partitionValues=None)], "add has null as partitionValues"),
+        ([add("a", partitionValues={"day": 1})], "where a map of texts belongs"),
+        ([add("a", dataChange="true")], "where a true or false belongs"),
+        ([add("a", stats={"numRecords": 1})], "where a text belongs"),
+        ([add("a", deletionVector="u")], 'add has "u" as deletionVector'),
+        ([add("a", deletionVector={"storageType": "x"})], 'has "x" as storageType'),
+        ([{"txn": {"appId": "a", "version": "1"}}], 'txn has "1" as version'),
+        ([{"txn": {"version": 1}}], "txn has null as appId"),
+        ([PROTOCOL, PROTOCOL], "there are two protocol actions"),
+        ([metadata(), metadata()], "there are two metaData actions"),
+        ([{"protocol": {"minReaderVersion": 4, "minWriterVersion": 8}}], "protocol version 4"),
+        ([{"domainMetadata": {"domain": "d"}}] * 2, "domain d is written twice"),
+    ],
+)
+def test_damaged_actions(tmp_path: Path, actions: list[Action | str], what: str) -> None:
+    """An action that no writer writes is refused, with its place in the file."""
+    with pytest.raises(DeltaLogError, match=what) as raised:
+        second(tmp_path, *actions)
+
+    assert raised.value.file.endswith(V1)
+
+
+@pytest.mark.parametrize("name", ["_delta_log", "_delta_log/x.crc"])
+def test_no_log(tmp_path: Path, name: str) -> None:
+    """A folder without a log, or with one that holds nothing, is no table."""
+    (tmp_path / name).mkdir(parents=True)
+
+    with pytest.raises(DeltaLogError, match="neither versions nor checkpoints"):
+        DeltaLog.open(tmp_path)
+    with pytest.raises(DeltaLogError, match="this is no Delta table"):
+        DeltaLog.open(tmp_path / name)
+
+
+def test_other_files(tmp_path: Path) -> None:
+    """What is neither a version nor a checkpoint is left alone."""
+    write_log(tmp_path, begin())
+    for name in ("00000000000000000000.crc", "0.1.compacted.json", "00000000000000000007.json.tmp"):
+        write_file(tmp_path, name, "?")
+
+    assert len(read(tmp_path)) == 1
+
+
+def classic(table: Path) -> None:
+    """Write a checkpoint of one file."""
+    write_checkpoint(table, "00000000000000000002.checkpoint.parquet", STATE)
+
+
+def parts(table: Path) -> None:
+    """Write a checkpoint of two parts."""
+    name = "00000000000000000002.checkpoint.000000000{}.0000000002.parquet"
+    write_checkpoint(table, name.format(1), STATE[:3])
+    write_checkpoint(table, name.format(2), STATE[3:])
+
+
+def with_sidecar(table: Path) -> None:
+    """Write a checkpoint of the newer form, in JSON with a sidecar."""
+    head: list[Action] = [*HEAD, *STATE[:2]]
+    name = "00000000000000000002.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.json"
+    write_file(table, name, "\n".join(json.dumps(each) for each in head))
+    write_checkpoint(table, f"_sidecars/{SIDECAR}", [*STATE[2:], {"remove": {"path": "gone"}}])
+
+
+def parquet_with_sidecar(table: Path) -> None:
+    """Write a checkpoint of the newer form, in Parquet with a sidecar."""
+    head: list[Action] = [*HEAD, *STATE[:2]]
+    name = "00000000000000000002.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.parquet"
+    write_checkpoint(table, name, head)
+    write_checkpoint(table, f"_sidecars/{SIDECAR}", STATE[2:])
+
+
+@pytest.mark.parametrize("first", [2, 3])
+@pytest.mark.parametrize("checkpoint", [classic, parts, with_sidecar, parquet_with_sidecar])
+def test_checkpoint(tmp_path: Path, checkpoint: Callable[[Path], None], first: int) -> None:
+    """Where early versions are gone, the state at a checkpoint of any form comes first."""
+    checkpoint(tmp_path)
+    rest = [[info("DELETE", blind=False), remove("x")], [add("c")]][first - 2 :]
+    log = DeltaLog.open(write_log(tmp_path, *rest, first=first))
+
+    state, *following = log.versions()
+
+    assert (state.version, state.is_checkpoint, state.protocol) == (2, True, Protocol(1, 2, []))
+    assert (list(state.adds), list(state.removes)) == ([("a", ""), ("b", "")], [])
+    assert all(each.data_change for each in state.adds.values())
+    assert state.provenance.operation == ("DELETE" if first == 2 else "")
+    assert [each.version for each in following] == [3]
+
+
+def test_only_a_checkpoint(tmp_path: Path) -> None:
+    """A log may be one checkpoint and nothing else."""
+    classic(tmp_path)
+
+    assert [each.version for each in read(tmp_path)] == [2]
+
+
+def test_parsed_statistics(tmp_path: Path) -> None:
+    """Statistics that a checkpoint has in typed form only are written as Delta writes them."""
+    parsed = {
+        "numRecords": 3,
+        "minValues": {"id": Decimal("1.50"), "day": date(2026, 1, 2)},
+        "maxValues": {"at": datetime(2026, 1, 2, 3, 4, 5, 6000, UTC)},
+    }
+    state = [*STATE[:2], add("a", stats_parsed=parsed), add("b", stats="{}", stats_parsed=parsed)]
+    write_checkpoint(tmp_path, "00000000000000000002.checkpoint.parquet", state)
+
+    found = [each.stats for each in read(tmp_path)[0].adds.values()]
+
+    assert json.loads(found[0]) == {
+        "numRecords": 3,
+        "minValues": {"id": 1.5, "day": "2026-01-02"},
+        "maxValues": {"at": "2026-01-02T03:04:05.006Z"},
+    }
+    assert found[1] == "{}"
+
+
+def unlinked(write: Callable[[Path], None], pattern: str) -> Callable[[Path], None]:
+    """Return what writes a checkpoint, without a file of it."""
+
+    def write_less(table: Path) -> None:
+        write(table)
+        next(table.rglob(pattern)).unlink()
+
+    return write_less
+
+
+def replaced(write: Callable[[Path], None], pattern: str, text: str) -> Callable[[Path], None]:
+    """Return what writes a checkpoint, with other content in a file of it."""
+
+    def write_other(table: Path) -> None:
+        write(table)
+        next(table.rglob(pattern)).write_text(text, encoding="utf-8")
+
+    return write_other
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "what"),
+    [
+        (lambda _: None, "versions before 3 are gone, and no checkpoint takes their place"),
+        (unlinked(parts, "*01.0000000002.parquet"), "has 2 parts, 1 of them are here"),
+        (unlinked(with_sidecar, SIDECAR), f"its sidecar {SIDECAR} is missing"),
+        (replaced(classic, "*.parquet", "no parquet"), "it is no Parquet file"),
+        (replaced(with_sidecar, SIDECAR, "no parquet"), "it is no Parquet file"),
+        (replaced(with_sidecar, "*checkpoint.*.json", "no json"), "line 1: it is no JSON"),
+        (
+            replaced(with_sidecar, "*checkpoint.*.json", '{"checkpointMetadata":{"version":7}}'),
+            "it is a checkpoint of version 7, not of 2",
+        ),
+        (
+            replaced(with_sidecar, "*checkpoint.*.json", '{"sidecar":{"path":"../x.parquet"}}'),
+            "lies elsewhere",
+        ),
+        (replaced(with_sidecar, "*checkpoint.*.json", '{"sidecar":{}}'), "where a text belongs"),
+        (replaced(with_sidecar, "*checkpoint.*.json", json.dumps(PROTOCOL)), "one is missing"),
+    ],
+)
+def test_checkpoint_damage(tmp_path: Path, checkpoint: Callable[[Path], None], what: str) -> None:
+    """A checkpoint that is needed and is not whole is refused."""
+    write_log(tmp_path, [add("c")], first=3)
+    checkpoint(tmp_path)
+
+    with pytest.raises(DeltaLogError, match=what):
+        read(tmp_path)
+
+
+def test_unneeded_checkpoint(tmp_path: Path) -> None:
+    """Where every version is there no checkpoint is read, whole or not."""
+    write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")])
+    unlinked(parts, "*01.0000000002.parquet")(tmp_path)
+
+    assert [each.version for each in read(tmp_path)] == [0, 1, 2, 3]
+
+
+def test_gone_meanwhile(tmp_path: Path) -> None:
+    """Who read up to a version and finds the next one gone is told so."""
+    classic(tmp_path)
+
+    with pytest.raises(DeltaLogError, match="version 1, which comes next, is gone"):
+        list(DeltaLog.open(tmp_path).versions(after=0))
+
+
+def test_without_the_extra(tmp_path: Path) -> None:
+    """Without pyarrow a log that begins with a checkpoint is refused, naming the extra."""
+    classic(tmp_path)
+    script = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from pathlib import Path\nfrom ledger.delta_log import DeltaLog\n"
+        "list(DeltaLog.open(Path(sys.argv[1])).versions())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+
+    assert "SettingsError" in done.stderr
+    assert "pip install 'lakeledger[delta]'" in done.stderr
+
+
+def test_schema_needed(tmp_path: Path) -> None:
+    """A table without columns is one too: its schema may be empty."""
+    write_log(tmp_path, [PROTOCOL, metadata(schema())])
+
+    assert read(tmp_path)[0].metadata is not None

@@ -1,0 +1,177 @@
+"""Delta schemas: what becomes of their types, names, ids and properties in a ledger's table."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.traits import traits_of
+from ledger.delta_actions import DeltaMetadata
+from ledger.delta_fields import ShapeError
+from ledger.delta_schema import (
+    NESTED_TYPE,
+    UNKNOWN_LEVEL,
+    definition_of,
+    partition_keys,
+    partition_of,
+    type_text,
+)
+from tests.sdk.delta_logs import schema
+
+MAPPED = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"}
+
+
+def defined(
+    text: str,
+    *,
+    partitioned: tuple[str, ...] = (),
+    before: TableDefinition | None = None,
+    **properties: str,
+) -> TableDefinition:
+    """Return the definition of a table with this schema."""
+    configuration = {key.replace("_", "."): value for key, value in properties.items()}
+    metadata = DeltaMetadata("id", text, partitioned, configuration)
+    return definition_of(metadata, "file:///lake/t", before)
+
+
+def struct(*fields: tuple[str, Any, bool]) -> dict[str, Any]:
+    """Return a struct type; fields are name, type, nullable."""
+    rows = [{"name": n, "type": t, "nullable": null, "metadata": {}} for n, t, null in fields]
+    return {"type": "struct", "fields": rows}
+
+
+ARRAY = {"type": "array", "elementType": "long", "containsNull": True}
+MAP = {"type": "map", "keyType": "string", "valueType": ARRAY, "valueContainsNull": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("long", "bigint"),
+        ("integer", "int"),
+        ("short", "smallint"),
+        ("byte", "tinyint"),
+        ("string", "string"),
+        ("timestamp_ntz", "timestamp_ntz"),
+        ("decimal(10,2)", "decimal(10,2)"),
+        (ARRAY, "array<bigint>"),
+        (MAP, "map<string,array<bigint>>"),
+        (struct(("a", "integer", True), ("b c", MAP, False)),
+         "struct<a:int,`b c`:map<string,array<bigint>> NOT NULL>"),
+        (struct(("x`y", struct(), True)), "struct<`x``y`:struct<>>"),
+    ],
+)  # fmt: skip
+def test_types(kind: Any, expected: str) -> None:
+    """Every type is written as Spark SQL writes it."""
+    assert type_text(kind) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "[]",
+        '{"type":"array"}',
+        '{"type":"struct","fields":[1]}',
+        '{"type":"struct","fields":[{"name":"a"}]}',
+        '{"type":"struct","fields":[{"name":"a","type":{"type":"set"}}]}',
+        '{"type":"struct","fields":[{"name":"a","type":"long","metadata":[1]}]}',
+        '{"type":"struct","fields":[{"name":"a","type":{"type":["struct"]}}]}',
+        "[" * 100_000,
+    ],
+)
+def test_no_schema(text: str) -> None:
+    """What is no schema is refused as that."""
+    with pytest.raises(ShapeError):
+        defined(text)
+
+
+def test_columns() -> None:
+    """Columns are numbered, keep whether they are nullable, and what else Delta says of them."""
+    text = json.dumps(
+        {
+            "type": "struct",
+            "fields": [
+                {"name": "id", "type": "long", "nullable": False, "metadata": {}},
+                {"name": "tail", "type": "string", "metadata": {"comment": "é", "a": 1}},
+            ],
+        }
+    )
+
+    assert defined(text).columns == [
+        Column("id", "bigint", nullable=False, id=1),
+        Column("tail", "string", nullable=True, id=2, metadata='{"a": 1, "comment": "é"}'),
+    ]
+
+
+def test_nested_metadata_is_kept() -> None:
+    """Metadata of nested fields has no place in a type text, so the type stays with the column."""
+    nested = struct(("a", "long", True))
+    nested["fields"][0]["metadata"] = MAPPED
+
+    column = defined(schema(("s", nested))).columns[0]
+
+    assert column.type == "struct<a:bigint>"
+    assert json.loads(column.metadata) == {NESTED_TYPE: nested}
+
+
+def test_ids_stay() -> None:
+    """A column keeps its id under its name, and under any name where it has one of its own."""
+    first = defined(schema(("a", "long"), ("b", "long")))
+    second = defined(schema(("c", "long"), ("B", "long")), before=first)
+    third = defined(schema(("d", "long"), ("b", "long"), d=MAPPED), before=second)
+    last = defined(schema(("e", "long"), ("f", "long"), e=MAPPED), before=third)
+
+    ids = [[each.id for each in found.columns] for found in (first, second, third, last)]
+    assert ids == [[1, 2], [3, 2], [7, 2], [7, 8]]
+
+
+@pytest.mark.parametrize(
+    ("level", "kept", "counts_as"),
+    [
+        ("WriteSerializable", "WriteSerializable", "WriteSerializable"),
+        ("writeSerializable", "writeSerializable", "WriteSerializable"),
+        ("serializable", "serializable", "Serializable"),
+        ("ReadCommitted", "Serializable", "Serializable"),
+        ("", "Serializable", "Serializable"),
+    ],
+)
+def test_level(level: str, kept: str, counts_as: str) -> None:
+    """A level in any case of letters stays as it is; an unknown one is kept aside, as strongest."""
+    found = defined(schema(), delta_isolationLevel=level, a="1")
+    aside = [] if kept == level else [Property(UNKNOWN_LEVEL, level)]
+
+    assert found.properties == [
+        Property("a", "1"),
+        Property("delta.isolationLevel", kept),
+        *aside,
+    ]
+    assert traits_of(found).level == counts_as
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("none", ["day"]), ("name", ["col-7"]), ("id", ["col-7"])],
+)
+def test_partition_keys(mode: str, expected: list[str]) -> None:
+    """Under column mapping files have their partition values by physical name."""
+    fields = schema(("Day", "date"), Day=MAPPED)
+
+    found = defined(fields, partitioned=("day",), delta_columnMapping_mode=mode)
+
+    assert partition_keys(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"b": "2", "a": "1"}, ("1", "2")),
+        ({"a": None, "b": ""}, (None, None)),
+        ({"a": "1", "b": "2", "c": "3"}, ("1", "2")),
+        ({"a": "1"}, None),
+    ],
+)
+def test_partition(values: dict[str, str | None], expected: Any) -> None:
+    """Partition values stand in the table's order; Delta writes NULL as null or empty."""
+    assert partition_of(values, ["a", "b"]) == expected

@@ -1,0 +1,93 @@
+"""Published Delta tables: each imports, and at each version is what its own log says it was."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.delta_import import Disagreement, ImportReport, delta_versions, import_delta
+from tests.sdk.delta_tables import (
+    NAME,
+    TABLES,
+    checkpoints,
+    expected,
+    import_stepwise,
+    imported_state,
+    names,
+    vacuumed,
+)
+
+pytestmark = pytest.mark.skipif(not names(), reason="there are no published tables in ../shared")
+
+# Its versions 3 and 4 change metadata that version 2 changed after they had read version 1: no
+# writer may commit that, the log was made by hand.
+CONTRADICTING = "two_apps_cdc"
+# Tables with a version that was made from an older one than that before it.
+REBASED = ["append_date_partition_rebased", "append_vacuumed_log", "unknown_actions"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_version(ledger: Ledger, name: str) -> None:
+    """Imported version by version, a table is at each what is expected of it."""
+    assert list(import_stepwise(ledger, TABLES / name)) == expected(name)
+
+
+@pytest.mark.parametrize("name", names())
+def test_at_once_and_again(ledger: Ledger, name: str) -> None:
+    """Imported at once it is the same in the end, and a second import adds nothing."""
+    first = import_delta(ledger, TABLES / name, NAME)
+    reads = ledger.reads()
+    position = reads.position()
+    second = import_delta(ledger, TABLES / name, NAME)
+
+    state = imported_state(reads, first.table, first.version, first.delta_version)
+    assert state == expected(name)[-1]
+    assert second[:5] == first[:5]
+    assert (second.versions, reads.position()) == (0, position)
+
+
+@pytest.mark.parametrize(("name", "checkpoint"), checkpoints())
+def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path, name: str, checkpoint: int) -> None:
+    """Without what came before a checkpoint, a table is the same from there on."""
+    table = vacuumed(name, tmp_path / name, checkpoint)
+
+    assert list(import_stepwise(ledger, table)) == expected(name, first=checkpoint)
+
+
+@pytest.mark.parametrize("name", REBASED)
+def test_rebased(ledger: Ledger, name: str) -> None:
+    """Versions that really were rebased come out as commits when they are decided anew."""
+    found = import_delta(ledger, TABLES / name, NAME)
+
+    assert (found.rebased, found.disagreed) == (1, ())
+
+
+def test_contradicting(ledger: Ledger) -> None:
+    """A log that says what no writer may do is imported all the same, and it is said so."""
+    found = import_delta(ledger, TABLES / CONTRADICTING, NAME)
+
+    assert found[-4:] == (
+        5,
+        2,
+        (Disagreement(3, "MetadataChanged"), Disagreement(4, "MetadataChanged")),
+        2,
+    )
+
+
+def test_levels(ledger: Ledger) -> None:
+    """The levels recorded by Databricks are kept, version by version."""
+    found = import_delta(ledger, TABLES / "cdf_nonpartitioned", NAME)
+
+    rows = ledger.reads().versions(found.table, 10)
+    assert [row.level for row in rows] == ["Serializable"] * 5
+
+
+def test_version_numbers(ledger: Ledger) -> None:
+    """The versions of a table whose early ones are gone are told apart from Delta's."""
+    found: ImportReport = import_delta(ledger, TABLES / "append_vacuumed_log", NAME)
+    numbers = delta_versions(ledger.reads(), found.table)
+
+    assert (found.version, found.delta_version) == (7, 12)
+    assert numbers is not None
+    assert (numbers.first, numbers.newest) == (5, 12)
+    assert (numbers.of_delta(12), numbers.of_ledger(0), numbers.of_delta(4)) == (7, 5, -1)
