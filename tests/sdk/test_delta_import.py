@@ -1,0 +1,349 @@
+"""Imports of Delta tables: what a version becomes, where an import ends, and how it goes on."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import AppVersion, Column, Domain, Protocol
+from ledger.core.footprints import packed
+from ledger.delta_import import APP_PREFIX, Disagreement, import_delta
+from ledger.errors import ConflictError, DeltaLogError, TableExistsError
+from ledger.file_list import AddFile, FileList, RemoveFile, unpack
+from ledger.settings import ClientSettings
+from ledger.testing import InMemoryLedger
+from tests.sdk.delta_logs import (
+    FIELDS,
+    TABLE_ID,
+    Action,
+    add,
+    begin,
+    commits,
+    info,
+    metadata,
+    remove,
+    schema,
+    staged,
+    write_log,
+    write_version,
+)
+
+NAME = "flights"
+APP = f"{APP_PREFIX}{TABLE_ID}@0"
+FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["b"]}
+OLDER: dict[str, Any] = {"readVersion": 1}
+VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ([info(), add("a")], {"operation": "WRITE", "not_blind": False, "data_change": True}),
+        ([info(blind=False), add("a")], {"not_blind": True, "read_files": b""}),
+        ([add("a")], {"operation": "Manual Update", "not_blind": True}),
+        ([{"commitInfo": {"operation": 3, "isBlindAppend": "true"}}, add("a")],
+         {"operation": "Manual Update", "not_blind": True}),
+        ([info("X" * 300)], {"operation": "X" * 100}),
+        ([info(), {"cdc": {"path": "c"}}], {"not_blind": True}),
+        ([info("DELETE", blind=False), remove("a"), remove("b")],
+         {"removes": packed("ab"), "read_files": packed("ab"), "removes_in": []}),
+        ([info(), remove("a")], {"removes": packed("a"), "read_files": b"", "not_blind": False}),
+        ([info("OPTIMIZE", blind=False), add("a", dataChange=False),
+          remove("b", dataChange=False, partitionValues={})],
+         {"data_change": False, "removes_in": ["[]"]}),
+        ([info(), {"txn": {"appId": "etl", "version": 4}}],
+         {"apps": [AppVersion("etl", 4), AppVersion(APP, 1)], "read_apps": []}),
+        ([{"domainMetadata": {"domain": "b", "configuration": "{}"}},
+          {"domainMetadata": {"domain": "a", "removed": True}}],
+         {"domains": [Domain("a", "", removed=True), Domain("b", "{}", removed=False)]}),
+        ([{"protocol": FEATURES}], {"protocol": Protocol(3, 7, ["b"])}),
+        ([{"unknown": {}}, add("a")], {"adds": ["[]"], "protocol": None}),
+    ],
+)  # fmt: skip
+def test_actions(
+    memory: InMemoryLedger,
+    ledger: Ledger,
+    tmp_path: Path,
+    actions: Sequence[Action],
+    expected: dict[str, Any],
+) -> None:
+    """Every kind of action becomes what a decision asks of it."""
+    import_delta(ledger, write_log(tmp_path, begin(), actions), NAME)
+
+    footprint = commits(memory)[-1][1]
+    assert {name: getattr(footprint, name) for name in expected} == expected
+
+
+def test_files(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
+    """Files keep path, partition in the table's order, size, time, statistics and vector."""
+    values = {"partitionValues": {"id": "7", "day": ""}}
+    write_log(
+        tmp_path,
+        begin(partitioned=("day", "id")),
+        [
+            add("day=%20x/a", stats='{"numRecords":1}', deletionVector=VECTOR, **values),
+            remove("b", dataChange=False),
+            remove("c", deletionVector=VECTOR, **values),
+        ],
+    )
+
+    import_delta(ledger, tmp_path, NAME)
+
+    add_file = AddFile("day=%20x/a", (None, "7"), 10, 5, True, '{"numRecords":1}', "uxy@1")  # noqa: FBT003
+    assert unpack(commits(memory)[-1][1].files) == FileList(
+        [add_file],
+        [RemoveFile("b", None, data_change=False), RemoveFile("c", (None, "7"), vector="uxy@1")],
+    )
+
+
+def test_table(ledger: Ledger, tmp_path: Path) -> None:
+    """The table has the columns, partition columns, properties and place of the Delta table."""
+    write_log(tmp_path, begin(partitioned=["day"], delta_appendOnly="false"))
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    row = ledger.table(NAME)
+    assert found[:6] == (row.table, NAME, APP, 0, 0, ledger.token.position)
+    assert (row.definition.kind, row.definition.layout) == ("managed", "listed")
+    assert row.definition.location == tmp_path.resolve().as_uri()
+    assert [each.type for each in row.definition.columns] == ["date", "bigint"]
+    assert list(row.definition.partition_columns) == ["day"]
+    assert [tuple(each) for each in row.definition.properties] == [("delta.appendOnly", "false")]
+
+
+def test_altered(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
+    """A metaData action alters the table in the same commit, and later files follow it."""
+    wider = schema(*FIELDS, ("tail", "string"))
+    write_log(
+        tmp_path,
+        begin(),
+        [info("ADD COLUMNS", readVersion=0), metadata(wider, partitioned=["tail"])],
+        [info(readVersion=1), add("a", partitionValues={"tail": "N1"})],
+    )
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    row, reads = ledger.table(NAME), ledger.reads()
+    assert row.definition.columns[-1] == Column("tail", "string", nullable=True, id=3)
+    rows = reads.versions(found.table, 9)
+    assert [each.operation for each in rows] == ["WRITE", "ADD COLUMNS", "CREATE TABLE"]
+    assert [each.metadata_events for each in rows] == [0, 1, 1]
+    assert commits(memory)[-1][1].adds == ['["N1"]']
+
+
+def test_rows(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
+    """Where rows are tracked they are numbered by what the statistics count."""
+    write_log(
+        tmp_path,
+        begin(delta_enableRowTracking="true"),
+        [info(), add("a", stats='{"numRecords":3}'), add("b", stats='{"numRecords":4}')],
+        [info(), add("c", stats="{")],
+        [info(), add("d", stats='{"numRecords":1}')],
+    )
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert [footprint.rows_added for _, footprint in commits(memory)] == [0, 7, 0, 1]
+
+
+def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
+    """Files that fit no single record are staged in the same txn."""
+    paths = [f"part-{number:05}" for number in range(12_000)]
+    write_log(tmp_path, begin(), [info(), *map(add, paths)], [info(blind=False), remove(paths[0])])
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    files = ledger.reads().files(found.table)
+    assert [each.path for each in files] == paths[1:]
+    assert [len(unpack(chunk.files).adds) for chunk in staged(memory)] == [10_000, 2_000]
+    assert commits(memory)[1][1].staged == 2
+
+
+@pytest.mark.parametrize(
+    ("winner", "loser", "disagreed"),
+    [
+        ([info(), add("a")], [info(**OLDER), add("b")], ()),
+        ([info(), add("a")], [info("DELETE", blind=False, **OLDER), remove("x")], ()),
+        (
+            [info("UPDATE", blind=False), remove("x"), add("a")],
+            [info(**OLDER), add("b")],
+            (),
+        ),
+        (
+            [info("DELETE", blind=False), remove("x")],
+            [info("DELETE", blind=False, **OLDER), remove("x", partitionValues={})],
+            (Disagreement(3, "ConcurrentDeleteRead"),),
+        ),
+        (
+            [info("UPDATE", blind=False), remove("x"), add("a")],
+            [info("UPDATE", blind=False, **OLDER), remove("y"), add("b")],
+            (Disagreement(3, "ConcurrentAppend"),),
+        ),
+        (
+            [info("ADD COLUMNS"), metadata(schema(*FIELDS, ("c", "long")))],
+            [info("ADD COLUMNS", **OLDER), metadata(schema(*FIELDS, ("d", "long")))],
+            (Disagreement(3, "MetadataChanged"),),
+        ),
+    ],
+)
+def test_decided_anew(
+    ledger: Ledger,
+    tmp_path: Path,
+    winner: list[Action],
+    loser: list[Action],
+    disagreed: tuple[Disagreement, ...],
+) -> None:
+    """A version made from an older one is decided from there; what may not be is reported."""
+    write_log(tmp_path, begin(), [info(), add("x"), add("y")], winner, loser)
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    assert (found.version, found.rebased, found.disagreed) == (3, 1, disagreed)
+
+
+def test_applications(ledger: Ledger, tmp_path: Path) -> None:
+    """Progress that an application records again, or backwards, is left out and counted."""
+    versions = [[info(), {"txn": {"appId": "etl", "version": number}}] for number in (5, 5, 4, 6)]
+
+    found = import_delta(ledger, write_log(tmp_path, begin(), *versions), NAME)
+
+    apps = [(each.app, each.version) for each in ledger.reads().apps(found.table)]
+    assert apps == [("etl", 6), (APP, 4)]
+    assert (found.versions, found.apps_left_out) == (5, 2)
+
+
+def test_goes_on(ledger: Ledger, tmp_path: Path) -> None:
+    """An import takes what is new since the last one, decided from reads before that too."""
+    write_log(tmp_path, begin(), [info(), add("a")])
+    import_delta(ledger, tmp_path, NAME)
+    write_log(tmp_path, [info(), add("b")], [info(readVersion=1), add("c")], first=2)
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    assert (found.versions, found.version, found.rebased, found.disagreed) == (2, 3, 1, ())
+
+
+def test_damage_on_the_way(ledger: Ledger, tmp_path: Path) -> None:
+    """What comes before the damage is imported, and once it is repaired the rest is."""
+    write_log(tmp_path, begin(), [info(), add("a")], ["no json"], [info(), add("c")])
+    with pytest.raises(DeltaLogError, match="00000000000000000002"):
+        import_delta(ledger, tmp_path, NAME)
+    reached = ledger.table(NAME).version
+    write_version(tmp_path, 2, [info(), add("b")])
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    assert (reached, found.versions, found.version) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("actions", "what"),
+    [
+        ([add("a", partitionValues={"id": "1"})], "file a has partition values"),
+        ([metadata("{")], "schemaString is no schema"),
+    ],
+)
+def test_no_sense(ledger: Ledger, tmp_path: Path, actions: list[Action], what: str) -> None:
+    """A version that makes no sense for its table is refused by its number, and leaves no txn."""
+    write_log(tmp_path, begin(partitioned=["day"]), actions)
+
+    with pytest.raises(DeltaLogError, match=f"version 1 of .*{what}"):
+        import_delta(ledger, tmp_path, NAME)
+
+    assert ledger.table(NAME).version == 0
+    assert list(ledger.reads().open_txns(9)) == []
+
+
+def test_log_went_back(ledger: Ledger, tmp_path: Path) -> None:
+    """A log that ends before what was imported is another history."""
+    write_log(tmp_path, begin(), [info(), add("a")])
+    import_delta(ledger, tmp_path, NAME)
+    (tmp_path / "_delta_log" / f"{1:020}.json").unlink()
+
+    with pytest.raises(DeltaLogError, match="ends with version 0, and 1 was imported"):
+        import_delta(ledger, tmp_path, NAME)
+
+
+def test_name_taken(ledger: Ledger, tmp_path: Path) -> None:
+    """A table that is no import, or the import of another table, is left alone."""
+    ledger.create_table("own")
+    write_log(tmp_path / "a", begin())
+    write_log(tmp_path / "b", begin(table="another"))
+    import_delta(ledger, tmp_path / "a", NAME)
+    position = ledger.reads().position()
+
+    with pytest.raises(TableExistsError, match="table own is no import"):
+        import_delta(ledger, tmp_path / "a", "own")
+    with pytest.raises(TableExistsError, match="Choose another name"):
+        import_delta(ledger, tmp_path / "b", NAME)
+    assert ledger.reads().position() == position
+
+
+def test_two_masters(ledger: Ledger, tmp_path: Path) -> None:
+    """Once somebody else has written to the table nothing more is imported, and why is said."""
+    write_log(tmp_path, begin())
+    import_delta(ledger, tmp_path, NAME)
+    ledger.append(NAME, ["own"])
+    unchanged = import_delta(ledger, tmp_path, NAME)
+    write_version(tmp_path, 1, [info(), add("a")])
+
+    with pytest.raises(ConflictError, match="somebody else has written to it"):
+        import_delta(ledger, tmp_path, NAME)
+
+    assert unchanged.versions == 0
+    assert ledger.table(NAME).version == 1
+
+
+def test_two_imports(memory: InMemoryLedger, tmp_path: Path) -> None:
+    """Two imports of one log at the same time make one table, each version once."""
+    versions: list[Sequence[Action]] = [
+        [info("SET TBLPROPERTIES"), metadata(a=str(number))] if number % 3 == 0
+        else [info(), add(f"f{number}")]
+        for number in range(1, 40)
+    ]  # fmt: skip
+    write_log(tmp_path, begin(), *versions)
+    clients = [memory.connect(settings=ClientSettings(timeout_s=20.0)) for _ in range(2)]
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda each: import_delta(each, tmp_path, NAME), clients))
+
+    assert [each.version for each in found] == [39, 39]
+    assert sum(each.versions for each in found) == 40
+    assert len(clients[0].reads().files(found[0].table)) == 26
+
+
+def test_stopped(ledger: Ledger, tmp_path: Path) -> None:
+    """An import that is told to stop ends after the version at hand."""
+    stop = Signal()
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, newest: int) -> None:
+        told.append((done, newest))
+        stop.set()
+
+    write_log(tmp_path, begin(), [info(), add("a")])
+    found = import_delta(ledger, tmp_path, NAME, stop=stop, progress=progress)
+
+    assert (found.version, told) == (0, [(0, 1)])
+
+
+def test_follow(ledger: Ledger, tmp_path: Path) -> None:
+    """With follow, versions are imported as they appear, until it is told to stop."""
+    stop = Signal()
+    write_log(tmp_path, begin())
+
+    def progress(done: int, _newest: int) -> None:
+        if done < 3:
+            write_version(tmp_path, done + 1, [info(readVersion=done), add(f"f{done}")])
+        else:
+            stop.set()
+
+    found = import_delta(
+        ledger, tmp_path, NAME, follow=True, stop=stop, poll_s=0.01, progress=progress
+    )
+
+    assert (found.version, found.versions) == (3, 4)
