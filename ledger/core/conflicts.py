@@ -120,6 +120,8 @@ def metadata_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Ite
     for kind in kinds:
         if position := winners.first(("metadata", kind), read_at):
             yield Hit(position, 2, "metadata_changed", kind)
+    if attempt.footprint is None:
+        return
     # An identity mark is tolerated but not taken on: any change after it differs in two things.
     marked = winners.first(("metadata", "identity"), read_at)
     if marked and (position := winners.first(("metadata", "resolvable"), marked)):

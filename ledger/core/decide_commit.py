@@ -151,6 +151,9 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
     for write in candidate.writes.values():
         check_write(state, candidate, write)
+    for change in candidate.changes:
+        if change.kind != "create":
+            check_remembered(state, change.read_at, change.table)
 
 
 def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
@@ -176,26 +179,34 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
 
 def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
     """Refuse a plan whose winners are not all remembered, rather than guess."""
-    footprint = write.footprint
-    coarse = candidate.is_judged and any(each.operation != "insert" for each in write.writes)
-    if footprint is None and not coarse:
+    if write.footprint is None and not candidate.is_judged:
         return
     read_at = candidate.read_at(write.table)
-    if read_at == 0:
-        if not coarse and footprint is not None and is_blind(footprint):
-            return
+    if read_at:
+        check_remembered(state, read_at, write.table)
+    elif not is_blind_write(write):
         raise Refused(
             Reason.READ_AT_REQUIRED,
             "what reads, updates or deletes without a txn names the position it was planned from",
             write.table,
         )
+
+
+def check_remembered(state: DomainState, read_at: int, table: int) -> None:
+    """Refuse a base from before the winners that are remembered."""
     if read_at < state.winners.floor:
         raise Refused(
             Reason.SNAPSHOT_TOO_OLD,
             f"the plan was made at position {read_at}; commits up to "
             f"{state.winners.floor} are no longer remembered. Read again and retry",
-            write.table,
+            table,
         )
+
+
+def is_blind_write(write: TableWrite) -> bool:
+    """Tell whether a part only added rows and read none, coarsely or file by file."""
+    inserts = all(each.operation == "insert" for each in write.writes)
+    return inserts and (write.footprint is None or is_blind(write.footprint))
 
 
 def visible_table(state: DomainState, candidate: Candidate, table: int) -> Table | None:

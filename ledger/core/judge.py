@@ -7,7 +7,7 @@ when nothing stands against a txn are the versions, ids and times of its parts g
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledger.core.commands import CommitTxn, Footprint, TableWrite
+from ledger.core.commands import CommitTxn, Footprint
 from ledger.core.conflicts import Attempt, Hit, first_hit
 from ledger.core.decide_commit import (
     Candidate,
@@ -16,6 +16,7 @@ from ledger.core.decide_commit import (
     candidate_of,
     check_writes,
     committed,
+    is_blind_write,
     lost,
     visible_table,
 )
@@ -202,9 +203,3 @@ def committed_part(
         table.next_row_id if tracked else -1,
         candidate.last_chunks.get(table_id),
     )
-
-
-def is_blind_write(write: TableWrite) -> bool:
-    """Tell whether a part only added rows and read none, coarsely or file by file."""
-    inserts = all(each.operation == "insert" for each in write.writes)
-    return inserts and (write.footprint is None or is_blind(write.footprint))
