@@ -10,8 +10,9 @@ import pytest
 
 from ledger.core.commands import RenameTable
 from ledger.core.events import Event, Evidence, Side, TxnAborted, TxnCommitted
+from ledger.core.outcomes import Reason
 from tests.core.scene import last
-from tests.driver import Driver, write
+from tests.driver import Driver, definition, write
 
 
 class Catalog(Driver):
@@ -118,6 +119,29 @@ def test_names_of_an_abort_never_were(changes: Any) -> None:
 
     assert catalog.tables() == {"a": 1, "b": 2}
     assert catalog.state.tables.by_id.keys() == {1, 2}
+
+
+TAKEN = [
+    ("a new table's", lambda c: c.create("c"), "c"),
+    ("a renamed table's", lambda c: c.rename(c.b, "c"), "c"),
+    ("an old table's", lambda _: None, "b"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"), [row[1:] for row in TAKEN], ids=[row[0] for row in TAKEN]
+)
+def test_an_alter_frees_no_name(changes: Any, name: str) -> None:
+    """A name that is taken stays so after an alter in the txn: its table has a name still."""
+    catalog = Catalog()
+    changes(catalog)
+    for table in list(catalog.state.tables.by_id)[1:]:
+        catalog.alter_table(catalog.ada, table, definition(), "ADD COLUMNS", txn=catalog.mine)
+    catalog.create_table(catalog.ada, name, txn=catalog.mine)
+    refused: Any = catalog.events[-1].body
+
+    assert getattr(refused, "reason", "") == Reason.TABLE_EXISTS
+    assert isinstance(catalog.commit(catalog.ada, catalog.mine).body, TxnCommitted)
 
 
 WON = [

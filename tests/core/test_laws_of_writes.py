@@ -24,6 +24,7 @@ from ledger.core.commands import (
     Footprint,
     OpenTxn,
     Protocol,
+    RenameTable,
     StageWrites,
     TableWrite,
 )
@@ -162,8 +163,14 @@ def create(writers: Writers, draw: Draw) -> Command:
     return CreateTable(*writers.asks_in(txn), txn, 0, CATALOG, draw.of("abcd"), draw.of(MADE))
 
 
+def rename(writers: Writers, draw: Draw) -> Command:
+    """Rename a table."""
+    txn = writers.txn(draw)
+    return RenameTable(*writers.asks_in(txn), txn, 0, writers.table(draw), draw.of("abcd"))
+
+
 def drop(writers: Writers, draw: Draw) -> Command:
-    """Drop a table."""
+    """Drop a table, mostly in a txn."""
     txn = writers.txn(draw)
     return DropTable(*writers.asks_in(txn), txn, 0, writers.table(draw))
 
@@ -174,9 +181,10 @@ MOVES: dict[str, Callable[[Writers, Draw], Command]] = {
     "stage": stage,
     "alter": alter,
     "create": create,
+    "rename": rename,
     "drop": drop,
 }
-WEIGHTED = [*MOVES, *["commit"] * 6, *["open_txn"] * 2, "alter", "stage", "tidy"]
+WEIGHTED = [*MOVES, *["commit"] * 9, *["open_txn"] * 3, *["alter", "stage", "create"] * 2, "tidy"]
 
 
 def steps(least: int, most: int) -> st.SearchStrategy[list[Step]]:
