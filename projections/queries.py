@@ -153,7 +153,7 @@ class StoreReads(Reads):
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""
         rows = self._fresh()
-        return listings.paths(rows, table, path_hash) if table in lookups.NUMBERS else ()
+        return listings.paths(rows, table, path_hash) if table in lookups.NUMBERS else []
 
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
@@ -177,7 +177,7 @@ class StoreReads(Reads):
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
         rows = self._fresh()
-        return list(version_lookups.apps(rows, table)) if table in lookups.NUMBERS else ()
+        return list(version_lookups.apps(rows, table)) if table in lookups.NUMBERS else []
 
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
@@ -186,7 +186,7 @@ class StoreReads(Reads):
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
         rows = self._fresh()
-        return list(version_lookups.domains(rows, table)) if table in lookups.NUMBERS else ()
+        return list(version_lookups.domains(rows, table)) if table in lookups.NUMBERS else []
 
     def conflict(self, txn: int) -> ConflictRow | None:
         """Return why a txn lost."""

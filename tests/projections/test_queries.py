@@ -1,6 +1,5 @@
 """Reads over a store in memory and over one that another process writes: the same answers."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -10,36 +9,11 @@ from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError, UnknownTableError
 from ledger.reads import Identity, MappingRow
 from projections.errors import StoreClosedError, StoreMissingError
-from projections.memory import MemoryStore
 from projections.queries import StoreReads, open_reads
-from projections.rocks_reader import RocksReader
-from projections.rocks_store import RocksStore
 from tests.driver import LEDGER, write
 from tests.projections.followed import Followed
 
 PATIENCE_MS = 20_000
-
-
-@pytest.fixture
-def in_memory() -> Iterator[Followed]:
-    """Return a domain followed in this process, and a reader that must be refreshed."""
-    with MemoryStore() as store, store.reader() as reader:
-        yield Followed(store, reader)
-
-
-@pytest.fixture
-def on_disk(tmp_path: Path) -> Iterator[Followed]:
-    """Return a domain whose store is read as another process reads it."""
-    root = tmp_path / "store"
-    with RocksStore.open(root) as store, RocksReader.open(root) as reader:
-        yield Followed(store, reader)
-
-
-@pytest.fixture(params=["in_memory", "on_disk"])
-def domain(request: pytest.FixtureRequest) -> Followed:
-    """Return a new domain, once for each adapter."""
-    followed: Followed = request.getfixturevalue(request.param)
-    return followed
 
 
 def test_identity(domain: Followed) -> None:

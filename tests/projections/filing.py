@@ -1,0 +1,162 @@
+"""Commits file by file, in a few words: a file is `path` or `path#vector`.
+
+And histories of them: a few writers add and remove few files in few tables, in one step or in
+txns, with chunks staged before, and now and then with a list that cannot be or cannot be read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from hypothesis import strategies as st
+
+from ledger.core.commands import Command, CommitTxn, Footprint, StageWrites, TableWrite
+from ledger.core.events import Event
+from ledger.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.reads import FileRow
+from tests.core.histories import Draw, Step
+from tests.core.parts import after, footprint
+from tests.core.test_laws_of_writes import DRAW_BYTES, MOVES, Writers, drawn, some
+from tests.driver import Driver
+
+UNREADABLE = b"j[[not"
+FILES = ("a", "b", "c", "a#1", "a#2", "b#1", "day=1/d")
+
+
+def add(text: str) -> AddFile:
+    """Return an added file."""
+    path, _, vector = text.partition("#")
+    return AddFile(path, ("1",), 10, 7, stats='{"numRecords":1}', vector=vector)
+
+
+def remove(text: str) -> RemoveFile:
+    """Return a removed file."""
+    path, _, vector = text.partition("#")
+    return RemoveFile(path, vector=vector)
+
+
+def files_of(adds: Iterable[str] = (), removes: Iterable[str] = ()) -> FileList:
+    """Return a file list."""
+    return FileList([add(each) for each in adds], [remove(each) for each in removes])
+
+
+def text_of(row: FileRow) -> str:
+    """Return a file as these tests write it."""
+    return f"{row.path}#{row.vector}" if row.vector else row.path
+
+
+def texts(rows: Iterable[FileRow]) -> list[str]:
+    """Return files as these tests write them."""
+    return [text_of(row) for row in rows]
+
+
+def writing(
+    domain: Driver,
+    table: int,
+    adds: Sequence[str] = (),
+    removes: Sequence[str] = (),
+    *,
+    chunks: Iterable[Footprint] = (),
+    said: Footprint | None = None,
+) -> TableWrite:
+    """Return the part of a commit that is planned from the newest position."""
+    whole = listed(said or footprint(), files_of(adds, removes))
+    return TableWrite(table, domain.head.position, (), after(chunks, whole))
+
+
+def commit(
+    domain: Driver,
+    session: int,
+    table: int,
+    adds: Sequence[str] = (),
+    removes: Sequence[str] = (),
+    *,
+    said: Footprint | None = None,
+) -> Event:
+    """Commit files without a txn."""
+    return domain.commit(session, 0, writing(domain, table, adds, removes, said=said))
+
+
+def unreadable(domain: Driver, session: int, table: int) -> Event:
+    """Commit a file list that nobody can read."""
+    said = footprint(files=UNREADABLE)
+    return domain.commit(session, 0, TableWrite(table, domain.head.position, (), said))
+
+
+def stage(domain: Driver, session: int, txn: int, table: int, *chunks: FileList) -> list[Footprint]:
+    """Stage chunks of a footprint and return them."""
+    staged = [listed(footprint(), files) for files in chunks]
+    for number, chunk in enumerate(staged, start=1):
+        domain.ask(StageWrites(*domain.asks(session), txn, table, number, chunk))
+    return staged
+
+
+class Filers(Writers):
+    """Writers who list their files."""
+
+    def play(self, step: Step) -> None:
+        """Do one step."""
+        draw = Draw(step.draw)
+        if step.move == "tidy":
+            self.tidy(txns=[self.txn(draw)])
+        else:
+            self.ask(FILING[step.move](self, draw))
+
+    def read_at(self, draw: Draw) -> int:
+        """Return the newest position, so that mostly nobody is in the way."""
+        return self.state.position if draw.mostly() else super().read_at(draw)
+
+
+def drawn_files(draw: Draw) -> Footprint:
+    """Return any footprint over few files."""
+    said = drawn(draw)._replace(read_files=b"", read_apps=[], reads=[], files=b"")
+    if draw.mostly(70):
+        said = said._replace(apps=[])
+    if not draw.mostly(95):
+        return said._replace(files=UNREADABLE, operation="WRITE")
+    lists = files_of(some(draw, FILES, 3), some(draw, FILES, 3))
+    return listed(said._replace(operation=said.operation or "WRITE"), lists)
+
+
+def commit_files(writers: Writers, draw: Draw) -> Command:
+    """Commit files of one table or two, with what was staged of them."""
+    txn = writers.txn(draw) if draw.mostly(60) else 0
+    found = writers.state.txns.open.get(txn)
+    staged = found.staged if found is not None else {}
+    tables = {*staged, writers.table(draw), writers.table(draw)}
+    parts = [
+        TableWrite(
+            table, writers.read_at(draw), (), after(staged.get(table, ()), drawn_files(draw))
+        )
+        for table in sorted(tables)
+    ]
+    return CommitTxn(*writers.asks_in(txn), txn, parts)
+
+
+def stage_files(writers: Writers, draw: Draw) -> Command:
+    """Stage the next chunk of a table."""
+    txn, table = writers.txn(draw), writers.table(draw)
+    found = writers.state.txns.open.get(txn)
+    number = len(found.staged.get(table, ())) + 1 if found is not None else 1
+    return StageWrites(*writers.asks_in(txn), txn, table, number, drawn_files(draw))
+
+
+FILING: dict[str, Callable[[Writers, Draw], Command]] = {
+    **MOVES,
+    "commit": commit_files,
+    "stage": stage_files,
+}
+WEIGHTED = [*FILING, *["commit"] * 12, *["open_txn"] * 2, *["stage"] * 2, "tidy"]
+
+
+def filings(least: int = 20, most: int = 50) -> st.SearchStrategy[list[Step]]:
+    """Return a strategy for histories of files, of so many steps."""
+    draws = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
+    each = st.builds(Step, st.sampled_from(WEIGHTED), draws)
+    return st.lists(each, min_size=least, max_size=most)
+
+
+def filed(history: Iterable[Step]) -> Filers:
+    """Return the writers after a history."""
+    writers = Filers()
+    for step in history:
+        writers.play(step)
+    return writers

@@ -1,0 +1,382 @@
+"""Versions: the history of a table, found by number, position and time; what else commits leave."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import (
+    AppVersion,
+    Domain,
+    Footprint,
+    Protocol,
+    TableDefinition,
+    TableWrite,
+)
+from ledger.errors import ReaderBehindError
+from ledger.reads import AppRow, TxnPart
+from projections.queries import StoreReads
+from tests.core.parts import footprint, table_of
+from tests.driver import definition, write
+from tests.projections.filing import commit, files_of, stage, unreadable, writing
+from tests.projections.followed import Followed
+
+Play = Callable[[Followed, int, int], object]
+FLIGHTS = 1
+WIDER = table_of(("day", "int"), ("delay", "int"), by=["day"])
+
+
+def flights_after(domain: Followed, play: Play) -> StoreReads:
+    """Return the reads after a play on the table `flights`, which was created at position 5."""
+    session = domain.open_session()
+    play(domain, session, domain.create_table(session, "flights"))
+    return domain.reads
+
+
+def said(row: object, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the wanted fields of a row."""
+    return {name: getattr(row, name) for name in wanted}
+
+
+def in_a_txn(domain: Followed, session: int, table: int) -> None:
+    """Commit files in a txn, some of them staged."""
+    txn = domain.open_txn(session)
+    chunks = stage(domain, session, txn, table, files_of(["a", "b"]))
+    domain.commit(session, txn, writing(domain, table, ["c"], chunks=chunks))
+
+
+def renamed(domain: Followed, session: int, table: int) -> None:
+    """Rename the table in a txn."""
+    txn = domain.open_txn(session)
+    domain.rename_table(session, table, "planes", txn=txn)
+    domain.commit(session, txn)
+
+
+def altered_twice(domain: Followed, session: int, table: int) -> None:
+    """Alter the table twice in a txn, and write to it."""
+    txn = domain.open_txn(session)
+    domain.alter_table(session, table, WIDER, "ADD COLUMNS", txn=txn)
+    domain.alter_table(session, table, WIDER, "SET TBLPROPERTIES", txn=txn)
+    domain.commit(session, txn)
+
+
+def created_in_a_txn(domain: Followed, session: int, _table: int) -> None:
+    """Create another table in a txn and write to it."""
+    txn = domain.open_txn(session)
+    table = domain.create_table(session, "planes", txn=txn)
+    domain.commit(
+        session, txn, writing(domain, table, ["a"], said=footprint("CREATE TABLE AS SELECT"))
+    )
+
+
+COMMITTED = {"txn": 1, "write_id": 1, "user": "ada", "level": "WriteSerializable"}
+
+
+@pytest.mark.parametrize(
+    ("play", "table", "version", "expected"),
+    [
+        (
+            lambda *_: None,
+            FLIGHTS,
+            0,
+            {"position": 5, "txn": 0, "operation": "CREATE TABLE", "metadata_events": 1},
+        ),
+        (
+            lambda d, s, t: commit(d, s, t, ["a", "b"]),
+            FLIGHTS,
+            1,
+            {**COMMITTED, "position": 6, "operation": "WRITE", "adds": 2, "blind": True},
+        ),
+        (
+            lambda d, s, t: commit(d, s, t, [], ["a"], said=footprint("DELETE", reads_whole=True)),
+            FLIGHTS,
+            1,
+            {**COMMITTED, "operation": "DELETE", "removes": 1, "blind": False, "read_at": 5},
+        ),
+        (in_a_txn, FLIGHTS, 1, {**COMMITTED, "position": 8, "adds": 3, "blind": True}),
+        (unreadable, FLIGHTS, 1, {**COMMITTED, "operation": "WRITE", "adds": 0, "removes": 0}),
+        (
+            lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"),
+            FLIGHTS,
+            1,
+            {
+                "txn": 1,
+                "write_id": 1,
+                "operation": "ADD COLUMNS",
+                "metadata_events": 1,
+                "level": "",
+            },
+        ),
+        (
+            lambda d, s, t: d.alter_table(s, t, WIDER, ""),
+            FLIGHTS,
+            1,
+            {"operation": "ALTER TABLE"},
+        ),
+        (renamed, FLIGHTS, 1, {"operation": "RENAME TABLE", "write_id": 1, "metadata_events": 1}),
+        (altered_twice, FLIGHTS, 1, {"operation": "SET TBLPROPERTIES", "metadata_events": 2}),
+        (
+            created_in_a_txn,
+            2,
+            0,
+            {"operation": "CREATE TABLE AS SELECT", "write_id": 1, "adds": 1, "position": 8},
+        ),
+        (
+            lambda d, s, t: d.commit(s, 0, write(t)),
+            FLIGHTS,
+            1,
+            {"operation": "insert", "level": "", "adds": 0, "blind": True},
+        ),
+    ],
+)
+def test_version(
+    domain: Followed, play: Play, table: int, version: int, expected: dict[str, Any]
+) -> None:
+    """A version says where, when and by whom it was made, and what it did."""
+    reads = flights_after(domain, play)
+
+    row = reads.version_row(table, version=version)
+    assert said(row, expected) == expected
+    assert reads.versions(table, 1) == [row]
+
+
+def read_only_part(domain: Followed, session: int, table: int) -> None:
+    """Commit to another table what was made of this one."""
+    other = domain.create_table(session, "planes")
+    read = TableWrite(table, domain.head.position, (), footprint("", reads_whole=True))
+    domain.commit(session, 0, writing(domain, other, ["a"]), read)
+
+
+def lost(domain: Followed, session: int, table: int) -> None:
+    """Lose a commit at once."""
+    stale = writing(domain, table, ["a"], said=footprint("UPDATE", reads_whole=True))
+    commit(domain, session, table, [], ["b"])
+    domain.commit(session, 0, stale)
+
+
+def external(domain: Followed, session: int, _table: int) -> None:
+    """Create and alter a table outside the lake."""
+    table = domain.create_table(session, "planes", kind="external")
+    domain.alter_table(session, table, definition("listed", "external"), "SET TBLPROPERTIES")
+
+
+@pytest.mark.parametrize(
+    ("play", "newest"),
+    [
+        (read_only_part, {1: 0, 2: 1}),
+        (lost, {1: 1}),
+        (external, {1: 0, 2: 0}),
+        (lambda d, s, t: d.rename_table(s, t, "planes"), {1: 0}),
+        (lambda d, s, _t: d.create_table(s, "planes", txn=d.open_txn(s)), {1: 0, 2: None}),
+    ],
+)
+def test_no_version(domain: Followed, play: Play, newest: dict[int, int | None]) -> None:
+    """What only read, lost, waits or changed a name at once makes no version."""
+    reads = flights_after(domain, play)
+
+    rows = {table: reads.version_row(table) for table in newest}
+    assert {table: row and row.version for table, row in rows.items()} == newest
+
+
+def test_newest_first(domain: Followed) -> None:
+    """The history of a table begins with its newest version, or below one that is named."""
+    session = domain.open_session()
+    table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
+    for number in range(4):
+        commit(domain, session, table, [str(number)])
+        commit(domain, session, other, [str(number)])
+    reads = domain.reads
+
+    assert [row.version for row in reads.versions(table, 9)] == [4, 3, 2, 1, 0]
+    assert [row.version for row in reads.versions(table, 2)] == [4, 3]
+    assert [row.version for row in reads.versions(table, 2, below=3)] == [2, 1]
+    assert [row.version for row in reads.versions(table, 9, below=99)] == [4, 3, 2, 1, 0]
+    assert reads.versions(table, 9, below=0) == reads.versions(7, 9) == []
+    assert {row.table for row in reads.versions(table, 9)} == {table}
+
+
+def test_found_by_position_and_time(domain: Followed) -> None:
+    """A position or a time between two versions belongs to the earlier of them."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    for number in range(9):
+        commit(domain, session, table, [str(number)])
+        domain.open_txn(session)
+    reads = domain.reads
+    rows = reads.versions(table, 99)[::-1]
+
+    assert [row.position for row in rows] == [5, *range(6, 24, 2)]
+    for row in rows:
+        assert reads.version_row(table, position=row.position) == row
+        assert reads.version_row(table, at=row.at) == row
+        assert reads.version_row(table, at=row.at + 6) == row
+    assert reads.version_row(table, position=7) == rows[1]
+    assert reads.version_row(table, position=4) is None
+    assert reads.version_row(table, at=rows[0].at - 1) is None
+    assert reads.version_row(table) == reads.version_row(table, at=2**60) == rows[-1]
+
+
+@pytest.mark.parametrize(("table", "version"), [(1, 1), (1, -1), (2, 0), (0, 0), (-3, 0)])
+def test_no_such_version(domain: Followed, table: int, version: int) -> None:
+    """A version that a table does not have is None, as is that of a table that never was."""
+    assert flights_after(domain, lambda *_: None).version_row(table, version=version) is None
+
+
+def test_version_of_the_future(domain: Followed) -> None:
+    """What the last version up to a position is, nobody knows before that is applied."""
+    with pytest.raises(ReaderBehindError):
+        flights_after(domain, lambda *_: None).version_row(FLIGHTS, position=6)
+
+
+def of_loader(version: int, *, app: str = "loader") -> Footprint:
+    """Return a footprint that records progress."""
+    return footprint(apps=[AppVersion(app, version)])
+
+
+def test_apps(domain: Followed) -> None:
+    """An application is as far in a table as its last commit there said, whatever its name."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    commit(domain, session, table, ["a"], said=of_loader(3))
+    commit(domain, session, table, ["b"], said=of_loader(5))
+    commit(domain, session, table, ["c"], said=of_loader(1, app="a\0b"))
+    again = commit(domain, session, table, ["d"], said=of_loader(4))
+    reads = domain.reads
+
+    assert getattr(again.body, "reason", "") == "already_applied"
+    assert reads.apps(table) == [AppRow(table, "a\0b", 1, 8), AppRow(table, "loader", 5, 7)]
+    assert reads.app(table, "loader") == AppRow(table, "loader", 5, 7)
+    assert reads.app(table, "loade") is reads.app(2, "loader") is reads.app(-1, "loader") is None
+    assert reads.apps(2) == reads.apps(-1) == []
+
+
+def test_applied_before(domain: Followed) -> None:
+    """A txn whose progress was made before is aborted, and says so."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    commit(domain, session, table, ["a"], said=of_loader(3))
+    txn = domain.open_txn(session)
+    domain.commit(session, txn, writing(domain, table, ["a"], said=of_loader(3)))
+    reads = domain.reads
+
+    row, (brief,) = reads.txn(txn), reads.history(domain.head.position - 1, 1)
+    assert row is not None
+    assert (row.status, row.reason, row.evidence) == ("aborted", "already_applied", None)
+    assert (brief.outcome, list(brief.ended)) == ("already_applied", [txn])
+    assert reads.conflict(txn) is None
+
+
+THREE_SEVEN = Protocol(3, 7, ["deletionVectors"])
+
+
+def test_protocol(domain: Followed) -> None:
+    """The protocol is that of the last protocol action, None before the first."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    commit(domain, session, table, ["a"])
+    before = domain.reads.protocol(table)
+    commit(domain, session, table, ["b"], said=footprint(protocol=THREE_SEVEN))
+    commit(domain, session, table, ["c"])
+
+    assert before is None
+    assert domain.reads.protocol(table) == THREE_SEVEN
+    assert domain.reads.protocol(7) is None
+
+
+def metadata(*domains: Domain) -> Footprint:
+    """Return a footprint that sets and removes domains."""
+    return footprint(domains=list(domains))
+
+
+def test_domains(domain: Followed) -> None:
+    """Of each domain the last configuration counts; one that was removed is gone."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    first = metadata(Domain("x", "1", removed=False), Domain("a", "2", removed=False))
+    second = metadata(Domain("x", "", removed=True), Domain("a", "3", removed=False))
+    commit(domain, session, table, ["a"], said=first)
+    before = domain.reads.domains(table)
+    commit(domain, session, table, ["b"], said=second)
+
+    assert before == [Domain("a", "2", removed=False), Domain("x", "1", removed=False)]
+    assert domain.reads.domains(table) == [Domain("a", "3", removed=False)]
+    assert domain.reads.domains(2) == domain.reads.domains(-1) == []
+
+
+def alter_and_abort(domain: Followed, session: int, table: int) -> None:
+    """Alter the table in a txn that is aborted."""
+    txn = domain.open_txn(session)
+    domain.alter_table(session, table, WIDER, "ADD COLUMNS", txn=txn)
+    domain.abort(session, txn)
+
+
+def alter_and_drop(domain: Followed, session: int, table: int) -> None:
+    """Alter the table, then drop it."""
+    domain.alter_table(session, table, WIDER, "ADD COLUMNS")
+    domain.drop_table(session, table)
+
+
+BEFORE = definition()
+
+
+@pytest.mark.parametrize(
+    ("play", "by_position"),
+    [
+        (lambda *_: None, [None, BEFORE]),
+        (lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"), [None, BEFORE, WIDER]),
+        (altered_twice, [None, BEFORE, BEFORE, BEFORE, BEFORE, WIDER]),
+        (alter_and_abort, [None, BEFORE, BEFORE, BEFORE, BEFORE]),
+        (alter_and_drop, [None, BEFORE, WIDER, WIDER]),
+        (renamed, [None, BEFORE, BEFORE, BEFORE, BEFORE]),
+    ],
+)
+def test_definition(
+    domain: Followed, play: Play, by_position: list[TableDefinition | None]
+) -> None:
+    """What a table was stays known by position; a change that waits is not yet true."""
+    reads = flights_after(domain, play)
+    found = [reads.definition(FLIGHTS, position) for position in range(4, domain.head.position + 1)]
+
+    assert found == [each and plain(each) for each in by_position]
+    assert reads.definition(FLIGHTS) == found[-1]
+    row = reads.table(FLIGHTS)
+    assert row is not None
+    assert row.definition == found[-1]
+
+
+def plain(made: TableDefinition) -> TableDefinition:
+    """Return a definition as it is read back, with lists in it."""
+    return made._replace(
+        columns=list(made.columns),
+        partition_columns=list(made.partition_columns),
+        properties=list(made.properties),
+    )
+
+
+def test_open_txn_that_staged(domain: Followed) -> None:
+    """An open txn shows what it staged among what it touched; its alters count."""
+    session = domain.open_session()
+    table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
+    txn = domain.open_txn(session)
+    stage(domain, session, txn, table, files_of(["a"]))
+    domain.alter_table(session, other, WIDER, "ADD COLUMNS", txn=txn)
+    row = domain.reads.txn(txn)
+
+    assert row is not None
+    assert row.parts == [
+        TxnPart(table, 0, 0, None, 0, wrote=True),
+        TxnPart(other, 1, 1, None, 0, wrote=False),
+    ]
+
+
+def test_altered_at_once_is_a_txn(domain: Followed) -> None:
+    """The alter of a managed table is a committed txn with a write id of its own."""
+    reads = flights_after(domain, lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"))
+    txn, table = reads.txn(1), reads.table(FLIGHTS)
+
+    assert txn is not None
+    assert table is not None
+    assert (txn.status, txn.opened, txn.ended, txn.user) == ("committed", 6, 6, "ada")
+    assert txn.parts == [TxnPart(FLIGHTS, 1, 1, 1, 0, wrote=False)]
+    assert (table.version, table.last_write_id, table.operation) == (1, 1, "alter")
+    assert reads.valid_write_ids(FLIGHTS, reads.valid_txns()).text().startswith("lake.flights:1:")
