@@ -40,6 +40,8 @@ FIXED_READER: Final = {
     "enable.auto.commit": False,  # Positions live with the data they belong to.
     "isolation.level": "read_uncommitted",  # A stray transaction must not hold a reader up.
     "check.crcs": True,
+    # The marker of a stray transaction is passed over in silence; only this tells that it was.
+    "enable.partition.eof": True,
 }
 FIXED_WRITER: Final = {
     "acks": "all",

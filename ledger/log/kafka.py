@@ -19,7 +19,6 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
-    Message,
     Producer,
     TopicPartition,
 )
@@ -169,16 +168,15 @@ class KafkaReader:
         """Return the next records, waiting up to `timeout_s` for the first and not for more."""
         check_process(self._process)
         try:
-            messages = self._messages(limit, timeout_s)
-            records = self._records(messages)
+            records, following, is_whole = self._taken(self._messages(limit, timeout_s))
         except BaseException:
             # What the client handed out and this call did not return is read again.
             self._rewind()
             raise
+        self._at.offset = following
         if records:
-            self._at.offset = records[-1].offset + 1
             self._trouble.clear()
-        if len(records) < len(messages):
+        if not is_whole:
             self._rewind()
         return records
 
@@ -191,44 +189,49 @@ class KafkaReader:
         if PROCESS.id == self._process:
             self._consumer.close()
 
-    def _messages(self, limit: int, timeout_s: float) -> list[Message]:
+    def _messages(self, limit: int, timeout_s: float) -> list[Any]:
         """Wait for one message, then take what is there: waiting for many would wait for all."""
         first = self._first(timeout_s)
         if first is None:
             return []
         return [first, *self._consumer.consume(limit - 1, 0)] if limit > 1 else [first]
 
-    def _first(self, timeout_s: float) -> Message | None:
+    def _first(self, timeout_s: float) -> Any:
         deadline = time.monotonic() + timeout_s
         while True:
             left_s = deadline - time.monotonic()
-            message = self._consumer.poll(max(0.0, min(left_s, _SLICE_S)))
+            message: Any = self._consumer.poll(max(0.0, min(left_s, _SLICE_S)))
             if message is not None:
-                return message
+                if not is_end(message.error()):
+                    return message
+                self._at.offset = message.offset()
+                continue
             if (refusal := self._trouble.refusal) is not None:
                 self._trouble.clear()
                 raise as_log_error(refusal, self._at.topic) from KafkaException(refusal)
             if left_s <= _SLICE_S:
                 return None
 
-    def _records(self, messages: list[Any]) -> list[Record]:
-        """Return the records up to the first error; raise that if nothing stands before it."""
+    def _taken(self, messages: list[Any]) -> tuple[list[Record], int, bool]:
+        """Return the records up to the first error, what follows them, and whether that was all.
+
+        Raises the error if nothing stands before it.
+        """
         records: list[Record] = []
+        following = self._at.offset
         for message in messages:
             error = message.error()
-            if error is not None:
-                if not records:
-                    raise self._log_error(error) from KafkaException(error)
-                break
-            records.append(
-                Record(
-                    message.offset(),
-                    message.key() or b"",
-                    message.value() or b"",
-                    message.timestamp()[1],
-                )
-            )
-        return records
+            if error is None:
+                offset, key, value = message.offset(), message.key() or b"", message.value() or b""
+                records.append(Record(offset, key, value, message.timestamp()[1]))
+                following = offset + 1
+            elif is_end(error):
+                following = message.offset()
+            elif records:
+                return records, following, False
+            else:
+                raise self._log_error(error) from KafkaException(error)
+        return records, following, True
 
     def _log_error(self, error: KafkaError) -> LogError:
         held = self._held() if error.name() in OFFSET_GONE else NOT_KNOWN
@@ -323,6 +326,11 @@ class KafkaWriter:
             raise as_log_error(error, self._topic, because=trouble.because) from KafkaException(
                 error
             )
+
+
+def is_end(error: KafkaError | None) -> bool:
+    """Tell whether the end was reached, at an offset that may lie behind markers."""
+    return error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
 
 
 def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> tuple[int, int]:

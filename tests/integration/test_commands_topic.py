@@ -37,6 +37,7 @@ pytestmark = pytest.mark.kafka
 
 OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
 BEFORE, REMOVED, AFTER = 1, 40, 10
+LEASE_S = 2.0
 
 
 @pytest.fixture
@@ -179,12 +180,23 @@ def test_hole(broker: Broker, ledger_name: str, log: KafkaLog, raw: RawClient) -
         session = raw.open_session()
         first = log.ends(Topic.COMMANDS)[1]
         write_transaction(broker.bootstrap, topic_name(ledger_name, Topic.COMMANDS))
+        # The broker writes the marker after it has acknowledged the end of the transaction.
         eventually(lambda: log.ends(Topic.COMMANDS)[1] == first + len(["record", "marker"]))
         refused = raw.wait_for(lambda event: isinstance(event.body, CommandRefused))
         assert getattr(refused.body, "reason", "") == Reason.COMMAND_UNREADABLE
         assert refused.control.cmd == first
         check_work(raw, session, log)
         assert moves(raw) == [f"the topic has no commands {first + 1} to {first + 1}"]
+
+
+def test_marker_at_the_end(broker: Broker, ledger_name: str, raw: RawClient) -> None:
+    """A marker with no command behind it keeps nobody alive: a silent session still expires."""
+    with Fleet(broker.bootstrap, ledger_name, 1, lease_s=LEASE_S):
+        session = raw.open_session()
+        raw.ask(session, OPEN_TXN)
+        write_transaction(broker.bootstrap, topic_name(ledger_name, Topic.COMMANDS))
+        raw.wait_for_expiry(session)
+    assert raw.expired()[0] == [session]
 
 
 def test_lost(tmp_path: Path) -> None:
