@@ -5,6 +5,7 @@ txns, with chunks staged before, and now and then with a list that cannot be or 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -152,6 +153,12 @@ def filings(least: int = 20, most: int = 50) -> st.SearchStrategy[list[Step]]:
     draws = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
     each = st.builds(Step, st.sampled_from(WEIGHTED), draws)
     return st.lists(each, min_size=least, max_size=most)
+
+
+def random_filings(seed: int, count: int) -> list[Step]:
+    """Return the history of a seed."""
+    source = Random(seed)  # noqa: S311 - a history must come back from its seed
+    return [Step(source.choice(WEIGHTED), source.randbytes(DRAW_BYTES)) for _ in range(count)]
 
 
 def filed(history: Iterable[Step]) -> Filers:

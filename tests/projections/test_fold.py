@@ -25,6 +25,7 @@ from projections.rocks_store import RocksStore
 from projections.store import RowChange, RowStore, digest
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
+from tests.projections.filing import filed, filings, random_filings
 from tests.projections.followed import PATIENT
 
 EVERY = 7
@@ -96,6 +97,15 @@ def test_kept_equals_rebuilt(history: list[Step], plan: list[tuple[int, Fate]]) 
     assert digest(survived(driver, plan)) == digest(kept(MemoryStore(), driver.records))
 
 
+@PATIENT
+@given(history=filings(), plan=PLANS)
+def test_kept_equals_rebuilt_with_files(history: list[Step], plan: list[tuple[int, Fate]]) -> None:
+    """The same for files, whose rows depend on what is stored and on what is about to be."""
+    driver = filed(history)
+
+    assert digest(survived(driver, plan)) == digest(kept(MemoryStore(), driver.records))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_kept_equals_rebuilt_in_a_long_history(seed: int) -> None:
     """The same, far from the beginning and with full lists among the rows."""
@@ -113,6 +123,14 @@ def test_kept_equals_rebuilt_in_a_long_history(seed: int) -> None:
 def test_kept_on_disk_equals_kept_in_memory(seed: int, tmp_path: Path) -> None:
     """A store on disk that was closed and opened between batches holds what one in memory does."""
     records = played(random_steps(seed, 300)).driver.records
+
+    with RocksStore.open(restarted(tmp_path / "store", records)) as store:
+        assert digest(store) == digest(kept(MemoryStore(), records))
+
+
+def test_files_kept_on_disk(tmp_path: Path) -> None:
+    """The same for a long history of files."""
+    records = filed(random_filings(1, 250)).records
 
     with RocksStore.open(restarted(tmp_path / "store", records)) as store:
         assert digest(store) == digest(kept(MemoryStore(), records))

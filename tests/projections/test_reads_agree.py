@@ -5,12 +5,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from ledger.core.footprints import path_hash
+from ledger.errors import RefusedError
 from ledger.reads import Reads
 from ledger.state_reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import CATALOG, Driver
+from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
+
+PATHS = ("a", "b", "c", "day=1/d", "x")
 
 
 def plain(answer: Any) -> Any:
@@ -41,8 +46,43 @@ def answers(reads: Reads, driver: Driver) -> dict[str, Any]:
         "outcomes": [reads.outcome(s, n) for s in state.sessions.by_number for n in range(90)],
         "nonces": [reads.session_of(nonce) for nonce in state.sessions.by_nonce],
         "history": reads.history(0, driver.head.position),
+        "conflicts": reads.conflicts(0, 99),
+        "lost": [reads.conflict(txn) for txn in range(state.txns.next_txn + 1)],
+        "anomalies": reads.anomalies(None, 999),
+        "of tables": [of_table(reads, driver, table) for table in tables],
     }
     return {question: plain(answer) for question, answer in found.items()}
+
+
+def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
+    """Return everything that can be asked of one table."""
+    positions = range(1, driver.head.position + 1)
+    versions = reads.versions(table, 99)
+    times = [row.at + late for row in versions for late in (-1, 0, 1)]
+    return [
+        versions,
+        reads.versions(table, 2, below=3),
+        [reads.version_row(table, version=version) for version in range(-1, len(versions) + 1)],
+        [reads.version_row(table, position=position) for position in positions],
+        [reads.version_row(table, at=at) for at in times],
+        [reads.definition(table, position) for position in positions],
+        [files_or_error(reads, table, position=position) for position in positions],
+        [files_or_error(reads, table, version=version) for version in range(len(versions) + 1)],
+        [reads.file_paths(table, path_hash(path)) for path in PATHS],
+        reads.apps(table),
+        reads.app(table, "loader"),
+        reads.protocol(table),
+        reads.domains(table),
+        reads.anomalies(table, 9),
+    ]
+
+
+def files_or_error(reads: Reads, table: int, **when: int) -> Any:
+    """Return the files of a table, or what is said instead."""
+    try:
+        return reads.files(table, **when)
+    except RefusedError as error:
+        return str(error)
 
 
 @PATIENT
@@ -50,6 +90,16 @@ def answers(reads: Reads, driver: Driver) -> dict[str, Any]:
 def test_same_answers(history: list[Step]) -> None:
     """Rows say what the events and the state say, each kept in its own way."""
     driver = played(history).driver
+
+    rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
+    assert answers(rows, driver) == answers(state, driver)
+
+
+@PATIENT
+@given(history=filings())
+def test_same_answers_about_files(history: list[Step]) -> None:
+    """The same, where commits list their files, stage them, alter tables and lose."""
+    driver = filed(history)
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
     assert answers(rows, driver) == answers(state, driver)
