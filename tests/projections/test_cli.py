@@ -1,0 +1,219 @@
+"""Commands over rows on this host: tables with their files and history, conflicts explained."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from typer.testing import CliRunner, Result
+
+from ledger.address import Address
+from ledger.cli import whole_app
+from ledger.errors import LedgerError, UnknownTableError, UnknownVersionError
+from ledger.process import ExitCode
+from projections.rocks_store import RocksStore
+from tests.core.parts import footprint, table_of
+from tests.driver import CATALOG, STARTED_AT
+from tests.projections.filing import commit, writing
+from tests.projections.followed import Followed
+
+BY_HOUR = table_of(("hour", "string"), by=["hour"])
+Lakeledger = Callable[..., Result]
+
+
+def played() -> Followed:
+    """Return a domain with files, versions, conflicts, an anomaly and a dropped table."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights", made=BY_HOUR)
+    commit(domain, session, table, ["a", "b"])
+    txn = domain.open_txn(session)
+    stale = writing(domain, table, [], ["a"])
+    commit(domain, session, table, [], ["a"], said=footprint("DELETE"))
+    domain.commit(session, txn, stale)
+    domain.commit(session, 0, stale)
+    commit(domain, session, table, [], ["ghost"])
+    domain.drop_table(session, domain.create_table(session, "planes"))
+    return domain
+
+
+@pytest.fixture
+def lakeledger(tmp_path: Path) -> Lakeledger:
+    """Return a way to run the command line where the rows of that domain are kept."""
+    domain = played()
+    home, store = tmp_path / "home", tmp_path / "store"
+    (home / "lake").mkdir(parents=True)
+    Address("127.0.0.1:1", "lake", store).write(home / "lake")
+    with RocksStore.open(store) as rows:
+        followed = Followed(rows)
+        followed.fold.feed(domain.records)
+
+    def run(*arguments: str) -> Result:
+        environ = {"LAKELEDGER_HOME": str(home), "COLUMNS": "200"}
+        try:
+            return CliRunner().invoke(whole_app(), arguments, env=environ)
+        finally:
+            structlog.reset_defaults()
+
+    return run
+
+
+def told(result: Result) -> Any:
+    """Return what a command answered to a program."""
+    assert result.exit_code == ExitCode.DONE, result.output
+    return json.loads(result.stdout)
+
+
+def of_flights(*command: str) -> list[str]:
+    """Return a command about the table, for a program."""
+    return ["table", *command, "flights", "--catalog", CATALOG, "--output", "json"]
+
+
+SECOND = (datetime.fromtimestamp(STARTED_AT / 1000, UTC) + timedelta(seconds=1)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("options", "paths"),
+    [
+        ([], ["b"]),
+        (["--version", "1"], ["a", "b"]),
+        (["--version", "0"], []),
+        (["--position", "6"], ["a", "b"]),
+        (["--as-of", SECOND], ["b"]),
+        (["--version", "1", "--limit", "1"], ["a"]),
+        (["--partition", "hour=1"], ["b"]),
+        (["--partition", "hour=2"], []),
+    ],
+    ids=" ".join,
+)
+def test_table_files(lakeledger: Lakeledger, options: list[str], paths: list[str]) -> None:
+    """The files are those of now, or as of a version, a position or a time; or of a partition."""
+    found = told(lakeledger(*of_flights("files"), *options))
+
+    assert [row["path"] for row in found] == paths
+    assert all(row["partition"] == {"hour": "1"} for row in found)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--version", "1", "--position", "6"],
+        ["--as-of", "yesterday"],
+        ["--partition", "day=1"],
+        ["--partition", "hour"],
+    ],
+    ids=" ".join,
+)
+def test_table_files_usage(lakeledger: Lakeledger, options: list[str]) -> None:
+    """What cannot be meant is refused."""
+    assert lakeledger(*of_flights("files"), *options).exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (["table", "files", "trains"], UnknownTableError),
+        (["table", "files", "2"], UnknownTableError),
+        (of_flights("files", "--version", "9"), UnknownVersionError),
+    ],
+    ids=["unknown", "dropped", "version"],
+)
+def test_not_there(lakeledger: Lakeledger, command: list[str], error: type[LedgerError]) -> None:
+    """Files of what is not there are an error that says what to do."""
+    assert isinstance(lakeledger(*command).exception, error)
+
+
+def test_before_the_first_version(lakeledger: Lakeledger) -> None:
+    """A table had no files before it was."""
+    result = lakeledger(*of_flights("files"), "--as-of", "1970-01-02")
+
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert "had no version at 1970-01-02" in result.stderr
+
+
+def test_dropped_table_by_id(lakeledger: Lakeledger) -> None:
+    """A table that lost its name is found by its id."""
+    assert told(lakeledger("table", "show", "2", "--output", "json"))["name"] == "planes"
+
+
+def test_table_history(lakeledger: Lakeledger) -> None:
+    """The history of a table is told newest first."""
+    found = told(lakeledger(*of_flights("history")))
+
+    assert [row["version"] for row in found] == [3, 2, 1, 0]
+    assert [row["operation"] for row in found] == ["WRITE", "DELETE", "WRITE", "CREATE TABLE"]
+    assert len(told(lakeledger(*of_flights("history"), "--below", "2", "--limit", "1"))) == 1
+
+
+def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
+    """What cannot be is shown with the table, for programs and for people."""
+    (anomaly,) = told(lakeledger(*of_flights("show")))["anomalies"]
+    shown = lakeledger("table", "show", "flights", "--catalog", CATALOG).stdout
+
+    assert (anomaly["kind"], anomaly["path"]) == ("removed_not_live", "ghost")
+    assert f"position {anomaly['position']} of lake.flights: removed_not_live ghost" in shown
+
+
+def test_conflict_list(lakeledger: Lakeledger) -> None:
+    """Conflicts are listed in the order of the log, those without a txn too."""
+    found = told(lakeledger("conflict", "list", "--output", "json"))
+
+    assert [row["txn"] for row in found] == [2, 0]
+    assert {row["rule"] for row in found} == {"file_removed_twice"}
+    after = str(found[0]["position"])
+    assert told(lakeledger("conflict", "list", "--after", after, "--output", "json")) == found[1:]
+
+
+@pytest.mark.parametrize("which", [["2"], ["--position", "10"]], ids=" ".join)
+def test_conflict_explain(lakeledger: Lakeledger, which: list[str]) -> None:
+    """A conflict is explained with names: of the table, and of the file that both met in."""
+    found = told(lakeledger("conflict", "explain", *which, "--output", "json"))
+    text = lakeledger("conflict", "explain", *which).stdout
+
+    assert found["table"] == {"id": 1, "name": "lake.flights"}
+    assert found["unit"]["paths"] == ["a"]
+    assert found["winner"]["operation"] == "DELETE"
+    assert found["attempted"][0]["footprint"]["operation"] == "WRITE"
+    assert "over    table 1 lake.flights, file a" in text
+    assert found["remedy"] in text
+
+
+@pytest.mark.parametrize(
+    ("which", "code"),
+    [
+        (["1"], ExitCode.NOT_FOUND),
+        (["99"], ExitCode.NOT_FOUND),
+        (["--position", "6"], ExitCode.NOT_FOUND),
+        (["--position", "99"], ExitCode.NOT_FOUND),
+        ([], ExitCode.USAGE),
+        (["2", "--position", "10"], ExitCode.USAGE),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_no_conflict(lakeledger: Lakeledger, which: list[str], code: ExitCode) -> None:
+    """Who did not lose has nothing to be explained."""
+    assert lakeledger("conflict", "explain", *which).exit_code == code
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["table", "files", "flights", "--catalog", CATALOG],
+        ["table", "history", "flights", "--catalog", CATALOG],
+        ["table", "list", "--dropped"],
+        ["conflict", "list"],
+        ["txn", "show", "2"],
+        ["watermark", "explain"],
+    ],
+    ids=" ".join,
+)
+def test_for_people(lakeledger: Lakeledger, command: list[str]) -> None:
+    """Every answer has a form for people too, and says as of which position it is."""
+    result = lakeledger(*command)
+
+    assert result.exit_code == ExitCode.DONE, result.output
+    assert "as of position 13" in result.stderr
+    assert len(result.stdout.splitlines()) > 1
