@@ -6,7 +6,7 @@ as well, as far as one command can.
 
 import pytest
 
-from ledger.core.commands import CoarseWrite, CommitTxn, TableWrite
+from ledger.core.commands import CoarseWrite, CommitTxn, RenameTable, TableWrite
 from ledger.core.events import CommandRepeated, CommittedPart, TxnCommitted
 from ledger.core.outcomes import Reason
 from tests.core.scene import (
@@ -139,6 +139,21 @@ REFUSALS = [
         Reason.SNAPSHOT_TOO_OLD,
         "no longer remembered",
         lambda s: commit(s, s.mine, update(s.flights, s.floor - 1)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.SNAPSHOT_TOO_OLD,
+        "no longer remembered",
+        lambda s: commit(s, s.mine, write(s.flights, read_at=s.floor - 1)),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.SNAPSHOT_TOO_OLD,
+        "no longer remembered",
+        lambda s: last(
+            s.ask(RenameTable(*s.asks(s.ada), s.mine, s.floor - 1, s.flights, "departures")),
+            commit(s, s.mine),
+        ),
         lambda s: s.flights,
     ),
 ]

@@ -6,6 +6,7 @@ import pytest
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.events import AbortedPart, TxnAborted, TxnCommitted
+from ledger.core.outcomes import Reason
 from tests.core.arena import Arena, serializable
 from tests.core.invariants import check_invariants
 from tests.core.parts import part
@@ -94,3 +95,13 @@ def test_progress_of_dropped_tables_is_gone() -> None:
     again = arena.create_table(arena.bob, "flights", made=serializable())
 
     assert isinstance(arena.commit(arena.ada, 0, batch(again, 7)).body, TxnCommitted)
+
+
+@pytest.mark.parametrize("versions", [(5, 2), (2, 5)])
+def test_one_version_of_an_application(versions: tuple[int, ...]) -> None:
+    """A part that names two versions of one application is refused: neither can be its progress."""
+    arena = Arena()
+    said = part(arena.table, apps=[AppVersion("loader", each) for each in versions])
+    answer = arena.follows(said)
+
+    assert getattr(answer, "reason", "") == Reason.COMMAND_INVALID
