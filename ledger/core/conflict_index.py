@@ -127,6 +127,10 @@ class TableWinners:
             self.shapes[0][1],
         )
 
+    def schema_before(self, position: int) -> PartitionSchema:
+        """Return the partition columns that a commit found, which may have changed them."""
+        return self.schema_at(position - 1)
+
     def newest_partitions(self, read_at: int) -> Iterator[str]:
         """Return the partitions that got files after `read_at`, latest first."""
         for text, position in reversed(self.recent.items()):
@@ -134,28 +138,31 @@ class TableWinners:
                 return
             yield text
 
+    def are_valued_at(self, position: int) -> bool:
+        """Tell whether values are typed as the columns were at a position."""
+        return self.shapes[-1][0] <= position
+
     def partitions_with(self, column: int, values: frozenset[Key]) -> Iterator[str]:
-        """Return the partitions that have one of these typed values in a column."""
+        """Return the partitions that have one of these values, typed as the columns are now."""
         for value in values:
             yield from self.by_value.get((column, value), ())
 
     def enter(self, part: WinningPart) -> int:
         """Enter a part; return under how many keys."""
-        schema = self.schema_at(part.position)
+        schema = self.schema_before(part.position)
         keys = dict.fromkeys(keys_of(part, schema))
         for key in keys:
             self.marks.setdefault(key, Positions()).add(part.position)
         for text in added_partitions(part, schema):
             self.recent[text] = part.position
             self.recent.move_to_end(text)
-            for value in valued(text, schema):
-                self.by_value.setdefault(value, {})[text] = None
+            self.value(text)
         self.parts[part.position] = part
         return len(keys)
 
     def leave(self, part: WinningPart) -> int:
         """Take the oldest part out; return under how many keys it was."""
-        schema = self.schema_at(part.position)
+        schema = self.schema_before(part.position)
         keys = dict.fromkeys(keys_of(part, schema))
         for key in keys:
             if self.marks[key].drop_through(part.position):
@@ -163,19 +170,31 @@ class TableWinners:
         for text in added_partitions(part, schema):
             if self.recent.get(text) == part.position:
                 del self.recent[text]
-                for value in valued(text, schema):
-                    self.forget(value, text)
+                self.forget(text)
         del self.parts[part.position]
         while len(self.shapes) > 1 and self.shapes[1][0] <= part.position:
             del self.shapes[0]
         return len(keys)
 
-    def forget(self, value: tuple[int, Key], text: str) -> None:
-        """Take a partition from those that have a value."""
-        texts = self.by_value.get(value, {})
-        texts.pop(text, None)
-        if not texts:
-            self.by_value.pop(value, None)
+    def reshape(self, position: int, schema: PartitionSchema) -> None:
+        """Note that the partition columns are others from a position on."""
+        self.shapes.append((position, schema))
+        self.by_value.clear()
+        for text in self.recent:
+            self.value(text)
+
+    def value(self, text: str) -> None:
+        """Let a partition be found by its values, typed as the columns are now."""
+        for value in valued(text, self.shapes[-1][1]):
+            self.by_value.setdefault(value, {})[text] = None
+
+    def forget(self, text: str) -> None:
+        """Take a partition from those that have its values."""
+        for value in valued(text, self.shapes[-1][1]):
+            texts = self.by_value.get(value, {})
+            texts.pop(text, None)
+            if not texts:
+                self.by_value.pop(value, None)
 
 
 @dataclass(slots=True)
@@ -199,7 +218,7 @@ class ConflictIndex:
         """Note that a table has other partition columns from a position on."""
         winners = self.tables.get(table)
         if winners is not None and winners.shapes[-1][1] != schema:
-            winners.shapes.append((position, schema))
+            winners.reshape(position, schema)
 
     def prune(self, oldest_writer: int, entries_min: int, entries_max: int) -> None:
         """Drop winners that no open writing txn can meet.

@@ -36,7 +36,8 @@ DERIVING: Final = frozenset({"DELETE", "UPDATE"})
 class Attempt(NamedTuple):
     """One table part about to commit. `changes` = it alters the table, `rearranges` = no data.
 
-    `breaks` = its protocol action takes a feature away.
+    `operation` is what it does, in a word or two; `breaks` = its protocol action takes a feature
+    away.
     """
 
     read_at: int
@@ -48,6 +49,7 @@ class Attempt(NamedTuple):
     changes: bool
     replaces: bool
     breaks: bool
+    operation: str = ""
 
 
 class Hit(NamedTuple):
@@ -180,7 +182,7 @@ def scanned_hits(
 
 def candidates(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
     """Return all partitions with new files that a scan can have read, and others."""
-    if scan.equals is None:
+    if scan.equals is None or not winners.are_valued_at(read_at):
         return winners.newest_partitions(read_at)
     column, values = scan.equals
     return winners.partitions_with(column, values | {Mark.UNCASTABLE})

@@ -21,7 +21,15 @@ from ledger.core.events import (
     TxnAborted,
     TxnCommitted,
 )
-from ledger.core.footprints import bare, fault_of, is_blind, joined, next_digest, only_reads
+from ledger.core.footprints import (
+    bare,
+    fault_of,
+    is_blind,
+    joined,
+    next_digest,
+    only_reads,
+    writes_anything,
+)
 from ledger.core.ids import JUDGED_TYPES, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
@@ -127,6 +135,8 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
             write.table,
         )
     fault = fault_of(footprint)
+    if only_reads(footprint) and (chunks or writes_anything(footprint)):
+        fault = "what writes names its operation"
     if fault:
         raise Refused(Reason.COMMAND_INVALID, fault, write.table)
     return write._replace(footprint=joined(chunks, footprint))
@@ -241,15 +251,20 @@ def lost(
     txn = candidate.txn
     written = [table for table in candidate.writes if table not in candidate.reads]
     parts = aborted_parts(state, txn, written) if txn is not None else ()
-    attempted = [remembered(each) for each in candidate.writes.values() if evidence is not None]
+    declared = candidate.writes if evidence is not None else ()
+    attempted = [remembered(candidate, table) for table in declared]
     return TxnAborted(
         reason, txn is None, parts, evidence, attempted, level=candidate.level, first=first
     )
 
 
-def remembered(write: TableWrite) -> TableWrite:
-    """Return a part without its file list."""
-    return write if write.footprint is None else write._replace(footprint=bare(write.footprint))
+def remembered(candidate: Candidate, table: int) -> TableWrite:
+    """Return a part as the commit itself brought it, without its file list.
+
+    The chunks that came before are in the log under their own events.
+    """
+    last = candidate.last_chunks[table]
+    return candidate.writes[table]._replace(footprint=None if last is None else bare(last))
 
 
 def repeated_commit(position: int, txn: int) -> CommandRepeated:
@@ -270,5 +285,5 @@ def already_committed(state: DomainState, txn: int) -> Answer | None:
 def committed(candidate: Candidate, parts: Sequence[CommittedPart]) -> TxnCommitted:
     """Return the commit of a candidate that nothing stands against."""
     txn = candidate.txn
-    reads = [remembered(candidate.writes[table]) for table in candidate.reads]
+    reads = [remembered(candidate, table) for table in candidate.reads]
     return TxnCommitted(txn.type if txn else "default", txn is None, parts, reads, candidate.level)

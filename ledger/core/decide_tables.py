@@ -175,7 +175,8 @@ def check_free(
     A name that was there when the caller read is TableExists, one taken since is ProtocolChanged.
     """
     key = name_key(catalog, command.name)
-    final = {change.table: change for change in state.tables.pending.get(command.txn, ())}
+    pending = state.tables.pending.get(command.txn, ())
+    final = {change.table: change for change in pending if change.kind != "alter"}
     for change in final.values():
         taken = change.kind != "drop" and name_key(change.catalog, change.name) == key
         if taken and change.table != own:

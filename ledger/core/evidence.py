@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ledger.core.conflict_index import WinningPart, main_operation
+from ledger.core.conflict_index import WinningPart
 from ledger.core.conflicts import Attempt, Hit
 from ledger.core.events import Evidence, Side
 from ledger.core.state import DomainState
@@ -51,10 +51,6 @@ def evidence_of(
 ) -> Evidence:
     """Return the evidence of a conflict that the check found."""
     rule = RULES[hit.rule]
-    footprint = attempt.footprint
-    operation = main_operation(attempt.coarse)
-    if footprint is not None:
-        operation = footprint.operation or "READ"
     side = Side(
         winner.txn, winner.position, winner.operation, author(state, winner.session), winner.at
     )
@@ -63,7 +59,7 @@ def evidence_of(
         rule.exception,
         table,
         hit.unit,
-        operation,
+        attempt.operation,
         attempt.read_at,
         side,
         rule.remedy,

@@ -36,7 +36,7 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
         footprint = joined(chunks, part.footprint) if part.footprint is not None else None
         commit_part(state, control, part, ended.write_ids.get(part.table, 0))
         own = [change for change in changes if change.table == part.table]
-        coarse = part.writes if body.type in JUDGED_TYPES else ()
+        coarse = part.writes if body.type in JUDGED_TYPES else []
         enter_winner(state, control, part._replace(writes=coarse, footprint=footprint), own)
         if footprint is not None:
             note_footprint(state.tables.by_id[part.table], control.position, footprint)
@@ -188,7 +188,7 @@ def altering_part(table: Table, control: Control, body: TableAltered) -> Winning
         metadata=kind_of_change(table, body.definition, None),
         replaces=body.operation in REPLACES,
         protocol="",
-        coarse=(),
+        coarse=[],
         footprint=None,
     )
 

@@ -16,6 +16,7 @@ from ledger.core.events import (
     WritesStaged,
 )
 from ledger.core.evolve_tables import drop_table, give_write_id, note_forgettable
+from ledger.core.footprints import weight
 from ledger.core.state import DomainState
 from ledger.core.txns import OpenTxn
 
@@ -39,7 +40,7 @@ def write_ids_allocated(state: DomainState, _control: Control, body: WriteIdsAll
 def writes_staged(state: DomainState, control: Control, body: WritesStaged) -> None:
     """Keep a chunk of a footprint until its txn ends."""
     state.txns.open[control.txn].stage(body.table, body.footprint)
-    state.txns.staged_bytes += len(body.footprint.files)
+    state.txns.staged_bytes += weight(body.footprint)
 
 
 def txn_aborted(state: DomainState, control: Control, body: TxnAborted) -> None:

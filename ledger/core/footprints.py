@@ -16,6 +16,7 @@ from ledger.core.partitions import partition_values
 HASH_BYTES: Final = 8
 ENTRIES_MAX: Final = 100_000
 READS_MAX: Final = 1_000
+ROWS_MAX: Final = 2**40
 ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
 BACKFILLS: Final = frozenset({"ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"})
 # Operations that count as changing data even when they list no file (facts a.2).
@@ -109,15 +110,24 @@ def fault_of(footprint: Footprint) -> str:
     """Return what is wrong with a footprint, "" if nothing is."""
     if len(footprint.read_files) % HASH_BYTES or len(footprint.removes) % HASH_BYTES:
         return f"path hashes have {HASH_BYTES} bytes each"
+    if len({each.app for each in footprint.apps}) < len(footprint.apps):
+        return "an application records one version in a commit"
+    if not 0 <= footprint.rows_added <= ROWS_MAX:
+        return f"a commit adds 0 to {ROWS_MAX} rows, not {footprint.rows_added}"
+    for text in chain(footprint.adds, footprint.removes_in):
+        if partition_values(text) is None:
+            return f"{text[:80]!r} is no partition"
+    return excess_of(footprint)
+
+
+def excess_of(footprint: Footprint) -> str:
+    """Return what there is too much of in a footprint, "" if nothing is."""
     if len(footprint.reads) > READS_MAX:
         return f"{len(footprint.reads)} scans are recorded, {READS_MAX} are allowed"
     entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
     entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
     if entries > ENTRIES_MAX:
         return f"{entries} files and partitions are named, {ENTRIES_MAX} are allowed"
-    for text in chain(footprint.adds, footprint.removes_in):
-        if partition_values(text) is None:
-            return f"{text[:80]!r} is no partition"
     return ""
 
 
@@ -150,6 +160,13 @@ def next_digest(digest: bytes, files: bytes) -> bytes:
     return blake2b(digest + files, digest_size=HASH_BYTES).digest()
 
 
+def weight(footprint: Footprint) -> int:
+    """Return the bytes a footprint takes, about: its lists, not its numbers."""
+    texts = chain(footprint.reads, footprint.read_apps, footprint.adds, footprint.removes_in)
+    lists = len(footprint.files) + len(footprint.removes) + len(footprint.read_files)
+    return lists + sum(len(text) for text in texts)
+
+
 def bare(footprint: Footprint) -> Footprint:
     """Return the footprint without its files: what is remembered of it for decisions."""
     return footprint._replace(files=b"")
@@ -158,6 +175,18 @@ def bare(footprint: Footprint) -> Footprint:
 def reads_anything(footprint: Footprint) -> bool:
     """Tell whether the part depends on data of its table."""
     return bool(footprint.reads or footprint.reads_whole or footprint.read_files)
+
+
+def writes_anything(footprint: Footprint) -> bool:
+    """Tell whether the part would change its table, or what is known of it."""
+    return bool(
+        footprint.adds
+        or footprint.removes
+        or footprint.rows_added
+        or footprint.protocol is not None
+        or footprint.domains
+        or footprint.apps
+    )
 
 
 def is_blind(footprint: Footprint) -> bool:

@@ -4,11 +4,12 @@ Across tables, too, the earliest winner decides, then the step of the check, the
 when nothing stands against a txn are the versions, ids and times of its parts given.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import CommitTxn, Footprint
-from ledger.core.conflicts import Attempt, Hit, first_hit
+from ledger.core.commands import CommitTxn, Footprint, TableWrite
+from ledger.core.conflict_index import main_operation
+from ledger.core.conflicts import Attempt, first_hit
 from ledger.core.decide_commit import (
     Candidate,
     already_committed,
@@ -31,7 +32,7 @@ from ledger.core.footprints import (
 )
 from ledger.core.ids import IsolationLevel
 from ledger.core.state import DomainState
-from ledger.core.tables import Table, name_key
+from ledger.core.tables import Pending, Table, name_key
 
 METADATA_STEP = 2
 
@@ -104,23 +105,27 @@ def table_conflict(
     attempt = attempt_of(state, candidate, table, level or table.traits.level)
     if table.table in candidate.reads and attempt.level != "Serializable":
         return None
-    hit = index_hit(state, table, attempt)
-    if hit is not None:
-        winner = state.winners.tables[table.table].parts[hit.position]
-        evidence = evidence_of(state, table.table, attempt, hit, winner)
-        return Conflict(hit.position, hit.step, table.table, evidence)
-    # A change of a name is in no index that could have been pruned: the table remembers the last.
-    if not attempt.changes or table.change.position <= attempt.read_at:
-        return None
-    what = ("metadata", "alter", attempt.read_at)
-    evidence = changed_by(state, "metadata_twice", table.table, what, table.change)
-    return Conflict(table.change.position, METADATA_STEP, table.table, evidence)
+    found = (index_conflict(state, table, attempt), change_conflict(state, table, attempt))
+    return min(filter(None, found), default=None, key=lambda each: each[:2])
 
 
-def index_hit(state: DomainState, table: Table, attempt: Attempt) -> Hit | None:
+def index_conflict(state: DomainState, table: Table, attempt: Attempt) -> Conflict | None:
     """Ask the index of winners."""
     winners = state.winners.tables.get(table.table)
-    return first_hit(winners, attempt, state.predicates) if winners is not None else None
+    hit = first_hit(winners, attempt, state.predicates) if winners is not None else None
+    if winners is None or hit is None:
+        return None
+    evidence = evidence_of(state, table.table, attempt, hit, winners.parts[hit.position])
+    return Conflict(hit.position, hit.step, table.table, evidence)
+
+
+def change_conflict(state: DomainState, table: Table, attempt: Attempt) -> Conflict | None:
+    """Ask the table for its last change: that of a name alone is in no index."""
+    if not attempt.changes or table.change.position <= attempt.read_at:
+        return None
+    what = ("metadata", attempt.operation, attempt.read_at)
+    evidence = changed_by(state, "metadata_twice", table.table, what, table.change)
+    return Conflict(table.change.position, METADATA_STEP, table.table, evidence)
 
 
 def attempt_of(
@@ -143,7 +148,19 @@ def attempt_of(
         bool(changes),
         any(change.operation in REPLACES for change in changes),
         footprint is not None and breaks(table, footprint),
+        operation_of(write, footprint, changes),
     )
+
+
+def operation_of(
+    write: TableWrite | None, footprint: Footprint | None, changes: Sequence[Pending]
+) -> str:
+    """Return what a part does, in a word or two."""
+    if footprint is not None:
+        return footprint.operation or "READ"
+    if write is not None and write.writes:
+        return main_operation(write.writes)
+    return next((change.operation or change.kind for change in changes), "")
 
 
 def level_of(

@@ -110,6 +110,7 @@ def maps_columns_only(old: TableDefinition, new: TableDefinition, features: froz
     return (
         [without(column, frozenset())._replace(id=0) for column in old.columns] == unmapped
         and list(old.partition_columns) == list(new.partition_columns)
+        and old[:3] == new[:3]
         and are_resolvable(old, new, features)
     )
 

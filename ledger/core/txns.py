@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ledger.core.commands import Footprint
+from ledger.core.footprints import weight
 from ledger.core.id_set import IdSet
 from ledger.core.ids import TxnType
 
@@ -43,8 +44,8 @@ class OpenTxn:
         self.staged.setdefault(table, []).append(chunk)
 
     def waiting_bytes(self) -> int:
-        """Return the size of the file lists that wait."""
-        return sum(len(chunk.files) for chunks in self.staged.values() for chunk in chunks)
+        """Return the size of the chunks that wait."""
+        return sum(weight(chunk) for chunks in self.staged.values() for chunk in chunks)
 
 
 @dataclass(slots=True)
