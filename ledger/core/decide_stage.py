@@ -44,8 +44,8 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
     if following > CHUNKS_MAX or waiting > STAGED_BYTES_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"at most {CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes in all wait for "
-            "their commits",
+            f"at most {CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file lists "
+            "and hashes wait for their commits",
             command.txn,
         )
     return WritesStaged(command.table, command.number, command.footprint)
