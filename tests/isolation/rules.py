@@ -1,0 +1,131 @@
+"""What the judges share: levels, blindness, and the kind of change a commit makes (a.2, a.5).
+
+Written from the documentation a second time, for the properties and features that histories have.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from tests.isolation.plain import Cells, Change, Coarse, Column, Definition, Footprint, Part, Schema
+from tests.isolation.values import Value, hive_cells, typed
+
+RANKS: Final = {"snapshotisolation": 0, "writeserializable": 1, "serializable": 2}
+SNAPSHOT, WRITE_SERIALIZABLE, SERIALIZABLE = range(3)
+LEVEL: Final = "delta.isolationLevel"
+ENFORCE: Final = "lakeledger.enforceConcurrentFeatureEnablement"
+IDENTITY: Final = "delta.identity.highWaterMark"
+ROW_TRACKING: Final = "delta.rowTracking"
+# Features that files of commits in flight survive, of those that histories add.
+HARMLESS: Final = frozenset({"appendOnly", "deletionVectors", "domainMetadata"})
+CHANGES_DATA: Final = frozenset(
+    {"WRITE", "STREAMING UPDATE", "DELETE", "MERGE", "UPDATE", "REPLACE TABLE", "RESTORE"}
+)
+BACKFILL: Final = "ROW TRACKING BACKFILL"
+REPLACE: Final = "REPLACE TABLE"
+WHOLE: Final = ("table",)
+UNPARTITIONED: Final = ("unpartitioned",)
+Unit = tuple[Value, ...]
+
+
+def level_of(definition: Definition, asked: str, part: Part, changes: Sequence[Change]) -> int:
+    """Return the rank of the level a part is judged at (a.2): a request only ever raises it."""
+    of_table = RANKS[definition.properties.get(LEVEL, "WriteSerializable").lower()]
+    footprint = part.footprint
+    if footprint is None:
+        return of_table
+    if footprint.operation and rearranges(footprint, changes):
+        changing = footprint.operation in CHANGES_DATA
+        if of_table == SERIALIZABLE or not changing:
+            return SNAPSHOT
+    return max(of_table, RANKS[asked.lower()] if asked else SNAPSHOT)
+
+
+def rearranges(footprint: Footprint, changes: Sequence[Change]) -> bool:
+    """Tell whether a part has nothing but files that change no data."""
+    other = changes or footprint.features is not None or footprint.apps
+    return not (footprint.data_change or other or footprint.domains - {ROW_TRACKING})
+
+
+def is_blind(footprint: Footprint) -> bool:
+    """Tell whether a part appended without having read (c.1): from what it declared."""
+    read = footprint.scans or footprint.whole or footprint.read_files
+    return not (read or footprint.removes or footprint.not_blind)
+
+
+def is_blind_part(part: Part) -> bool:
+    """Tell whether a part did nothing but append blindly, coarsely and file by file."""
+    inserts = all(each.operation == "insert" for each in part.coarse)
+    return inserts and (part.footprint is None or is_blind(part.footprint))
+
+
+def only_reads(part: Part) -> bool:
+    """Tell whether a part declares what was read and no operation."""
+    return not part.coarse and part.footprint is not None and not part.footprint.operation
+
+
+def kind_of_change(old: Definition, new: Definition, features: frozenset[str]) -> str:
+    """Return what a change of a definition means to commits in flight (a.4 step 2, c.5)."""
+    if old != new and old == new._replace(columns=old.columns) and marks_only(old, new):
+        return "identity"
+    if (old.columns, old.partitioned_by) != (new.columns, new.partitioned_by):
+        return "shape"
+    return "resolvable" if old.place == new.place and resolves(old, new, features) else "properties"
+
+
+def marks_only(old: Definition, new: Definition) -> bool:
+    """Tell whether columns differ in their identity marks alone."""
+    return [unmarked(each) for each in old.columns] == [unmarked(each) for each in new.columns]
+
+
+def unmarked(column: Column) -> tuple[object, ...]:
+    """Return a column without its identity mark."""
+    metadata = json.loads(column.metadata or "{}")
+    metadata.pop(IDENTITY, None)
+    return (*column[:-1], sorted(metadata.items()))
+
+
+def resolves(old: Definition, new: Definition, features: frozenset[str]) -> bool:
+    """Tell whether all properties that differ are on the allow list; none may go."""
+    changed = {
+        key: value for key, value in new.properties.items() if old.properties.get(key) != value
+    }
+    allowed = changed == {"delta.enableDeletionVectors": "true"} and "deletionVectors" in features
+    return old.properties.keys() <= new.properties.keys() and (allowed or not changed)
+
+
+def unit_of(write: Coarse, schema: Schema) -> Unit:
+    """Return the unit of a coarse write."""
+    if write.scope != "partition":
+        return WHOLE if write.scope == "table" else UNPARTITIONED
+    cells = hive_cells(write.partition, schema)
+    return ("text", write.partition) if cells is None else partition_unit(cells, schema)
+
+
+def partition_unit(cells: Cells, schema: Schema) -> Unit:
+    """Return the unit that a partition is."""
+    return ("partition", *typed(cells, schema)) if cells else UNPARTITIONED
+
+
+def coarse_cells(write: Coarse, schema: Schema) -> Cells | None:
+    """Return the partition whose rows a coarse write changed, None = any."""
+    if write.scope == "unpartitioned":
+        return ()
+    return hive_cells(write.partition, schema) if write.scope == "partition" else None
+
+
+def removed_units(footprint: Footprint, schema: Schema) -> set[Unit]:
+    """Return the units a footprint removed files from; unsaid means anywhere."""
+    if footprint.removes and not footprint.removes_in:
+        return {WHOLE}
+    return {partition_unit(cells, schema) for cells in footprint.removes_in}
+
+
+def changed_units(part: Part, schema: Schema) -> set[Unit]:
+    """Return the units of which a part changed rows, the files unknown."""
+    return {unit_of(each, schema) for each in part.coarse if each.operation != "insert"}
+
+
+def overlap(one: set[Unit], two: set[Unit]) -> bool:
+    """Tell whether some unit is in both; the whole table meets every unit of it."""
+    return bool(one and two and (one & two or WHOLE in one | two))
