@@ -71,6 +71,11 @@ PURE_LIBRARIES: Final = {
     "types",
     "typing",
 }
+# Who judges isolation shares nothing with what is judged: these import each other and Python only.
+JUDGES: Final = tuple(
+    f"tests.isolation.{name}"
+    for name in ("plain", "values", "rules", "lake", "pairwise", "reexecution", "judge")
+)
 IMPURE_CALLS: Final = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
 
 MODULE_LINES_MAX: Final = 400
@@ -273,6 +278,19 @@ def test_the_core_calls_nothing_impure() -> None:
         and isinstance(node.func, ast.Name)
         and node.func.id in IMPURE_CALLS
     ]
+    assert wrong == []
+
+
+def test_judges_are_independent() -> None:
+    """No judge of isolation imports anything of the product, nor of tests that do."""
+    judges = [module for module in of_tests() if module.name in JUDGES]
+    wrong = [
+        f"{module.name} imports {name}"
+        for module in judges
+        for name in module.imports
+        if library_of(name) is not None or (is_own(name) and not lies_in(name, *JUDGES))
+    ]
+    assert len(judges) == len(JUDGES)
     assert wrong == []
 
 
