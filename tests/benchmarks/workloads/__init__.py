@@ -1,0 +1,1 @@
+"""Recorded workloads of other systems, replayed as transactions of concurrent streams."""
