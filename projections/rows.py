@@ -14,6 +14,10 @@
 | `c` table           | its name, definition, last change, drop                   | tables     |
 | `D` table, position | its definition for all from here on                       | tables     |
 | `n` catalog, name   | the table that holds the name, lower case                 | tables     |
+| `S` table, position | a change of metadata: write id, new name, definition, end | metadata   |
+| `K` cat., name, p.  | the table that took the name at this position             | metadata   |
+| `P` txn, n          | a change of metadata that waits for its commit            | metadata   |
+| `O` table, write id | its txn, while it is open, and while it counts as aborted | metadata   |
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
 | `v` table, version  | one version: where, when, by whom, what                   | versions   |
@@ -34,8 +38,8 @@
 
 A file in a key is its path and its deletion vector. What happens later to something that has a row
 already is mostly a row of its own (`q`, `f`, `c`): a row is written when all of it is known, and
-only `files` looks up how one stands. Rows are kept for ever but for `m`, `n`, `l`, `j` and the two
-that exist once. A store holds one domain.
+only `files` and `metadata` look up how one stands. Rows are kept for ever but for `m`, `n`, `l`,
+`j`, `P`, `O` and the two that exist once. A store holds one domain.
 
 Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
 """
@@ -59,6 +63,10 @@ TABLE_CREATED: Final = b"b"
 TABLE: Final = b"c"
 DEFINITION: Final = b"D"
 NAME: Final = b"n"
+METADATA: Final = b"S"
+NAME_TAKEN: Final = b"K"
+WAITING: Final = b"P"
+OPEN_ID: Final = b"O"
 WRITE_IDS: Final = b"w"
 MAPPING: Final = b"m"
 VERSION: Final = b"v"

@@ -1,0 +1,65 @@
+"""Chains: what something was, version by version, and which version a reader sees.
+
+Versions stand in the order of their commits, not of their write ids: the later commit wins, for it
+was decided with the earlier one in sight.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+Content = TypeVar("Content")
+Sees = Callable[[int], bool]
+"""Tells whether a write id is valid for a reader; 0 always is."""
+
+
+class Version(NamedTuple, Generic[Content]):
+    """What something became at a position.
+
+    `write_id` 0 = for every reader; no content = it is gone.
+    """
+
+    position: int
+    write_id: int
+    content: Content | None
+
+
+class Chain(Generic[Content]):
+    """The versions of one thing, oldest first; not every one it ever had."""
+
+    __slots__ = ("versions",)
+
+    def __init__(self, versions: Iterable[Version[Content]] = ()) -> None:
+        self.versions = list(versions)
+
+    def put(self, version: Version[Content]) -> None:
+        """Add a version at its place; one that every reader sees hides all before it."""
+        at = len(self.versions)
+        while at and self.versions[at - 1].position > version.position:
+            at -= 1
+        self.versions.insert(at, version)
+        if not version.write_id:
+            del self.versions[:at]
+
+    def newest(self, sees: Sees) -> Version[Content] | None:
+        """Return the newest version that a reader sees."""
+        return next((each for each in reversed(self.versions) if sees(each.write_id)), None)
+
+    def last(self) -> Version[Content] | None:
+        """Return the newest version of all."""
+        return self.versions[-1] if self.versions else None
+
+    def content(self) -> Content | None:
+        """Return what the thing is after all versions, None if it is gone or never was."""
+        return self.versions[-1].content if self.versions else None
+
+    def cut(self, sees: Sees) -> None:
+        """Drop what is never the answer for a reader who sees at least these ids."""
+        oldest = self.newest(sees)
+        if oldest is not None:
+            del self.versions[: self.versions.index(oldest)]
+
+    def trim(self, most: int) -> bool:
+        """Keep the newest versions only; tell whether any had to go."""
+        gone = max(0, len(self.versions) - most)
+        del self.versions[:gone]
+        return gone > 0

@@ -1,0 +1,260 @@
+"""The entry of one table: its versions, what waits with open txns, and whom it can answer.
+
+An entry is exact. If every id valid in a reader's list has ended as far as the entry knows, then
+all changes under these ids are in it, for a commit says how many changes it covers and counts only
+once they are all there. So the newest version the reader sees is the one the ledger itself would
+name. Who cannot be answered is told why; absence is never an answer.
+
+Events may come late, twice or out of order.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from ledger.core.commands import TableDefinition
+from ledger.core.tables import name_key
+from projections.cache_chain import Chain, Version
+from projections.cache_ids import NO_IDS, IdStates, ReaderIds
+from projections.cache_objects import (
+    TABLE,
+    Effect,
+    Metadata,
+    Name,
+    Objects,
+    combined,
+    described,
+    shared,
+)
+
+Reason = Literal[
+    "hit",
+    "hit_old_version",
+    "absent",
+    "ahead_of_cache",
+    "before_floor",
+    "pending",
+    "id_mismatch",
+    "null_list",
+    "token",
+    "incomparable",
+]
+
+
+class Commit(NamedTuple):
+    """The commit of a txn: where it stands, and how many changes of one table it covers."""
+
+    position: int
+    changes: int
+
+
+@dataclass(slots=True)
+class Waiting:
+    """The changes of one txn to one table, by their number, and its commit once that was told."""
+
+    write_id: int
+    effects: dict[int, Effect] = field(default_factory=dict)
+    commit: Commit | None = None
+
+    def effect(self) -> Effect:
+        """Return what the changes do together."""
+        return combined(self.effects[number] for number in sorted(self.effects))
+
+
+class Exact(NamedTuple):
+    """The whole table as the store named it for one list."""
+
+    name: Name
+    objects: Objects
+
+
+NOTHING_WAITS: Final = Waiting(0)
+EXACT_MAX: Final = 16
+
+
+class Found(NamedTuple):
+    """What an entry answers, under which name of the table; no value = not from here."""
+
+    value: Metadata | None
+    reason: Reason
+    name: Name | None = None
+
+
+@dataclass(slots=True)
+class Entry:
+    """A table in a cache; `states` are its objects, None = evicted, or never loaded.
+
+    Ids, names and what waits are kept whatever is evicted. Events up to position `since` are in it
+    already, changes at once up to `loaded`. What was before the ids of `floor` had ended is not
+    known here, so a reader must see them all.
+    """
+
+    table: int
+    ids: IdStates = field(default_factory=IdStates)
+    floor: ReaderIds = NO_IDS
+    since: int = 0
+    loaded: int = 0
+    name: Chain[Name] = field(default_factory=Chain)
+    states: Chain[Objects] | None = None
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    exact: dict[ReaderIds, Exact] = field(default_factory=dict)
+    is_trimmed: bool = False
+
+    def change(self, txn: int, write_id: int, number: int, effect: Effect) -> None:
+        """Keep a change until its txn ends; one whose id has ended here is in it already."""
+        if self.ids.has_ended(write_id):
+            return
+        self.ids.allocate(write_id, txn)
+        waiting = self.waiting.setdefault(txn, Waiting(write_id))
+        waiting.effects[number] = effect
+        if effect.creates and self.states is None:
+            self.states = Chain()
+        self._conclude(txn, waiting)
+
+    def commit(self, txn: int, write_id: int, commit: Commit) -> None:
+        """Make a txn visible here, or as soon as all changes it covers have come."""
+        if self.ids.has_ended(write_id):
+            return
+        if not commit.changes:
+            self.ids.end(write_id, txn, committed=True)
+            return
+        self.ids.allocate(write_id, txn)
+        waiting = self.waiting.setdefault(txn, Waiting(write_id))
+        waiting.commit = commit
+        self._conclude(txn, waiting)
+
+    def abort(self, txn: int, write_id: int) -> None:
+        """Let the changes of a txn go."""
+        self.waiting.pop(txn, None)
+        self.ids.end(write_id, txn, committed=False)
+
+    def change_at_once(self, position: int, effect: Effect) -> None:
+        """Change the table for every reader."""
+        if effect.creates and self.states is None:
+            self.states = Chain()
+        self.exact.clear()
+        self._add(position, 0, effect)
+
+    def load(self, position: int, ids: ReaderIds, name: Name, objects: Objects) -> None:
+        """Begin anew with what readers of `ids` see, as of `position` where all of them see it.
+
+        The ids count as ended from now on, so what the log still brings of them is passed over.
+        """
+        self.floor, self.loaded, self.is_trimmed = ids, position, False
+        self.ids.settle(ids)
+        for txn in [txn for txn, each in self.waiting.items() if self.ids.has_ended(each.write_id)]:
+            del self.waiting[txn]
+        self.name = Chain([Version(0, 0, name)])
+        self.states = Chain([Version(0, 0, objects)])
+
+    def keep_exact(self, ids: ReaderIds, name: Name, objects: Objects) -> bool:
+        """Keep what the store names for one list that the versions here cannot answer."""
+        self.exact[ids] = Exact(name, objects)
+        if len(self.exact) > EXACT_MAX:
+            del self.exact[next(iter(self.exact))]
+        return True
+
+    def evict(self) -> None:
+        """Forget the objects; ids, names and what waits stay."""
+        self.states = None
+        self.exact.clear()
+
+    def trim(self, most: int) -> None:
+        """Keep so many versions; readers who see none of them are not answered any more."""
+        names, states = self.name.trim(most), self.states is not None and self.states.trim(most)
+        self.is_trimmed = self.is_trimmed or names or states
+
+    def cut(self, floor: ReaderIds) -> None:
+        """Drop the history that only readers need who do not see all of `floor`."""
+        self.name.cut(floor.sees)
+        if self.states is not None:
+            self.states.cut(floor.sees)
+        if floor.covers(self.floor):
+            self.floor = floor
+
+    def names(self) -> frozenset[Name]:
+        """Return all names under which some reader may find the table."""
+        held = (each.content for each in self.name.versions)
+        return frozenset(name_key(*each) for each in held if each is not None)
+
+    def is_named(self, key: Name, ids: ReaderIds | None) -> bool:
+        """Tell whether the table has a name for a reader."""
+        found = self.name.newest(sees_all if ids is None else ids.sees)
+        return found is not None and found.content is not None and name_key(*found.content) == key
+
+    def is_dropped(self) -> bool:
+        """Tell whether the table ends with the last version of its name."""
+        return bool(self.name.versions) and self.name.content() is None
+
+    def is_void(self) -> bool:
+        """Tell whether the table never came to be."""
+        is_empty = self.states is not None and not self.states.versions
+        return is_empty and not self.name.versions and not self.waiting
+
+    def find(self, what: str, ids: ReaderIds | None, own_txn: int) -> Found:
+        """Return what a reader sees of an object; no ids = it brings no list, 0 = is in no txn."""
+        if self.states is None:
+            return Found(None, "absent")
+        reason = self._refuses(ids, own_txn, self.states)
+        if reason is not None:
+            return self._find_exact(what, ids, own_txn, reason)
+        sees = sees_all if ids is None else ids.sees
+        names, states = self.name.newest(sees), self.states.newest(sees)
+        own = self.waiting.get(own_txn, NOTHING_WAITS).effect()
+        name = own.name or (names and names.content)
+        objects = own.objects or (states and states.content)
+        if own.drops or not name or not objects or what not in objects:
+            return Found(None, "before_floor" if self.is_trimmed else "absent")
+        is_newest = names is self.name.last() and states is self.states.last()
+        value = described(self.table, name, objects, what)
+        return Found(value, "hit" if is_newest else "hit_old_version", name)
+
+    def _find_exact(self, what: str, ids: ReaderIds | None, own_txn: int, reason: Reason) -> Found:
+        """Return what was kept for exactly these ids, or nothing for the given reason."""
+        exact = self.exact.get(ids) if ids is not None and not own_txn else None
+        if exact is None or what not in exact.objects:
+            return Found(None, reason)
+        return Found(described(self.table, *exact, what), "hit", exact.name)
+
+    def _refuses(
+        self, ids: ReaderIds | None, own_txn: int, states: Chain[Objects]
+    ) -> Reason | None:
+        """Return why a reader cannot be answered from the versions, None if it can."""
+        if ids is None:
+            return None if is_external(states) else "null_list"
+        unknown = self.ids.first_unknown(ids.without(self.ids.id_of(own_txn)))
+        if not unknown:
+            return None if ids.covers(self.floor) else "before_floor"
+        if not own_txn and self.ids.lacks_committed(ids):
+            return "incomparable"
+        return "pending" if self.ids.open.get(unknown) in self.waiting else "ahead_of_cache"
+
+    def _conclude(self, txn: int, waiting: Waiting) -> None:
+        commit = waiting.commit
+        if commit is None or len(waiting.effects) < commit.changes:
+            return
+        del self.waiting[txn]
+        self._add(commit.position, waiting.write_id, waiting.effect())
+        self.ids.end(waiting.write_id, txn, committed=True)
+
+    def _add(self, position: int, write_id: int, effect: Effect) -> None:
+        """Add what changes made of the table; what all readers see may have been loaded before."""
+        if not write_id and position <= self.loaded:
+            return
+        if effect.name is not None or effect.drops:
+            name = None if effect.drops else effect.name
+            self.name.put(Version(position, write_id, name))
+        if self.states is not None and (effect.objects is not None or effect.drops):
+            last = self.states.last()
+            objects = None if effect.drops else shared(effect.objects, last and last.content)
+            self.states.put(Version(position, write_id, objects))
+
+
+def sees_all(_write_id: int) -> bool:
+    """See every version."""
+    return True
+
+
+def is_external(states: Chain[Objects]) -> bool:
+    """Tell whether a table has no write ids, so that its readers bring no list."""
+    found = (states.content() or {}).get(TABLE)
+    return isinstance(found, TableDefinition) and found.kind == "external"

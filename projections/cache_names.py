@@ -1,0 +1,38 @@
+"""Names in a cache: which tables ever took a name, newest first.
+
+A name is no identity. Which table a name means depends on the reader, so the mapping from names has
+versions too: it leads to every table that took the name, and the table's own entry says for whom it
+still has it.
+"""
+
+from ledger.core.tables import name_key
+from projections.cache_objects import Name
+
+
+class TakenNames:
+    """The tables that took each name, in the order in which they did."""
+
+    __slots__ = ("_takers",)
+
+    def __init__(self) -> None:
+        self._takers: dict[Name, list[int]] = {}
+
+    def take(self, name: Name, table: int) -> None:
+        """Note that a table took a name; one that waits with an open txn is found by its id."""
+        takers = self._takers.setdefault(name_key(*name), [])
+        if table in takers:
+            takers.remove(table)
+        takers.append(table)
+
+    def takers(self, name: Name) -> tuple[int, ...]:
+        """Return the tables that took a name, the last one first."""
+        return tuple(reversed(self._takers.get(name_key(*name), ())))
+
+    def forget(self, name: Name, table: int) -> None:
+        """Note that no reader can find a table under a name any more."""
+        key = name_key(*name)
+        takers = self._takers.get(key, [])
+        if table in takers:
+            takers.remove(table)
+        if not takers:
+            self._takers.pop(key, None)

@@ -1,0 +1,259 @@
+"""The cache with one version per table: the rules of Hive's design page, strictly.
+
+An entry carries the write ids it was made for, its tag, and serves a reader whose valid ids are
+equal to it. A change of metadata overwrites it at once and counts its own id into the tag; until
+the commit the entry is of use to nobody. An abort leaves nothing to go back to. It is a fold of the
+same steps as `metadata_cache`, which needs none of this; here it can be held against the page.
+
+The process that writes may apply its own event before the log brings it: `apply` passes over what
+was applied before, wherever it came from.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ledger.core.commands import TableDefinition
+from ledger.core.events import Event
+from ledger.core.state import DomainState
+from ledger.core.tables import name_key
+from ledger.core.valid_lists import ValidWriteIdList
+from projections.cache_bootstrap import entries_of
+from projections.cache_entry import Commit, Entry, Reason, Waiting
+from projections.cache_ids import NO_IDS, IdStates, ReaderIds
+from projections.cache_objects import TABLE, Effect, Metadata, Name, Objects, described
+from projections.cache_steps import (
+    Allocated,
+    Changed,
+    ChangedAtOnce,
+    Ended,
+    Forgotten,
+    Step,
+    steps_of,
+)
+from projections.metadata_cache import Answer, Positions, Stored, Wanted
+
+
+class Tag(NamedTuple):
+    """Whom an entry serves: readers of these ids, if it is committed; None = without a list."""
+
+    ids: ValidWriteIdList | None
+    is_committed: bool
+
+
+@dataclass(slots=True)
+class TaggedEntry:
+    """A table in the cache; `objects` None = absent. The ids are kept even then."""
+
+    table: int
+    ids: IdStates = field(default_factory=IdStates)
+    since: int = 0
+    name: Name | None = None
+    objects: Objects | None = None
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+
+    def tag(self) -> Tag:
+        """Return the tag; ids whose changes overwrote the entry count as committed in it."""
+        if self.is_external():
+            return Tag(None, is_committed=True)
+        ids = IdStates(self.ids.hwm, dict(self.ids.open), dict(self.ids.aborted))
+        for txn, waiting in self.waiting.items():
+            if waiting.effect().objects is not None:
+                ids.end(waiting.write_id, txn, committed=True)
+        return Tag(ids.listed(), not self.waiting)
+
+    def value(self, what: str) -> Metadata | None:
+        """Return one of the objects, whoever may see it; None if there is none."""
+        if self.name is None or self.objects is None or what not in self.objects:
+            return None
+        return described(self.table, self.name, self.objects, what)
+
+    def is_external(self) -> bool:
+        """Tell whether the table has no write ids."""
+        found = (self.objects or {}).get(TABLE)
+        return isinstance(found, TableDefinition) and found.kind == "external"
+
+    def change(self, step: Changed) -> None:
+        """Overwrite the entry with a change that waits; what is absent stays absent."""
+        effect = step.effect
+        if self.ids.has_ended(step.write_id):
+            return
+        self.ids.allocate(step.write_id, step.txn)
+        if self.objects is None and not effect.creates:
+            return
+        waiting = self.waiting.setdefault(step.txn, Waiting(step.write_id))
+        waiting.effects[step.number] = effect
+        if step.write_id and effect.objects is not None:
+            self.objects = effect.objects
+        if effect.creates:
+            self.name = effect.name
+        self._conclude(step.txn, waiting)
+
+    def commit(self, step: Ended, position: int) -> None:
+        """Commit a txn, or wait for the rest of the changes it covers."""
+        if self.ids.has_ended(step.write_id):
+            return
+        if not step.changes or self.objects is None:
+            self.ids.end(step.write_id, step.txn, committed=True)
+            return
+        waiting = self.waiting.setdefault(step.txn, Waiting(step.write_id))
+        waiting.commit = Commit(position, step.changes)
+        self._conclude(step.txn, waiting)
+
+    def abort(self, step: Ended) -> None:
+        """Abort a txn; if it overwrote the entry, what was there before is lost."""
+        waiting = self.waiting.pop(step.txn, None)
+        self.ids.end(step.write_id, step.txn, committed=False)
+        if waiting is not None and waiting.effect().objects is not None:
+            self.evict()
+
+    def change_at_once(self, effect: Effect) -> None:
+        """Change the table outside a txn."""
+        if self.objects is not None or effect.creates:
+            self._become(effect)
+
+    def evict(self) -> None:
+        """Forget all but the ids."""
+        self.name = self.objects = None
+        self.waiting.clear()
+
+    def load(self, ids: ReaderIds, name: Name, objects: Objects) -> None:
+        """Begin anew, tagged with the ids of a reader."""
+        self.ids.settle(ids)
+        self.waiting.clear()
+        self.name, self.objects = name, objects
+
+    def refuses(self, ids: ReaderIds | None) -> Reason | None:
+        """Return why a reader is not served, None if it is."""
+        tag = self.tag()
+        if tag.ids is None:
+            return "ahead_of_cache" if ids is not None and ids != NO_IDS else None
+        if ids is None:
+            return "null_list"
+        if not tag.is_committed:
+            return "pending"
+        own = ReaderIds.of(tag.ids)
+        if ids == own:
+            return None
+        if ids.covers(own):
+            return "ahead_of_cache"
+        return "before_floor" if own.covers(ids) else "incomparable"
+
+    def _conclude(self, txn: int, waiting: Waiting) -> None:
+        if waiting.commit is None or len(waiting.effects) < waiting.commit.changes:
+            return
+        del self.waiting[txn]
+        self.ids.end(waiting.write_id, txn, committed=True)
+        self._become(waiting.effect())
+
+    def _become(self, effect: Effect) -> None:
+        if effect.drops:
+            self.evict()
+            return
+        self.name = effect.name or self.name
+        self.objects = effect.objects or self.objects
+
+
+class OneVersionCache:
+    """Entries with one version each, folded from the log or from a domain's state."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, TaggedEntry] = {}
+        self.positions = Positions()
+
+    def adopt(self, entry: Entry) -> None:
+        """Begin with an entry made of a domain's state, with what waits in it."""
+        own = self.entries[entry.table] = TaggedEntry(entry.table, entry.ids, entry.since)
+        own.name = entry.name.content()
+        own.objects = entry.states.content() if entry.states is not None else None
+        for txn, waiting in entry.waiting.items():
+            for number, effect in waiting.effects.items():
+                own.change(Changed(entry.table, txn, waiting.write_id, number, effect))
+
+    def apply(self, event: Event) -> None:
+        """Apply an accepted event, once."""
+        position = event.control.position
+        if not self.positions.take(position):
+            return
+        for step in steps_of(event):
+            for entry in self._concerned(step):
+                if position > entry.since:
+                    apply_step(entry, position, step)
+
+    def read(self, wanted: Wanted) -> Answer:
+        """Return what a reader sees, or why the store is to be asked."""
+        entry = self._resolve(wanted)
+        position = self.positions.last if entry is None else max(self.positions.last, entry.since)
+        reason = self._refuses(wanted, entry, position)
+        if reason is not None or entry is None:
+            return Answer(None, "store", position, reason or "absent")
+        value = entry.value(wanted.what)
+        if value is None:
+            return Answer(None, "store", position, "absent")
+        return Answer(value, "cache", position, "hit")
+
+    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+        """Keep what the store answered, as `metadata_cache.fill`; what waits is not overwritten."""
+        ids = wanted.ids or NO_IDS
+        if wanted.own_txn or not stored.is_settled or stored.position < self.positions.last:
+            return False
+        if stored.name is None or stored.objects is None:
+            return False
+        entry = self.entries.setdefault(stored.table, TaggedEntry(stored.table))
+        waits = any(not ids.sees(each.write_id) for each in entry.waiting.values())
+        if waits or entry.ids.lacks_committed(ids):
+            return False
+        entry.load(ids, stored.name, stored.objects)
+        return True
+
+    def _concerned(self, step: Step) -> list[TaggedEntry]:
+        if not step.table:
+            return list(self.entries.values())
+        return [self.entries.setdefault(step.table, TaggedEntry(step.table))]
+
+    def _resolve(self, wanted: Wanted) -> TaggedEntry | None:
+        if wanted.table is not None or wanted.name is None:
+            return self.entries.get(wanted.table or 0)
+        named = (each for each in self.entries.values() if is_called(each, wanted.name))
+        return next(named, None)
+
+    def _refuses(self, wanted: Wanted, entry: TaggedEntry | None, position: int) -> Reason | None:
+        if position < wanted.token:
+            return "token"
+        if wanted.own_txn:
+            return "pending"
+        if entry is None or entry.objects is None:
+            return "absent"
+        if wanted.name is not None and not is_called(entry, wanted.name):
+            return "id_mismatch"
+        return entry.refuses(wanted.ids)
+
+
+def apply_step(entry: TaggedEntry, position: int, step: Step) -> None:
+    """Do to one entry what an event says of it."""
+    match step:
+        case Allocated():
+            entry.ids.allocate(step.write_id, step.txn)
+        case Changed():
+            entry.change(step)
+        case ChangedAtOnce():
+            entry.change_at_once(step.effect)
+        case Ended(committed=True):
+            entry.commit(step, position)
+        case Ended():
+            entry.abort(step)
+        case Forgotten():
+            entry.ids.forget(step.txn)
+
+
+def is_called(entry: TaggedEntry, name: Name) -> bool:
+    """Tell whether an entry has a name."""
+    return entry.name is not None and name_key(*entry.name) == name_key(*name)
+
+
+def bootstrap(state: DomainState) -> OneVersionCache:
+    """Return the cache of a domain's state, with the changes that wait in it."""
+    cache = OneVersionCache()
+    cache.positions.last = state.position
+    for entry in entries_of(state).values():
+        cache.adopt(entry)
+    return cache

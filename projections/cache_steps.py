@@ -1,0 +1,126 @@
+"""Steps: what an event of the log means to a cache of metadata, table by table.
+
+A cache needs little of an event: which write ids it gives out, which changes of metadata wait with
+a txn, which take effect at once, and which txns end, with how many changes. Both forms of the cache
+are folds of these.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ledger.core.events import (
+    AbortedForgotten,
+    AbortedPart,
+    CommittedPart,
+    Event,
+    SessionClosed,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnAborted,
+    TxnCommitted,
+    TxnsExpired,
+    WriteIdsAllocated,
+)
+from projections.cache_objects import Effect, objects_of
+
+
+class Allocated(NamedTuple):
+    """A txn has a write id in a table."""
+
+    table: int
+    txn: int
+    write_id: int
+
+
+class Changed(NamedTuple):
+    """Change `number` of a txn waits for its end; `write_id` 0 = an external table."""
+
+    table: int
+    txn: int
+    write_id: int
+    number: int
+    effect: Effect
+
+
+class ChangedAtOnce(NamedTuple):
+    """A change outside a txn, without a write id: every reader sees it from here on."""
+
+    table: int
+    effect: Effect
+
+
+class Ended(NamedTuple):
+    """A txn ended in one table, with so many changes of metadata there."""
+
+    table: int
+    txn: int
+    write_id: int
+    changes: int
+    committed: bool
+
+
+class Forgotten(NamedTuple):
+    """No data of an aborted txn is left in a table; table 0 = in none."""
+
+    table: int
+    txn: int
+
+
+Step = Allocated | Changed | ChangedAtOnce | Ended | Forgotten
+
+
+def steps_of(event: Event) -> Iterator[Step]:
+    """Return what an event does to each table, in order."""
+    control, body = event
+    match body:
+        case WriteIdsAllocated():
+            yield from (Allocated(*each) for each in body.ids)
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
+            yield from changed(control.txn, body)
+        case TxnCommitted():
+            yield from ended(control.txn, body.parts, committed=True)
+        case TxnAborted(one_shot=False):
+            yield from ended(control.txn, body.parts, committed=False)
+        case SessionClosed() | TxnsExpired():
+            for end in body.ends:
+                yield from ended(end.txn, end.parts, committed=False)
+        case AbortedForgotten():
+            yield from (Forgotten(table, txn) for txn, table in body.parts)
+            yield from (Forgotten(0, txn) for txn in body.txns)
+        case _:
+            pass
+
+
+def changed(txn: int, body: Any) -> Iterator[Step]:
+    """Return a change of metadata; an alter that is a commit of its own ends with it."""
+    effect = effect_of(body)
+    if not txn:
+        yield ChangedAtOnce(body.table, effect)
+        return
+    yield Changed(body.table, txn, body.write_id, body.number, effect)
+    if isinstance(body, TableAltered) and body.one_shot:
+        yield Ended(body.table, txn, body.write_id, 1, committed=True)
+
+
+def effect_of(body: Any) -> Effect:
+    """Return what a change of metadata does."""
+    match body:
+        case TableCreated():
+            name = body.catalog, body.name
+            return Effect(name, objects_of(body.definition), creates=True)
+        case TableAltered():
+            return Effect(objects=objects_of(body.definition))
+        case TableRenamed():
+            return Effect((body.catalog, body.name))
+        case _:
+            return Effect(drops=True)
+
+
+def ended(
+    txn: int, parts: Iterable[CommittedPart | AbortedPart], *, committed: bool
+) -> Iterator[Step]:
+    """Return the end of a txn in each of its tables."""
+    for part in parts:
+        yield Ended(part.table, txn, part.write_id, part.metadata_events, committed)

@@ -1,0 +1,95 @@
+"""Metadata: what tables were for whom, so that a reader with any list can be told.
+
+A change of metadata has a row under its table and the position from which on it holds, with the
+write id that tells who sees it; what the table then is stands in the row of its definition at the
+same position (`tables`). Changes that wait for their commit have rows under their txn. Of the write
+ids of a table only those are kept that have not simply committed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed, TxnCommitted
+from ledger.core.tables import name_key
+from ledger.core.write_form import pending_form
+from projections.applied import Applied, TouchedTable
+from projections.keys import pack
+from projections.rows import (
+    METADATA,
+    NAME_TAKEN,
+    OPEN_ID,
+    WAITING,
+    fields_value,
+    pair_key,
+    value,
+)
+from projections.store import RowChange
+from projections.tables import changed_tables
+from projections.write_ids import given
+
+CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)
+
+
+def rows(applied: Applied) -> Iterator[RowChange]:
+    """Return the rows of changes that hold or wait from here on, and of ids that came or ended."""
+    for table, write_id in changed(applied).items():
+        yield from of_change(applied, applied.tables[table], write_id)
+    yield from waiting(applied)
+    yield from ids(applied)
+
+
+def changed(applied: Applied) -> dict[int, int]:
+    """Return the write ids of the tables whose metadata changed for readers of that id."""
+    control, body = applied.event
+    if isinstance(body, TxnCommitted):
+        return {part.table: part.write_id for part in body.parts if part.metadata_events}
+    is_at_once = not control.txn or (isinstance(body, TableAltered) and body.one_shot)
+    if is_at_once and isinstance(body, CHANGES):
+        return dict.fromkeys(changed_tables(applied), body.write_id if control.txn else 0)
+    return {}
+
+
+def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterator[RowChange]:
+    """Return the row of a change that holds from here on, and that of a name it took."""
+    table, position = touched.table, applied.event.control.position
+    is_there = table.table in applied.state.tables.by_id
+    is_renamed = is_there and touched.name_before != table.name
+    fields: dict[str, Any] = {
+        "write_id": write_id,
+        "name": [table.catalog, table.name] if is_renamed else None,
+        "defined": int(is_there and table.definition is not touched.definition_before),
+        "dropped": int(not is_there),
+    }
+    yield pair_key(METADATA, table.table, position), fields_value(fields)
+    if is_renamed:
+        name = name_key(table.catalog, table.name)
+        yield pack(NAME_TAKEN, *name, position), value(table.table)
+
+
+def waiting(applied: Applied) -> Iterator[RowChange]:
+    """Return the row of a change that waits, and the ends of those that waited."""
+    control, body = applied.event
+    for txn, ended in applied.ended.items():
+        for number in range(1, sum(ended.metadata.values()) + 1):
+            yield pair_key(WAITING, txn, number), None
+    if isinstance(body, CHANGES) and control.txn in applied.state.txns.open:
+        change = applied.state.tables.pending[control.txn][-1]
+        form = pending_form(change)
+        if isinstance(body, TableCreated):
+            form[6] = list(body.definition)
+        yield pair_key(WAITING, control.txn, change.number), value([body.write_id, form])
+
+
+def ids(applied: Applied) -> Iterator[RowChange]:
+    """Return the write ids that are open from here on, and those that ended or were cleaned."""
+    for table, write_id, txn in given(applied):
+        if write_id and txn in applied.state.txns.open:
+            yield pair_key(OPEN_ID, table, write_id), value([txn])
+    is_commit = isinstance(applied.event.body, TxnCommitted)
+    for txn, ended in applied.ended.items():
+        for table, write_id in ended.write_ids.items():
+            yield pair_key(OPEN_ID, table, write_id), None if is_commit else value([txn, 1])
+    for table, write_id, _ in applied.cleaned:
+        key = pair_key(OPEN_ID, table, write_id)
+        if applied.stored(key) is not None:
+            yield key, None

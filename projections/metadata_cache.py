@@ -1,0 +1,250 @@
+"""The synchronized metadata cache: a pure fold of the log that answers readers by their lists.
+
+One entry per table id, each with the versions its readers may still see, so that an open change of
+a table keeps nobody waiting and an old reader keeps what it saw. `apply` takes accepted events and
+says which tables they changed; nothing here does I/O or waits. An event applied before is passed
+over, so a consumer may go back to any earlier position and read on from there.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from ledger.core.events import Event
+from ledger.core.state import DomainState
+from ledger.core.tables import DROPS_REMEMBERED_MAX, name_key
+from projections.cache_bootstrap import entries_of
+from projections.cache_entry import Commit, Entry, Reason
+from projections.cache_ids import NO_IDS, ReaderIds
+from projections.cache_names import TakenNames
+from projections.cache_objects import TABLE, Metadata, Name, Objects
+from projections.cache_steps import Allocated, Changed, ChangedAtOnce, Ended, Step, steps_of
+
+VERSIONS_MAX: Final = 64
+
+Source = Literal["cache", "store"]
+
+
+class Answer(NamedTuple):
+    """What a read found, where, as of which position, and why there.
+
+    The cache answers with a value only; `store` without one = it does not exist for this reader, or
+    the store was not asked yet.
+    """
+
+    value: Metadata | None
+    source: Source
+    position: int
+    reason: Reason
+
+
+class Wanted(NamedTuple):
+    """What a reader asks for: an object of the table of a name, of an id, or of both.
+
+    `ids` None = the reader brings no list. `own_txn` is the txn it reads in, `token` the position
+    it must see at least, 0 = none; own changes are seen only with the token of the last of them.
+    """
+
+    name: Name | None
+    ids: ReaderIds | None
+    table: int | None = None
+    what: str = TABLE
+    own_txn: int = 0
+    token: int = 0
+
+
+class Stored(NamedTuple):
+    """What the store says of a table for one list, as of its own position.
+
+    `is_settled` = every id valid in the list has ended, so the answer will never be another.
+    """
+
+    position: int
+    is_settled: bool
+    table: int
+    name: Name | None
+    objects: Objects | None
+
+
+@dataclass(slots=True)
+class Positions:
+    """Which events are applied: all up to `last`, and beyond it those in `ahead`."""
+
+    last: int = 0
+    ahead: set[int] = field(default_factory=set)
+
+    def take(self, position: int) -> bool:
+        """Note that an event is applied now; False if it was before."""
+        if position <= self.last or position in self.ahead:
+            return False
+        self.ahead.add(position)
+        while self.last + 1 in self.ahead:
+            self.last += 1
+            self.ahead.remove(self.last)
+        return True
+
+
+@dataclass(slots=True)
+class CacheState:
+    """The entries by table id.
+
+    `dropped` are the dropped tables whose entries are kept for older readers, oldest first.
+    """
+
+    positions: Positions = field(default_factory=Positions)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    names: TakenNames = field(default_factory=TakenNames)
+    dropped: OrderedDict[int, None] = field(default_factory=OrderedDict)
+
+    @property
+    def position(self) -> int:
+        """The position up to which every event is applied."""
+        return self.positions.last
+
+    def entry(self, table: int) -> Entry:
+        """Return the entry of a table, one without objects if there was none."""
+        return self.entries.setdefault(table, Entry(table))
+
+    def adopt(self, entry: Entry) -> None:
+        """Take an entry made elsewhere in the place of the one there is."""
+        self.entries[entry.table] = entry
+        for name in entry.names():
+            self.names.take(name, entry.table)
+
+    def remove(self, table: int) -> None:
+        """Forget a table altogether."""
+        for name in self.entries.pop(table).names():
+            self.names.forget(name, table)
+
+    def resolve(self, wanted: Wanted) -> Entry | None:
+        """Return the entry a reader means: by its id, else the last that took the name for it."""
+        if wanted.table is not None or wanted.name is None:
+            return self.entries.get(wanted.table or 0)
+        named = (self.entries[table] for table in self.names.takers(wanted.name))
+        key = name_key(*wanted.name)
+        return next((each for each in named if each.is_named(key, wanted.ids)), None)
+
+
+def bootstrap(state: DomainState) -> CacheState:
+    """Return the cache of a domain's state, with the changes that wait in it."""
+    cache = CacheState(Positions(state.position))
+    for entry in entries_of(state).values():
+        cache.adopt(entry)
+    return cache
+
+
+def apply(cache: CacheState, event: Event) -> frozenset[int]:
+    """Apply an accepted event and return the tables of which something changed."""
+    position = event.control.position
+    if not cache.positions.take(position):
+        return frozenset()
+    steps = [step for step in steps_of(event) if step.table]
+    fresh = [step for step in steps if position > cache.entry(step.table).since]
+    for step in fresh:
+        apply_step(cache, position, step)
+    return frozenset(step.table for step in fresh)
+
+
+def apply_step(cache: CacheState, position: int, step: Step) -> None:
+    """Do to one entry what an event says of it; that aborted ids are forgotten changes nothing."""
+    entry = cache.entry(step.table)
+    match step:
+        case Allocated():
+            entry.ids.allocate(step.write_id, step.txn)
+        case Ended(committed=True, changes=0):
+            entry.ids.end(step.write_id, step.txn, committed=True)
+        case Changed() | ChangedAtOnce() | Ended():
+            before = entry.names()
+            change_entry(entry, position, step)
+            tidy(cache, entry, before)
+        case _:
+            pass
+
+
+def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:
+    """Do to an entry what changes its metadata, now or later."""
+    match step:
+        case Changed():
+            entry.change(step.txn, step.write_id, step.number, step.effect)
+        case ChangedAtOnce():
+            entry.change_at_once(position, step.effect)
+        case Ended(committed=True):
+            entry.commit(step.txn, step.write_id, Commit(position, step.changes))
+        case Ended():
+            entry.abort(step.txn, step.write_id)
+    entry.trim(VERSIONS_MAX)
+
+
+def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> None:
+    """Keep names and drops in step with an entry that was changed."""
+    names = entry.names()
+    for name in names - before:
+        cache.names.take(name, entry.table)
+    for name in before - names:
+        cache.names.forget(name, entry.table)
+    if entry.is_void():
+        cache.remove(entry.table)
+    elif entry.is_dropped():
+        cache.dropped[entry.table] = None
+        if len(cache.dropped) > DROPS_REMEMBERED_MAX:
+            cache.remove(cache.dropped.popitem(last=False)[0])
+
+
+def read(cache: CacheState, wanted: Wanted) -> Answer:
+    """Return what a reader sees, or why the store is to be asked."""
+    entry = cache.resolve(wanted)
+    position = cache.position if entry is None else max(cache.position, entry.since)
+    if position < wanted.token or (wanted.own_txn and not wanted.token):
+        return Answer(None, "store", position, "token")
+    if entry is None:
+        return Answer(None, "store", position, "id_mismatch" if wanted.table else "absent")
+    found = entry.find(wanted.what, wanted.ids, wanted.own_txn)
+    if found.value is None:
+        return Answer(None, "store", position, found.reason)
+    if wanted.name is not None and not is_called(found.name, wanted.name):
+        return Answer(None, "store", position, "id_mismatch")
+    return Answer(found.value, "cache", position, found.reason)
+
+
+def is_called(name: Name | None, wanted: Name) -> bool:
+    """Tell whether a name is the wanted one; names differ by more than case, as in Hive."""
+    return name is not None and name_key(*name) == name_key(*wanted)
+
+
+def read_many(cache: CacheState, wanted: Iterable[Wanted]) -> list[Answer]:
+    """Return several answers as of the one position of the cache."""
+    return [read(cache, each) for each in wanted]
+
+
+def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
+    """Keep what the store answered to a miss; tell whether it was of use.
+
+    It is not if it shows what only its txn sees, if it may still change, or if the cache has seen
+    more of the log than the store or than the reader's list covers: a cache never goes back.
+    """
+    if wanted.own_txn or not stored.is_settled or stored.position < cache.position:
+        return False
+    if stored.name is None or stored.objects is None:
+        return False
+    entry = cache.entry(stored.table)
+    if entry.states is not None:
+        return wanted.ids is not None and entry.keep_exact(wanted.ids, stored.name, stored.objects)
+    ids = wanted.ids or NO_IDS
+    if entry.ids.lacks_committed(ids):
+        return False
+    entry.load(stored.position, ids, stored.name, stored.objects)
+    cache.adopt(entry)
+    return True
+
+
+def evict(cache: CacheState, table: int) -> None:
+    """Forget the objects of a table; its ids, names and what waits stay."""
+    if table in cache.entries:
+        cache.entries[table].evict()
+
+
+def cut(cache: CacheState, table: int, floor: ReaderIds) -> None:
+    """Drop the history of a table that only readers need who do not see all of `floor`."""
+    if table in cache.entries:
+        cache.entries[table].cut(floor)

@@ -1,0 +1,172 @@
+"""The store of metadata: what a table is for a reader of any list, from rows.
+
+Where a cache has to know that it knows enough, the rows simply hold every change there ever was:
+the newest one that the reader sees is the answer, at once changes for everybody included. Also here
+is how the entry of a cache is made of rows.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from ledger.core.commands import TableDefinition
+from ledger.core.tables import Pending, name_key
+from ledger.core.write_form import definition_from, pending_from
+from projections import lookups
+from projections.cache_bootstrap import effect_of_change
+from projections.cache_chain import Chain, Sees, Version
+from projections.cache_entry import Entry, sees_all
+from projections.cache_ids import IdStates, ReaderIds
+from projections.cache_objects import Effect, Name, Objects, combined, objects_of
+from projections.keys import pack
+from projections.metadata_cache import Stored, Wanted, is_called
+from projections.rows import (
+    DEFINITION,
+    METADATA,
+    NAME_TAKEN,
+    OPEN_ID,
+    WAITING,
+    WRITE_IDS,
+    last_number,
+    number_key,
+    pair_key,
+    read_value,
+)
+from projections.store import RowReader, prefix_end
+
+VERSIONS_MAX: Final = 64
+
+
+class Change(NamedTuple):
+    """A change of a table's metadata: who sees it, and what it made new; None = as before."""
+
+    position: int
+    write_id: int
+    name: Name | None
+    is_defined: bool
+    is_dropped: bool
+
+
+def changes(rows: RowReader, table: int) -> Iterator[Change]:
+    """Return the changes of a table, the newest first."""
+    prefix = number_key(METADATA, table)
+    for key, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
+        fields = read_value(data)
+        yield Change(
+            last_number(key),
+            fields.get("write_id", 0),
+            tuple(fields["name"]) if "name" in fields else None,
+            "defined" in fields,
+            "dropped" in fields,
+        )
+
+
+def stored(rows: RowReader, wanted: Wanted) -> Stored:
+    """Return what a reader sees of a table, under the name it asks for."""
+    position = lookups.position(rows)
+    sees = sees_all if wanted.ids is None else wanted.ids.sees
+    table = wanted.table or (table_named(rows, wanted.name, sees) if wanted.name else 0)
+    name, objects = visible(rows, table, sees)
+    own = own_effect(rows, table, wanted.own_txn)
+    name, objects = own.name or name, own.objects or objects
+    if own.drops or (wanted.name is not None and not is_called(name, wanted.name)):
+        name = objects = None
+    is_settled = wanted.ids is None or has_settled(rows, table, wanted.ids)
+    return Stored(position, is_settled, table, name, objects)
+
+
+def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
+    """Return the table that took a name last, as far as the reader sees, and still has it; or 0."""
+    prefix = pack(NAME_TAKEN, *name_key(*name))
+    for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
+        table: int = read_value(data)
+        if is_called(visible_name(rows, table, sees), name):
+            return table
+    return 0
+
+
+def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:
+    """Return the name of a table for a reader, None if it does not exist for it."""
+    for change in changes(rows, table):
+        if sees(change.write_id) and (change.name is not None or change.is_dropped):
+            return change.name
+    return None
+
+
+def visible(rows: RowReader, table: int, sees: Sees) -> tuple[Name | None, Objects | None]:
+    """Return what a table is for a reader, each None if it does not exist for it."""
+    name: Name | None = None
+    objects: Objects | None = None
+    for change in changes(rows, table):
+        if not sees(change.write_id):
+            continue
+        if change.is_dropped:
+            return None, None
+        name = name or change.name
+        if objects is None and change.is_defined:
+            objects = objects_of(definition(rows, table, change.position))
+        if name is not None and objects is not None:
+            break
+    return name, objects
+
+
+def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
+    """Return what a table is since a position at which it was defined."""
+    data = rows.get(pair_key(DEFINITION, table, position))
+    assert data is not None, f"table {table} was defined at {position}, which has no row"
+    return definition_from(read_value(data))
+
+
+def own_effect(rows: RowReader, table: int, txn: int) -> Effect:
+    """Return what the waiting changes of a txn do to a table."""
+    return combined(effect for _, effect in own_changes(rows, table, txn).values())
+
+
+def own_changes(rows: RowReader, table: int, txn: int) -> Mapping[int, tuple[int, Effect]]:
+    """Return write id and effect of the waiting changes of a txn to a table, by their number."""
+    prefix = number_key(WAITING, txn)
+    found: dict[int, tuple[int, Effect]] = {}
+    for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():
+        write_id, form = read_value(data)
+        change: Pending = pending_from(form)
+        if change.table == table:
+            found[last_number(key)] = write_id, effect_of_change(change, change.definition)
+    return found
+
+
+def has_settled(rows: RowReader, table: int, ids: ReaderIds) -> bool:
+    """Tell whether every id valid in a list has ended."""
+    return not ids_of(rows, table).first_unknown(ids)
+
+
+def ids_of(rows: RowReader, table: int) -> IdStates:
+    """Return what is known of the write ids of a table."""
+    sequence: dict[str, Any] = lookups.read_numbered(rows, WRITE_IDS, table) or {}
+    ids = IdStates(sequence.get("last_write_id", 0))
+    first = pair_key(OPEN_ID, table, sequence.get("mapped_from", 1))
+    for key, data in rows.scan(first, prefix_end(number_key(OPEN_ID, table))):
+        txn, *aborted = read_value(data)
+        (ids.aborted if aborted else ids.open)[last_number(key)] = txn
+    return ids
+
+
+def load(rows: RowReader, table: int, versions_max: int = VERSIONS_MAX) -> Entry | None:
+    """Return the entry of a table as of the rows' position, None if it never was for anyone.
+
+    It goes back to where nothing older can be the answer, or to so many versions.
+    """
+    entry = Entry(table, ids_of(rows, table), since=lookups.position(rows))
+    names: list[Version[Name]] = []
+    states: list[Version[Objects]] = []
+    for change in changes(rows, table):
+        at = change.position, change.write_id
+        if change.name is not None or change.is_dropped:
+            names.append(Version(*at, change.name))
+        if change.is_dropped:
+            states.append(Version(*at, None))
+        if change.is_defined:
+            states.append(Version(*at, objects_of(definition(rows, table, change.position))))
+        if max(len(names), len(states)) >= versions_max:
+            entry.is_trimmed = True
+            break
+    entry.name, entry.states = Chain(reversed(names)), Chain(reversed(states))
+    return entry if states else None
