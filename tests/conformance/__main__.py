@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.conformance import delta, hive, hive_format
+from tests.conformance import cache, delta, hive, hive_format
 from tests.conformance.suite import Case, Mismatch, Skipped, Suite
 
 SUITES: Mapping[str, Suite] = {
+    "cache": cache.SUITE,
     "delta": delta.SUITE,
     "hive": hive.SUITE,
     "hive-format": hive_format.SUITE,

@@ -22,6 +22,7 @@ from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.topics import create_topics
 from projections.memory import MemoryStore
 from projections.rocks_store import RocksStore
+from projections.store import RowStore
 from tests.conformance.case_ledger import CaseLedger
 
 IN_HISTORY = (Topic.COMMANDS, Topic.EVENTS)
@@ -30,20 +31,24 @@ IN_HISTORY = (Topic.COMMANDS, Topic.EVENTS)
 class Ledgers(Protocol):
     """Makes ledgers, one for each case."""
 
-    def new(self) -> CaseLedger:
-        """Return a new ledger; who asked closes it."""
+    def parts(self) -> tuple[Log, RowStore]:
+        """Return an empty log and an empty store; who asked closes them."""
         ...
 
+    def new(self) -> CaseLedger:
+        """Return a new ledger; who asked closes it."""
+        return CaseLedger(*self.parts())
 
-class MemoryLedgers:
+
+class MemoryLedgers(Ledgers):
     """Ledgers in this process alone."""
 
-    def new(self) -> CaseLedger:
-        """Return a new ledger."""
-        return CaseLedger(MemoryLog(), MemoryStore())
+    def parts(self) -> tuple[Log, RowStore]:
+        """Return a log and a store in memory."""
+        return MemoryLog(), MemoryStore()
 
 
-class KafkaLedgers:
+class KafkaLedgers(Ledgers):
     """Ledgers of one broker, their stores in one folder."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
@@ -51,12 +56,12 @@ class KafkaLedgers:
         self._folder = folder
         self._numbers = count(1)
 
-    def new(self) -> CaseLedger:
-        """Return a new ledger."""
+    def parts(self) -> tuple[Log, RowStore]:
+        """Return the log of two topics and a store on disk."""
         name = f"case-{next(self._numbers)}"
         create_topics(self._bootstrap, name)
         log = HistoryLog(KafkaLog(self._bootstrap, name))
-        return CaseLedger(log, RocksStore.open(self._folder / name))
+        return log, RocksStore.open(self._folder / name)
 
 
 class HistoryLog:
