@@ -212,7 +212,7 @@ HONEST_COMPILE: Final = predicates.compile_predicate
 
 def no_match(found: CompiledPredicate) -> CompiledPredicate:
     """Return a predicate that is never TRUE."""
-    return CompiledPredicate(found.text, lambda _row: False, always=False, equals=None)
+    return CompiledPredicate(found.text, lambda _row: False, always=False, equals={})
 
 
 def always_derived(text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:

@@ -100,7 +100,8 @@ def applied_before(lake: Lake, attempt: Attempt) -> Verdict | None:
     """Return the verdict on progress that was made before, wholly or in part."""
     found = []
     for part in attempt.parts.values():
-        known = lake.tables[part.table].apps if part.table in lake.tables else {}
+        is_there = part.table in lake.tables and not lake.tables[part.table].dropped
+        known = lake.tables[part.table].apps if is_there else {}
         for app, version in (part.footprint.apps if part.footprint else {}).items():
             before, position = known.get(app, (-1, 0))
             found.append(position if before >= version else 0)

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.isolation.lake import Files, Lake, Table, changes_of, written
-from tests.isolation.pairwise import read_at_of
 from tests.isolation.plain import Attempt, Footprint, Part, Schema
 from tests.isolation.rules import BACKFILL, SERIALIZABLE, SNAPSHOT, level_of, only_reads
 from tests.isolation.values import holds
@@ -58,7 +57,7 @@ def other_reads(lake: Lake, attempt: Attempt, part: Part) -> Iterator[str]:
     """Yield the scans that find other rows when the txn is done again at its commit."""
     table, footprint = lake.tables[part.table], part.footprint
     assert footprint is not None
-    read_at, changes = read_at_of(attempt, part), changes_of(attempt, part.table)
+    read_at, changes = part.read_at or attempt.opened, changes_of(attempt, part.table)
     level = level_of(table.definition, attempt.level, part, changes)
     if level == SNAPSHOT or not read_at or (only_reads(part) and level != SERIALIZABLE):
         return

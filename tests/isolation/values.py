@@ -5,7 +5,7 @@ a row; `may_hold` what a conflict check may conclude from a partition alone (rul
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from operator import eq, ge, gt, le, lt, ne
@@ -114,12 +114,8 @@ def holds(text: str, cells: Cells | None, schema: Schema, row: int) -> bool:
 def truth(tree: Tree, look: Look, guess: Guess) -> bool | None:
     """Return what a condition is, in three-valued logic."""
     match tree:
-        case ["and", *parts]:
-            found = [truth(part, look, guess) for part in parts]
-            return False if False in found else None if None in found else True
-        case ["or", *parts]:
-            found = [truth(part, look, guess) for part in parts]
-            return True if True in found else None if None in found else False
+        case ["and" | "or" as word, *parts]:
+            return connected(word, (truth(part, look, guess) for part in parts))
         case ["not", part]:
             inner = truth(part, look, guess)
             return None if inner is None else not inner
@@ -129,6 +125,17 @@ def truth(tree: Tree, look: Look, guess: Guess) -> bool | None:
         return judged(tree, look)
     except UntoldError:
         return guess(str(tree))
+
+
+def connected(word: str, parts: Iterable[bool | None]) -> bool | None:
+    """Return AND or OR, looking at no more parts than it takes, from left to right."""
+    decisive = word == "or"
+    is_open = False
+    for part in parts:
+        if part is decisive:
+            return decisive
+        is_open = is_open or part is None
+    return None if is_open else not decisive
 
 
 def judged(tree: Tree, look: Look) -> bool | None:
