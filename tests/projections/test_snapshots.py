@@ -7,6 +7,7 @@ from hypothesis import given
 
 from ledger.core.events import (
     Event,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -150,7 +151,7 @@ def given_by(event: Event) -> list[tuple[int, int, int]]:
             return [(each.table, each.write_id, each.txn) for each in body.ids]
         case TxnCommitted():
             return [(p.table, p.write_id, control.txn) for p in body.parts if p.write_id]
-        case TableCreated() | TableRenamed() | TableDropped() if body.write_id:
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() if body.write_id:
             return [(body.table, body.write_id, control.txn)]
         case _:
             return []
