@@ -9,15 +9,16 @@ for). Parts leave oldest first, under the very keys they came by; below `floor` 
 
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
 from ledger.core.footprints import BACKFILLS, hashes
 from ledger.core.metadata_diff import MetadataKind
-from ledger.core.partition_keys import Key, PartitionSchema
+from ledger.core.partition_keys import Key, Mark, PartitionSchema
 from ledger.core.partitions import (
     Values,
     hive_values,
@@ -142,10 +143,17 @@ class TableWinners:
         """Tell whether values are typed as the columns were at a position."""
         return self.shapes[-1][0] <= position
 
-    def partitions_with(self, column: int, values: frozenset[Key]) -> Iterator[str]:
-        """Return the partitions that have one of these values, typed as the columns are now."""
-        for value in values:
-            yield from self.by_value.get((column, value), ())
+    def partitions_with(self, equals: Mapping[int, frozenset[Key]]) -> Iterator[str]:
+        """Return the partitions that have one of the values of a column, typed as they are now.
+
+        Of several columns the one is asked that leaves the fewest partitions.
+        """
+        found = (self.with_values(column, values) for column, values in equals.items())
+        return chain.from_iterable(min(found, key=lambda texts: sum(len(each) for each in texts)))
+
+    def with_values(self, column: int, values: frozenset[Key]) -> list[dict[str, None]]:
+        """Return the partitions that have these values in a column, or none of its type there."""
+        return [self.by_value.get((column, each), {}) for each in values | {Mark.UNCASTABLE}]
 
     def enter(self, part: WinningPart) -> int:
         """Enter a part; return under how many keys."""

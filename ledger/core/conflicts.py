@@ -24,7 +24,7 @@ from ledger.core.conflict_index import (
 )
 from ledger.core.footprints import BACKFILLS, ROW_TRACKING_DOMAIN, hashes
 from ledger.core.ids import IsolationLevel
-from ledger.core.partition_keys import Mark, PartitionSchema
+from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import Values, partition_values
 from ledger.core.predicates import CompiledPredicate, compile_predicate
 
@@ -182,10 +182,9 @@ def scanned_hits(
 
 def candidates(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
     """Return all partitions with new files that a scan can have read, and others."""
-    if scan.equals is None or not winners.are_valued_at(read_at):
-        return winners.newest_partitions(read_at)
-    column, values = scan.equals
-    return winners.partitions_with(column, values | {Mark.UNCASTABLE})
+    if scan.equals and winners.are_valued_at(read_at):
+        return winners.partitions_with(scan.equals)
+    return winners.newest_partitions(read_at)
 
 
 def reads(scan: CompiledPredicate, text: str) -> bool:

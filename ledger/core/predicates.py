@@ -80,14 +80,14 @@ class CompiledPredicate:
 
     `text` is its wire form. `matches` takes the values as they stand in the log, in the order of
     the schema, and tells whether the predicate is TRUE or not decidable for them. `always` says
-    that it is so for any values. `equals` is a column number and the only keys of `key_of` that the
-    value there can have in a match, besides UNCASTABLE; None if no column is bound that way.
+    that it is so for any values. `equals` has, for each column number that is bound so, the only
+    keys of `key_of` that the value there can have in a match, besides UNCASTABLE.
     """
 
     text: str
     matches: Callable[[Row], bool]
     always: bool
-    equals: tuple[int, frozenset[Key]] | None
+    equals: Mapping[int, frozenset[Key]]
 
 
 class Bound(NamedTuple):
@@ -112,8 +112,7 @@ def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> Co
     """
     columns = {name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)}
     bound = top_bound(read_tree(text), columns, derive=derive) if schema else ALWAYS
-    fewest = min(bound.points.items(), key=lambda item: len(item[1]), default=None)
-    return CompiledPredicate(text, bound.test, bound is ALWAYS, fewest)
+    return CompiledPredicate(text, bound.test, bound is ALWAYS, bound.points)
 
 
 def read_tree(text: str) -> Node:
