@@ -148,8 +148,9 @@ class TableWinners:
 
         Of several columns the one is asked that leaves the fewest partitions.
         """
-        found = (self.with_values(column, values) for column, values in equals.items())
-        return chain.from_iterable(min(found, key=lambda texts: sum(len(each) for each in texts)))
+        found = [self.with_values(column, values) for column, values in equals.items()]
+        sizes = [sum(len(texts) for texts in each) for each in found]
+        return chain.from_iterable(found[sizes.index(min(sizes))])
 
     def with_values(self, column: int, values: frozenset[Key]) -> list[dict[str, None]]:
         """Return the partitions that have these values in a column, or none of its type there."""
