@@ -8,22 +8,18 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
-from threading import Event as Signal
 from typing import Final
 
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.up import UpSettings, running
-from projections.errors import StoreMissingError
-from projections.queries import StoreReads, open_reads
+from projections.queries import StoreReads
 from tests.benchmarks.closed_loop import create_table
 from tests.benchmarks.figure import Figure, percentile
-from tests.benchmarks.waiting import within
+from tests.benchmarks.stores import READY_S, opened
 
 COMMITS: Final = 150
 WARM_UP: Final = 50
-READY_S: Final = 90.0
-LOOK_S: Final = 0.1
 VISIBLE_MS: Final = 10_000
 
 
@@ -62,17 +58,6 @@ def spent(broker: Broker, ledger: str, *, with_spark: bool) -> list[float]:
             reads.wait(client.token.position, round(READY_S * 1000))
             took_ms = [commit_to_visible(client, reads, table) for _ in range(WARM_UP + COMMITS)]
             return took_ms[WARM_UP:]
-
-
-def opened(store: Path) -> StoreReads:
-    """Return the reads of a store as soon as it is there."""
-    never = Signal()
-    for _ in within(READY_S, f"a store at {store}"):
-        try:
-            return open_reads(store)
-        except StoreMissingError:
-            never.wait(LOOK_S)
-    raise AssertionError("waiting ends with a store or an error")
 
 
 def commit_to_visible(client: Ledger, reads: StoreReads, table: int) -> float:

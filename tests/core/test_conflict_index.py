@@ -154,7 +154,7 @@ def test_partitions_by_value(text: str) -> None:
     """A partition is found by its value, however that is written."""
     index = index_of(winner(3, text))
 
-    assert list(index.tables[1].partitions_with({0: frozenset({1}))}) == [partition(text)]
+    assert list(index.tables[1].partitions_with({0: frozenset({1})})) == [partition(text)]
 
 
 # In a domain.

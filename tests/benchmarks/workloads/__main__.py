@@ -21,7 +21,7 @@ from ledger.log.kafka import KafkaLog
 from ledger.process import set_up_logging
 from ledger.up import UpSettings, running
 from tests.benchmarks.figure import percentile
-from tests.benchmarks.visibility import opened
+from tests.benchmarks.stores import opened
 from tests.benchmarks.workloads.check import Checked, check
 from tests.benchmarks.workloads.recorded import Recording, WorkloadError, recordings
 from tests.benchmarks.workloads.replay import Done, Place, load, replay
