@@ -88,10 +88,8 @@ def cab(rows: Sequence[dict[str, Any]]) -> list[Recording]:
     by_set: dict[str, list[Statement]] = {}
     for row in rows:
         writes = by_set.setdefault(f"cab/{row['set']}", [])
-        keys = [argument[0] for argument in row["write_arguments"]]
-        top = max(keys, default=1)
         for index, start_ms in enumerate(row["write_start_ms"]):
-            bucket = keys[index % len(keys)] * (BUCKETS - 1) // top if keys else index % BUCKETS
-            writes.append(Statement(start_ms / MS, "cab", CAB_TABLE, bucket))
+            # Each write of a database takes the next range of keys.
+            writes.append(Statement(start_ms / MS, "cab", CAB_TABLE, index % BUCKETS))
     load = [Statement(0.0, "insert", CAB_TABLE, part) for part in range(BUCKETS)]
     return [Recording(name, load, sorted(writes)) for name, writes in by_set.items() if writes]
