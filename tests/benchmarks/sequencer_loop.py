@@ -32,11 +32,13 @@ TXNS = 15_000
 RAW_PASSES = 4
 BATCH = 1_000
 ROUND_S = 60.0
+SCRATCH = "r1-raw"
 
 
 def measure(broker: Broker) -> list[Figure]:
     """Return R1, and the same against a raw loop whose producer lingers for full requests."""
     values = [encode_command(command) for command in commands(TXNS)]
+    create_topics(broker.bootstrap, SCRATCH)
     # In the first round the broker's runtime is still compiling.
     rounds = [one_round(broker, f"r1-{number}", values) for number in range(ROUNDS + 1)][1:]
     what = f"{ROUNDS} rounds of {len(values)} commands, 16 sessions in turn, one partition"
@@ -74,14 +76,8 @@ def fill(broker: Broker, ledger: str, values: list[bytes]) -> None:
 
 def raw_loop(broker: Broker, ledger: str, count: int, *, linger_ms: float) -> float:
     """Return the seconds it takes to consume all commands and to produce their bytes."""
-    scratch = f"{ledger}-raw-{linger_ms:.0f}"
-    create_topics(broker.bootstrap, scratch)
-    passes_s = [
-        raw_pass(
-            broker, f"{ledger}.{Topic.COMMANDS}", f"{scratch}.{Topic.EVENTS}", count, linger_ms
-        )
-        for _ in range(RAW_PASSES)
-    ]
+    source, target = f"{ledger}.{Topic.COMMANDS}", f"{SCRATCH}.{Topic.EVENTS}"
+    passes_s = [raw_pass(broker, source, target, count, linger_ms) for _ in range(RAW_PASSES)]
     return sum(passes_s) / RAW_PASSES
 
 
