@@ -123,10 +123,10 @@ class TableWinners:
 
     def schema_at(self, position: int) -> PartitionSchema:
         """Return the partition columns as they were at a position."""
-        return next(
-            (schema for since, schema in reversed(self.shapes) if since <= position),
-            self.shapes[0][1],
-        )
+        for since, schema in reversed(self.shapes):
+            if since <= position:
+                return schema
+        return self.shapes[0][1]
 
     def schema_before(self, position: int) -> PartitionSchema:
         """Return the partition columns that a commit found, which may have changed them."""
@@ -159,24 +159,30 @@ class TableWinners:
     def enter(self, part: WinningPart) -> int:
         """Enter a part; return under how many keys."""
         schema = self.schema_before(part.position)
-        keys = dict.fromkeys(keys_of(part, schema))
+        texts = added_partitions(part, schema)
+        keys = dict.fromkeys(keys_of(part, schema, texts))
         for key in keys:
-            self.marks.setdefault(key, Positions()).add(part.position)
-        for text in added_partitions(part, schema):
+            found = self.marks.get(key)
+            if found is None:
+                found = self.marks[key] = Positions()
+            found.add(part.position)
+        for text in texts:
+            if text not in self.recent:
+                self.value(text)
             self.recent[text] = part.position
             self.recent.move_to_end(text)
-            self.value(text)
         self.parts[part.position] = part
         return len(keys)
 
     def leave(self, part: WinningPart) -> int:
         """Take the oldest part out; return under how many keys it was."""
         schema = self.schema_before(part.position)
-        keys = dict.fromkeys(keys_of(part, schema))
+        texts = added_partitions(part, schema)
+        keys = dict.fromkeys(keys_of(part, schema, texts))
         for key in keys:
             if self.marks[key].drop_through(part.position):
                 del self.marks[key]
-        for text in added_partitions(part, schema):
+        for text in texts:
             if self.recent.get(text) == part.position:
                 del self.recent[text]
                 self.forget(text)
@@ -248,8 +254,8 @@ class ConflictIndex:
             self.floor = max(self.floor, part.position)
 
 
-def keys_of(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
-    """Return every key a part stands under, some twice."""
+def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) -> Iterator[Hashable]:
+    """Return every key a part stands under, some twice; `texts` are the partitions it added to."""
     yield "any"
     if part.metadata:
         yield "metadata"
@@ -262,8 +268,17 @@ def keys_of(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
     if part.footprint is not None:
         yield from footprint_keys(part.footprint)
         yield from (("changed", unit) for unit in removed_units(part.footprint, schema))
-    yield from added_keys(part, schema)
-    yield from coarse_keys(part, schema)
+    for kind in ("added",) if part.blind else ("added", "seen"):
+        # Blind appends are not seen by all.
+        if texts:
+            yield kind
+        for text in texts:
+            yield kind, text
+    for write in part.coarse:
+        if write.operation != "insert":
+            yield "coarse"
+            yield "removed"
+            yield "coarse", unit_of(write, schema)
 
 
 def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
@@ -273,15 +288,6 @@ def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
     yield from hashes(footprint.removes)
     yield from (("domain", each.name) for each in footprint.domains)
     yield from (("app", each.app) for each in footprint.apps)
-
-
-def added_keys(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
-    """Return the keys of the partitions that got new rows; blind appends are not `seen` by all."""
-    texts = added_partitions(part, schema)
-    for kind in ("added",) if part.blind else ("added", "seen"):
-        if texts:
-            yield kind
-        yield from ((kind, text) for text in texts)
 
 
 def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str]:
@@ -308,15 +314,6 @@ def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
     columns = [name for name, _ in schema]
     values = hive_values(write.partition, columns) if write.scope == "partition" else None
     return partition_text(values) if values is not None else ANYWHERE
-
-
-def coarse_keys(part: WinningPart, schema: PartitionSchema) -> Iterator[Hashable]:
-    """Return the keys of coarse updates and deletes; an insert is met by no coarse write."""
-    for write in part.coarse:
-        if write.operation != "insert":
-            yield "coarse"
-            yield "removed"
-            yield "coarse", unit_of(write, schema)
 
 
 @lru_cache(READ_KEPT)

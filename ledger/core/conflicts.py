@@ -93,9 +93,8 @@ def first_hit(winners: TableWinners, attempt: Attempt, predicates: Predicates) -
     """Return the first conflict of an attempt with the winners after its read, or None."""
     if not winners.first("any", attempt.read_at):
         return None
-    return min(
-        (hit for check in CHECKS for hit in check(winners, attempt, predicates)), default=None
-    )
+    hits = [hit for check in CHECKS for hit in check(winners, attempt, predicates)]
+    return min(hits) if hits else None
 
 
 def protocol_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:

@@ -58,8 +58,11 @@ class Candidate(NamedTuple):
     def read_at(self, table: int) -> int:
         """Return the position the part's plan was made from."""
         write = self.writes.get(table)
-        planned = [change.read_at for change in self.changes if change.table == table]
-        return min([(write.read_at if write is not None else 0) or self.snapshot, *planned])
+        planned = (write.read_at if write is not None else 0) or self.snapshot
+        if not self.changes:
+            return planned
+        changed = [change.read_at for change in self.changes if change.table == table]
+        return min([planned, *changed])
 
     def footprint(self, table: int) -> Footprint | None:
         """Return what was declared file by file, None if nothing was."""
@@ -79,7 +82,8 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
     declared = declared_parts(state, command)
     txn = own_txn(state, command.session, command.txn) if command.txn else None
     writes = {table: whole(txn, write) for table, write in declared.items()}
-    check_all_named(txn, writes)
+    if txn is not None and txn.staged:
+        check_all_named(txn, writes)
     written = [table for table, write in writes.items() if not is_read(write)]
     touched = written if txn is None else sorted({*written, *touched_before(state, txn)})
     return Candidate(
@@ -142,10 +146,9 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
     return write._replace(footprint=joined(chunks, footprint))
 
 
-def check_all_named(txn: OpenTxn | None, writes: dict[int, TableWrite]) -> None:
+def check_all_named(txn: OpenTxn, writes: dict[int, TableWrite]) -> None:
     """Refuse a commit that leaves out a table for which chunks were staged."""
-    left = txn.staged.keys() - writes.keys() if txn is not None else ()
-    for table in sorted(left):
+    for table in sorted(txn.staged.keys() - writes.keys()):
         raise Refused(
             Reason.STAGED_WRITES_DIFFER, f"the commit leaves out staged table {table}", table
         )
