@@ -211,7 +211,24 @@ def test_anomalies(
 
     assert reads.anomalies(None, 9) == reads.anomalies(FLIGHTS, 9) == rows
     assert texts(reads.files(FLIGHTS)) == live
-    assert texts(reads.files(FLIGHTS, position=6)) == texts(reads.files(FLIGHTS, version=1))
+
+
+@pytest.mark.parametrize(
+    ("play", "before"),
+    [
+        (remove_unknown, ["a"]),
+        (add_again, ["a"]),
+        (add_twice, ["a#1"]),
+        (wrong_vector, ["a#1"]),
+        (not_readable, ["a"]),
+    ],
+)
+def test_before_an_anomaly(domain: Followed, play: Play, before: list[str]) -> None:
+    """Whatever a commit says, positions before it show what they showed."""
+    reads = flights_after(domain, play)
+
+    assert texts(reads.files(FLIGHTS, position=6)) == before
+    assert texts(reads.files(FLIGHTS, version=1)) == before
 
 
 def test_replaced_file_was_there_before(domain: Followed) -> None:
@@ -288,9 +305,10 @@ def test_asked_for_what_is_not_there(domain: Followed) -> None:
 def test_within_one_batch_or_over_many() -> None:
     """A file that one event adds is live for the next, whether it was stored meanwhile or not."""
     at_once, one_by_one = Followed(), Followed()
-    for domain in (at_once, one_by_one):
-        flights_after(domain, come_back)
-    for record in one_by_one.records[one_by_one.fold.offset :]:
+    flights_after(at_once, come_back)
+    session = one_by_one.open_session()
+    come_back(one_by_one, session, one_by_one.create_table(session, "flights"))
+    for record in one_by_one.records:
         one_by_one.fold.feed([record])
 
     assert at_once.reads.files(FLIGHTS) == one_by_one.reads.files(FLIGHTS)
