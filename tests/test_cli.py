@@ -19,6 +19,7 @@ COMMANDS = {
     "clean",
     "conflict explain",
     "conflict list",
+    "conflict whatif",
     "import delta",
     "init",
     "log tail",
@@ -103,7 +104,14 @@ def test_usage(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["status"], ["log", "verify"], ["txn", "list"]], ids=" ".join
+    "arguments",
+    [
+        ["status"],
+        ["log", "verify"],
+        ["txn", "list"],
+        ["conflict", "whatif", "--level", "serializable"],
+    ],
+    ids=" ".join,
 )
 def test_no_ledger(tmp_path: Path, arguments: list[str]) -> None:
     """Without a ledger to ask, one paragraph on stderr says why and what to do."""

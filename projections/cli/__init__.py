@@ -2,12 +2,14 @@
 
 They read the follower's store on this host and say as of which position they speak. Ending somebody
 else's txn and forgetting aborted ones are commands to the ledger and go through the SDK. Each
-subject has a module of its own; here they are only put under the root command.
+subject has a module of its own; here they are only put under the root command, with one beside them
+that reads the log instead.
 """
 
 import typer
 
 from ledger.cli import serve
+from ledger.cli_log import whatif
 from projections.cli import cleaning, conflicts, status, tables, txns
 from projections.cli.follower import serve_follower
 
@@ -17,6 +19,7 @@ def register(app: typer.Typer) -> None:
     serve.command("follower")(serve_follower)
     app.add_typer(txns.app, name="txn")
     app.add_typer(tables.app, name="table")
+    conflicts.app.command("whatif")(whatif)
     app.add_typer(conflicts.app, name="conflict")
     app.add_typer(cleaning.app, name="watermark")
     app.command()(status.status)
