@@ -93,7 +93,8 @@ class Answers:
         valid = self._stage.spark_reads.valid_write_ids(self._table.table, txns)
         location = self._stage.home.location
         folders = valid_folders(location, valid)
-        found = spark_totals(self._stage.spark, self._table.definition, folders)
+        paths = [folder.path for folder in folders]
+        found = spark_totals(self._stage.spark, self._table.definition, paths)
         every = sum(1 for _ in delta_folders(location))
         self._report.say(
             f"Spark reads {len(folders)} of {every} folders in {time.monotonic() - started_s:.1f} s"

@@ -17,6 +17,7 @@ from ledger.core.events import (
     Control,
     Event,
     Fenced,
+    TableAltered,
     TxnAborted,
     TxnCommitted,
     TxnOpened,
@@ -105,8 +106,10 @@ class Audit:
             case WriteIdsAllocated():
                 for each in body.ids:
                     self.write_ids[each.table][each.write_id].add(each.txn)
-            case TxnCommitted():
+            case TxnCommitted() | TableAltered(one_shot=True):
                 self.committed[control.txn] = control.position
+                if body.one_shot:
+                    self.opened.append(control.txn)
             case TxnAborted():
                 self.aborted[control.txn] = body.reason
                 self.conflicts += body.evidence is not None

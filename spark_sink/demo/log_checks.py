@@ -15,11 +15,21 @@ MS_PER_S: Final = 1000
 
 
 def check_log(
-    stage: Stage, report: Report, table: TableRow, load: Load, told: list[Entry]
+    stage: Stage,
+    report: Report,
+    table: TableRow,
+    load: Load,
+    told: list[Entry],
+    *,
+    conflicts: int,
 ) -> Audit:
-    """Read the whole log and check that nothing was lost or doubled; return what it says."""
+    """Read the whole log and check that nothing was lost or doubled; return what it says.
+
+    `conflicts` is how many commits were told that they lost.
+    """
     audit = read_audit(stage.log)
     check_commands(report, audit)
+    report.same("conflicts are those that clients were told of", audit.conflicts, conflicts)
     check_ids(report, audit, table)
     check_ends(report, audit, load, told)
     check_take_over(report, audit, load.kill)
@@ -37,7 +47,6 @@ def check_commands(report: Report, audit: Audit) -> None:
         found=f"{answered} numbers answered, {audit.repeated} sent again and told so",
     )
     report.same("commands refused", audit.refused, [], "none")
-    report.same("conflicts", audit.conflicts, 0)
 
 
 def check_ids(report: Report, audit: Audit, table: TableRow) -> None:

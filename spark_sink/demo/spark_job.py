@@ -1,4 +1,4 @@
-"""The Spark job: sums over exactly the folders that a snapshot shows, in a batch session."""
+"""The Spark job: sums over just the folders or files of a snapshot, in a batch session."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from ledger.core.commands import TableDefinition
-from spark_sink.demo.delta_folders import PARTITION, DeltaFolder
+from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import MEASURES, Totals
 from spark_sink.session import ledger_session
 
@@ -25,12 +25,12 @@ def start_spark(scratch: Path) -> SparkSession:
 
 
 def spark_totals(
-    spark: SparkSession, table: TableDefinition, folders: Iterable[DeltaFolder]
+    spark: SparkSession, table: TableDefinition, paths: Iterable[Path]
 ) -> dict[int, Totals]:
-    """Read folders as one table, with the columns the ledger knows; return its sums by month."""
+    """Read paths as one table, with the columns the ledger knows; return its sums by month."""
     schema = ", ".join(f"{column.name} {column.type}" for column in table.columns)
     reader = spark.read.schema(schema).option("basePath", table.location)
-    flights = reader.parquet(*(str(folder.path) for folder in folders))
+    flights = reader.parquet(*map(str, paths))
     sums = (sf.sum(name) for name in MEASURES)
     rows = flights.groupBy(PARTITION).agg(sf.count(sf.lit(1)), *sums).collect()
     return {row[0]: Totals(row[1], row[2], row[3] or 0) for row in rows}

@@ -47,9 +47,14 @@ class Home:
         return self.root / "flights.feather"
 
     @property
+    def warehouse(self) -> Path:
+        """Return the folder in which every table has its own."""
+        return self.root / "warehouse"
+
+    @property
     def location(self) -> Path:
-        """Return the location of the table."""
-        return self.root / "warehouse" / "flights"
+        """Return the location of the table that the producers load."""
+        return self.warehouse / "flights"
 
     @property
     def manifests(self) -> Path:
@@ -86,6 +91,13 @@ class Stage:
         """Wait until both stores hold everything up to now, and return the position."""
         position = self.ledger.token.position
         return min(each.wait(position, CATCH_UP_MS) for each in (self.reads, self.spark_reads))
+
+    def connect(self, application: str) -> Ledger:
+        """Return another client, as another process has it; the caller closes it."""
+        address = self.up.address
+        return Ledger.connect(
+            address.bootstrap, address.ledger, reads=self.reads, application=application
+        )
 
     def events_on_disk(self) -> int:
         """Return how many bytes the events take in the broker's folder."""

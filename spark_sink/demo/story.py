@@ -19,6 +19,7 @@ from spark_sink.demo.flights import (
     totals_by_day,
     write_days,
 )
+from spark_sink.demo.isolation import show_isolation
 from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Loader
 from spark_sink.demo.log_checks import check_bytes, check_log
 from spark_sink.demo.manifest import read_manifests, with_step
@@ -77,8 +78,10 @@ def play_on(
     report.step("Cleaning")
     clean(stage, report, load.reader.txn, gone)
     answers.check_spark_now("Spark under a new snapshot, unchanged")
+    report.step("Isolation: statements side by side on a table whose files the ledger lists")
+    conflicts = show_isolation(stage, report)
     report.step("The log, read once more from its first record")
-    audit = check_log(stage, report, table, load, told)
+    audit = check_log(stage, report, table, load, told, conflicts=conflicts)
     verified = check_bytes(stage, report)
     disk = stage.events_on_disk()
     figures = Figures(audit, load, told, loading, alone, answers.rows_checked, disk, verified)

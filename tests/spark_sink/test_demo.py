@@ -40,7 +40,7 @@ from spark_sink.demo.manifest import Entry, Manifest, read_manifests, with_step
 from spark_sink.demo.producer import Job
 from spark_sink.demo.report import CheckFailedError, Report, wait_until
 from spark_sink.demo.visibility import Commit, Look, delays_ms, percentiles
-from tests.driver import Driver, write
+from tests.driver import Driver, definition, write
 
 DEMO_S = 300
 FLIGHTS = pa.table(
@@ -226,6 +226,21 @@ def test_audit_finds_what_the_log_says() -> None:
     assert [term.epoch for term in audit.terms] == [1, 2]
     assert (audit.missing, audit.doubled, audit.refused) == ([], [], [])
     assert audit.records == len(driver.records)
+
+
+def test_audit_counts_txns_of_one_command() -> None:
+    """A commit and an alter that opened their own txn are found as opened and as committed."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "t")
+    committed = driver.commit(session, 0, write(table))
+    moved = definition()._replace(location="elsewhere")
+    altered = driver.alter_table(session, table, moved, "SET LOCATION")
+
+    audit = read_audit(driver.log)
+
+    assert audit.opened == [1, 2]
+    assert audit.committed == {1: committed.control.position, 2: altered.control.position}
 
 
 def test_audit_misses_numbers_and_counts_doubles() -> None:

@@ -1,0 +1,142 @@
+"""Two tables that are right only together: the flights by month, and one row of sums over them.
+
+Every load is one commit over both. Whoever looks at both at one position finds sums that fit, or
+has seen half a commit.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from ledger.client import Ledger
+from ledger.reads import FileRow, TableRow
+from ledger.transaction import Transaction
+from spark_sink.demo.delta_folders import PARTITION
+from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of
+from spark_sink.demo.listed_table import FILES_KEPT, file_totals, path_of, write_file, write_month
+from spark_sink.demo.report import wait_until
+
+FLIGHTS: Final = "listed_flights"
+SUMS: Final = "flight_sums"
+PAUSE_S: Final = 0.002
+
+
+class TwoTables(NamedTuple):
+    """The tables as they were created, with their locations."""
+
+    flights: TableRow
+    sums: TableRow
+
+
+def create_tables(ledger: Ledger, warehouse: Path, schema: pa.Schema) -> TwoTables:
+    """Create both tables, without rows."""
+    flights = ledger.create_table(
+        FLIGHTS,
+        columns(schema),
+        partition_columns=[PARTITION],
+        location=str(warehouse / FLIGHTS),
+    )
+    measured = [(name, "BIGINT") for name in Totals._fields]
+    sums = ledger.create_table(SUMS, measured, location=str(warehouse / SUMS))
+    return TwoTables(flights, sums)
+
+
+def load(txn: Transaction, tables: TwoTables, month: int, rows: pa.Table) -> None:
+    """Add rows of a month, and put the sums with them in the place of those without."""
+    before = txn.read(tables.sums)
+    after = told_sums(tables.sums, before).plus(totals_of(rows))
+    row = pa.table({name: [value] for name, value in after._asdict().items()})
+    txn.add_files(tables.flights, [write_month(tables.flights, month, rows)])
+    txn.remove_files(tables.sums, before)
+    txn.add_files(tables.sums, [write_file(tables.sums, "sums", row)])
+
+
+def told_sums(sums: TableRow, files: Iterable[FileRow]) -> Totals:
+    """Return the sums that the rows of some files say, which should be one row or none."""
+    found = NOTHING
+    for file in files:
+        found = found.plus(told_by(path_of(sums, file.path)))
+    return found
+
+
+@lru_cache(FILES_KEPT)
+def told_by(path: Path) -> Totals:
+    """Return the sums that the one row of a file says."""
+    (row,) = ds.dataset(str(path)).to_table().to_pylist()
+    return Totals(**row)
+
+
+def found_sums(flights: TableRow, files: Iterable[FileRow]) -> Totals:
+    """Return the sums over the flights of some files."""
+    found = NOTHING
+    for file in files:
+        found = found.plus(file_totals(path_of(flights, file.path)))
+    return found
+
+
+class Views:
+    """Looks at both tables again and again, in a thread of its own, inside a `with` block.
+
+    Attributes:
+        looks: how often it looked.
+        states: the sums over the flights that it found, one for each commit it saw as the last.
+        halves: what was wrong where the sums did not fit the flights.
+    """
+
+    def __init__(self, ledger: Ledger, tables: TwoTables) -> None:
+        self.looks = 0
+        self.states: set[Totals] = set()
+        self.halves: list[str] = []
+        self._ledger = ledger
+        self._tables = tables
+        self._failure: Exception | None = None
+        self._stop = Signal()
+        self._thread = Thread(target=self._run, name="views", daemon=True)
+
+    def wait_look(self) -> None:
+        """Wait until a look that began after this call is over; raises what keeps it from that."""
+        wanted = self.looks + 2
+        wait_until(lambda: self._has_looked(wanted), "the reader has looked at both tables")
+
+    def look(self) -> None:
+        """Look at both tables at one position, and note what is there."""
+        flights = self._ledger.read(self._tables.flights)
+        sums = self._ledger.read(self._tables.sums, position=flights.position)
+        found = found_sums(self._tables.flights, flights)
+        told = told_sums(self._tables.sums, sums)
+        if found != told:
+            self.halves.append(f"position {flights.position}: {found} in flights, {told} in sums")
+        self.states.add(found)
+        self.looks += 1
+
+    def _has_looked(self, wanted: int) -> bool:
+        if self._failure is not None:
+            raise self._failure
+        return self.looks >= wanted
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(PAUSE_S):
+                self.look()
+        except Exception as error:  # noqa: BLE001 - raised where the looks are waited for
+            self._failure = error
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
