@@ -27,6 +27,7 @@ from ledger.errors import (
     ReaderBehindError,
     SettingsError,
     UnknownTableError,
+    UnknownVersionError,
 )
 
 # Long-lived state is frozen after recovery; what a decision allocates dies young.
@@ -60,6 +61,7 @@ FINAL = frozenset({ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY})
 _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
     (ConflictError, ExitCode.CONFLICT),
     (UnknownTableError, ExitCode.NOT_FOUND),
+    (UnknownVersionError, ExitCode.NOT_FOUND),
     (OutcomeUnknownError, ExitCode.OUTCOME_UNKNOWN),
     (ReaderBehindError, ExitCode.DEADLINE),
     (IncompatibleError, ExitCode.INCOMPATIBLE),

@@ -181,7 +181,7 @@ class FileRow(NamedTuple):
 
 
 class VersionRow(NamedTuple):
-    """One version of a table, as DESCRIBE HISTORY shows it; `at` rises, in milliseconds.
+    """One version of a table, as DESCRIBE HISTORY shows it; `at`, in milliseconds, never falls.
 
     `txn` and `write_id` are 0 for a table that was created at once. `level` is "" where nothing was
     judged file by file. `adds` and `removes` count the files that the commit listed.

@@ -1,8 +1,8 @@
 """Version lookups: a version of a table by its number, its position or its time, from rows.
 
-Versions are dense, and positions and times rise with them: a search among n of them reads about
-log2(n) rows. What commits left beside rows and files stands here too: progress of applications,
-protocol, domain metadata.
+Versions are dense, and positions and times never fall with them: a search among n of them reads
+about log2(n) rows. What commits leave in a table beside its files stands here too: progress of
+applications, protocol, domain metadata.
 """
 
 from bisect import bisect_right

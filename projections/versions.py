@@ -1,8 +1,8 @@
 """Versions: the history of each table, commit by commit, as DESCRIBE HISTORY shows it.
 
-Versions of a table are dense from 0 and rise with position and time, so a version is found by
-either without any other row. Outside a txn a change of a name is no version; neither is an alter
-of an external table.
+Versions of a table are dense from 0, and positions and times never fall with them, so a version is
+found by either without any other row. Outside a txn a change of a name is no version; neither is
+an alter of an external table.
 """
 
 from collections.abc import Iterator

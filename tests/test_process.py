@@ -27,6 +27,7 @@ from ledger.errors import (
     SessionExpiredError,
     SettingsError,
     UnknownTableError,
+    UnknownVersionError,
 )
 from ledger.process import FINAL, ExitCode, exit_code
 
@@ -150,6 +151,7 @@ def test_fault() -> None:
         (ConcurrentAppendException("x", reason="x"), 3),
         (MetadataChangedException("x", reason="x"), 3),
         (UnknownTableError("x", reason="x"), 4),
+        (UnknownVersionError("x", reason="x"), 4),
         (OutcomeUnknownError("x", session=1, n=1), 5),
         (ReaderBehindError(1, 2, 3), 6),
         (IncompatibleError("x"), 8),
