@@ -213,7 +213,10 @@ class AppRow(NamedTuple):
 
 
 class ConflictRow(NamedTuple):
-    """A txn that lost (`txn` 0 = a one-shot commit), with what it attempted and the evidence."""
+    """A txn that lost (`txn` 0 = a one-shot commit), with what it attempted and the evidence.
+
+    `attempted` is as the commit brought it, without file lists; chunks staged before are counted.
+    """
 
     position: int
     at: int
