@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.footprints import BACKFILLS, hashes
+from ledger.core.footprints import hashes, is_backfill
 from ledger.core.metadata_diff import MetadataKind
 from ledger.core.partition_keys import Key, Mark, PartitionSchema
 from ledger.core.partitions import (
@@ -292,12 +292,17 @@ def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
 
 def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str]:
     """Return the partitions that got new rows; a backfill adds the files that were there."""
-    if part.operation in BACKFILLS:
-        return ()
     texts = [coarse_partition(write, schema) for write in part.coarse]
-    if part.footprint is not None:
-        texts.extend(part.footprint.adds)
+    if part.footprint is not None and not is_backfill(part.footprint):
+        texts.extend(found_partition(text, schema) for text in part.footprint.adds)
     return tuple(dict.fromkeys(texts))
+
+
+@lru_cache(READ_KEPT)
+def found_partition(text: str, schema: PartitionSchema) -> str:
+    """Return a partition as it can be found, ANYWHERE if it has not a value for each column."""
+    values = partition_values(text)
+    return text if values is not None and len(values) == len(schema) else ANYWHERE
 
 
 def main_operation(writes: Sequence[CoarseWrite]) -> str:
@@ -309,7 +314,7 @@ def main_operation(writes: Sequence[CoarseWrite]) -> str:
 @lru_cache(READ_KEPT)
 def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
     """Return the partition of a coarse write, ANYWHERE if it is not one the table can have."""
-    if write.scope == "unpartitioned":
+    if write.scope == "unpartitioned" and not schema:
         return partition_text(())
     columns = [name for name, _ in schema]
     values = hive_values(write.partition, columns) if write.scope == "partition" else None

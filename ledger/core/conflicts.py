@@ -22,7 +22,7 @@ from ledger.core.conflict_index import (
     removed_units,
     unit_of,
 )
-from ledger.core.footprints import BACKFILLS, ROW_TRACKING_DOMAIN, hashes
+from ledger.core.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill
 from ledger.core.ids import IsolationLevel
 from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import Values, partition_values
@@ -150,7 +150,7 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
     footprint = attempt.footprint
     if footprint is None or attempt.blind or attempt.level == "SnapshotIsolation":
         return
-    if footprint.operation in BACKFILLS:
+    if is_backfill(footprint):
         return
     blind_exempt = attempt.level == "WriteSerializable" and not attempt.changes
     kind = "seen" if blind_exempt else "added"

@@ -99,7 +99,7 @@ def enter_winner(
     """
     table, footprint = state.tables.by_id[part.table], part.footprint
     altered = [change for change in changes if change.definition is not None]
-    if table.creator or not (part.writes or footprint is not None or altered):
+    if not (part.writes or footprint is not None or altered):
         return
     protocol = footprint.protocol if footprint is not None else None
     last = altered[-1] if altered else None

@@ -194,6 +194,11 @@ def is_blind(footprint: Footprint) -> bool:
     return not (footprint.not_blind or footprint.removes or reads_anything(footprint))
 
 
+def is_backfill(footprint: Footprint) -> bool:
+    """Tell whether the part only records files again that were there, for row tracking (a.4)."""
+    return footprint.operation in BACKFILLS and not footprint.data_change
+
+
 def only_reads(footprint: Footprint) -> bool:
     """Tell whether the part declares no operation: its table was read for the sake of others."""
     return not footprint.operation

@@ -33,6 +33,7 @@ from ledger.core.footprints import (
 from ledger.core.ids import IsolationLevel
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key
+from ledger.core.traits import traits_of
 
 METADATA_STEP = 2
 
@@ -100,13 +101,29 @@ def table_conflict(
     state: DomainState, candidate: Candidate, table: Table, level: IsolationLevel | None
 ) -> Conflict | None:
     """Return the first conflict in one table."""
-    if table.creator:
+    if table.creator or not is_declared(candidate, table.table):
         return None
-    attempt = attempt_of(state, candidate, table, level or table.traits.level)
+    attempt = attempt_of(state, candidate, table, level or table_level(candidate, table))
     if table.table in candidate.reads and attempt.level != "Serializable":
         return None
     found = (index_conflict(state, table, attempt), change_conflict(state, table, attempt))
     return min(filter(None, found), default=None, key=lambda each: each[:2])
+
+
+def is_declared(candidate: Candidate, table: int) -> bool:
+    """Tell whether a table has a part or is changed; a write id alone is no write (rule c0)."""
+    changed = any(change.table == table for change in candidate.changes)
+    return changed or table in candidate.writes
+
+
+def table_level(candidate: Candidate, table: Table) -> IsolationLevel:
+    """Return the level of a table: that of the definition the candidate gives it, if any (a.2)."""
+    given = [
+        change.definition
+        for change in candidate.changes
+        if change.table == table.table and change.definition is not None
+    ]
+    return traits_of(given[-1]).level if given else table.traits.level
 
 
 def index_conflict(state: DomainState, table: Table, attempt: Attempt) -> Conflict | None:
@@ -202,6 +219,7 @@ def committed_part(
 ) -> CommittedPart:
     """Return one table of a commit that nothing stands against."""
     table = state.tables.by_id[table_id]
+    level = table_level(candidate, table)
     txn, write = candidate.txn, candidate.writes.get(table_id)
     footprint = candidate.footprint(table_id)
     write_id = txn.write_ids.get(table_id, 0) if txn else 0
@@ -214,7 +232,7 @@ def committed_part(
         table.version + 1,
         txn.metadata.get(table_id, 0) if txn else 0,
         write.writes if write is not None else (),
-        "" if footprint is None else level_of(candidate, table_id, table.traits.level, footprint),
+        "" if footprint is None else level_of(candidate, table_id, level, footprint),
         write is not None and is_blind_write(write),
         max(now, table.committed_at + 1),
         table.next_row_id if tracked else -1,

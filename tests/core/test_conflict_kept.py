@@ -120,13 +120,13 @@ KEPT = [
     ),
     Kept(
         "a backfill, before a scan",
-        lambda a: a.wins(a.part("ROW TRACKING BACKFILL", adds=[partition("1")], not_blind=True)),
+        lambda a: a.wins(a.part("ROW TRACKING BACKFILL", adds=[partition("1")], **SAME)),
         lambda a: a.follows(a.does("UPDATE")),
     ),
     Kept(
         "files, before a backfill that scans them",
         lambda a: a.wins(a.part("MERGE", not_blind=True, **APPEND)),
-        lambda a: a.follows(a.part("ROW TRACKING UNBACKFILL", reads=[DAY_1], **APPEND)),
+        lambda a: a.follows(a.part("ROW TRACKING UNBACKFILL", reads=[DAY_1], **AGAIN)),
     ),
     Kept(
         "anything, before a blind append",

@@ -167,8 +167,7 @@ class Lake:
         blind = is_blind_part(part)
         if attempt.type != JUDGED_TYPE:
             part = part._replace(coarse=())
-        if made is None:
-            self.win(table, position, part, changes, blind=blind)
+        self.win(table, position, part, changes, blind=blind)
         self.note(table, position, part)
         for change in changes:
             table.changed = position

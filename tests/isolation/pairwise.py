@@ -112,8 +112,7 @@ def applied_before(lake: Lake, attempt: Attempt) -> Verdict | None:
 
 def clashes(lake: Lake, attempt: Attempt) -> Iterator[Clash]:
     """Yield the conflicts of each table that count, the first of it among them."""
-    held = {table for table in attempt.held if lake.is_there(attempt.txn, table)}
-    for number in {*attempt.parts, *held, *(change.table for change in attempt.changes)}:
+    for number in {*attempt.parts, *(change.table for change in attempt.changes)}:
         if number in lake.hidden.get(attempt.txn, ()):
             continue
         table = lake.tables[number]

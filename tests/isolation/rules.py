@@ -29,8 +29,13 @@ Unit = tuple[Value, ...]
 
 
 def level_of(definition: Definition, asked: str, part: Part, changes: Sequence[Change]) -> int:
-    """Return the rank of the level a part is judged at (a.2): a request only ever raises it."""
-    of_table = RANKS[definition.properties.get(LEVEL, "WriteSerializable").lower()]
+    """Return the rank of the level a part is judged at (a.2): a request only ever raises it.
+
+    The level is that of the definition which the txn leaves, if it changes it.
+    """
+    altered = [change.definition for change in changes if change.definition is not None]
+    left = (altered or [definition])[-1]
+    of_table = RANKS[left.properties.get(LEVEL, "WriteSerializable").lower()]
     footprint = part.footprint
     if footprint is None:
         return of_table
