@@ -83,7 +83,8 @@ def read_files(
     """
     row = known_row(reads, table)
     tree = tree_of(where)
-    schema = traits_of(row.definition).schema
+    # The files of an older position are partitioned as the table was then.
+    schema = traits_of(reads.definition(table, position) or row.definition).schema
     # What can be concluded from a part of the condition leaves out no file that it may concern.
     scan = compile_predicate(tree, schema, derive=True)
     files = reads.files(table, position=position)

@@ -32,6 +32,11 @@ from tests.core.parts import above, equals, part, partition
 from tests.core.scene import last
 
 
+# What a backfill lists again it does not change.
+SAME: dict[str, Any] = {"not_blind": True, "data_change": False}
+AGAIN: dict[str, Any] = {**APPEND, "data_change": False}
+
+
 class Kept(NamedTuple):
     """A row: two that do not conflict, and why."""
 
