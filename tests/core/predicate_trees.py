@@ -37,6 +37,11 @@ VALUES: Final[dict[str, list[str | None]]] = {
     "f": ["0.0", "-0.0", "1", "1.5", "1e3", "-2.5E-3", "9007199254740992", "Infinity", None],
 }
 
+# What no evaluation understands.
+RAND = ["unknown", "rand() > 0.5", []]
+SUBQUERY = ["unknown", "p IN (SELECT 1)"]
+UDF = ["unknown", "f(x)", ["x"]]
+
 
 def lit(text: str | None, type_: str) -> list[Any]:
     """Return a literal."""

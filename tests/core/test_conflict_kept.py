@@ -31,7 +31,6 @@ from tests.core.arena import (
 from tests.core.parts import above, equals, part, partition
 from tests.core.scene import last
 
-
 # What a backfill lists again it does not change.
 SAME: dict[str, Any] = {"not_blind": True, "data_change": False}
 AGAIN: dict[str, Any] = {**APPEND, "data_change": False}
