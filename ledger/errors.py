@@ -31,6 +31,7 @@ LedgerError
 ├── IncompatibleError        written by a version this one does not know
 │   └── FileListError        the file list of a commit is in no form this version knows
 ├── DeltaLogError            the log of a Delta table contradicts itself
+├── ReadsUnavailableError    the read model does not answer
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
@@ -258,6 +259,12 @@ class DeltaLogError(LedgerError):
             "restore the file from a copy, then start the import again"
         )
         self.file = file
+
+
+class ReadsUnavailableError(LedgerError):
+    """The read model does not answer, or not as one does."""
+
+    retry_unchanged = True
 
 
 class ReaderBehindError(LedgerError):

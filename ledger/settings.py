@@ -5,12 +5,16 @@ Durations are in seconds and say so.
 
 import secrets
 from dataclasses import dataclass, field
+from typing import Final
 
 from ledger.core.decide_tables import NAME_FORBIDDEN
 from ledger.core.events import LedgerCreated, Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic
+
+OFF: Final = "off"
+"""The setting of what is not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +85,21 @@ class SequencerSettings:
     gather_s: float = 0.05
     checkpoint_positions: int = 20_000
     claim_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerSettings:
+    """Where a follower answers HTTP, and when it counts as too far behind to be asked.
+
+    `http` is `host:port`, port 0 = any that is free, or OFF.
+    """
+
+    http: str = "127.0.0.1:8181"
+    lag_max_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FeederSettings:
+    """How often Spark folds; `trigger_ms` 0 = batch after batch."""
+
+    trigger_ms: int = 0

@@ -10,6 +10,7 @@ must be the one the rows were made with, or the log was rewritten behind our bac
 """
 
 from collections.abc import Iterator, Sequence
+from time import monotonic
 from typing import Final, NamedTuple, Self
 
 from ledger import checkpoint
@@ -42,6 +43,7 @@ from projections.errors import StoreForeignError
 from projections.projection import Projection
 from projections.rows import CHECKPOINT, LOG, read_value, value
 from projections.store import RowChange, RowStore
+from projections.tally import Tally
 
 # Reading 50,000 events again takes about as long as writing out the largest state: a second.
 CHECKPOINT_EVERY: Final = 50_000
@@ -83,7 +85,7 @@ class Fold:
     """A domain's state and the store its rows go to.
 
     `offset` is the next one to feed from, `mark` where the rows end, `state` the live state; while
-    the log is read again, `state` is behind `mark`.
+    the log is read again, `state` is behind `mark`. `tally` counts what became rows.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Fold:
     ) -> None:
         self.state, head, offset = resumed
         self.mark = mark
+        self.tally = Tally()
         # A checkpoint ends with a record that counts; it is read once more, to be compared.
         self.offset = max(0, offset - 1)
         self._is_confirmed = offset == 0
@@ -154,7 +157,7 @@ class Fold:
         what was read before, the log is asked; raises LogUnavailableError if it does not answer,
         and can then be fed again from `offset`.
         """
-        batch = Batch(self._store.get)
+        batch, began_s = Batch(self._store.get), monotonic()
         position, dropped = self.position, self._acceptor.dropped.total()
         try:
             rest = records if self._is_confirmed else self._confirm(records)
@@ -164,6 +167,7 @@ class Fold:
             if batch.changes:
                 batch.put(LOG, value(self.mark))
                 self._store.write(list(batch.changes.items()))
+                self.tally.note_batch(monotonic() - began_s)
         return Fed(
             self.position,
             self.position - position,
@@ -185,6 +189,7 @@ class Fold:
             self._repeat(event)
         elif event is not None:
             rows = list(self._rows(event, batch.get))
+            self.tally.note(event, rows)
             head = self._acceptor.head
             if head.position % self._checkpoint_every == 0:
                 rows.append((CHECKPOINT, checkpoint.dump(self.state, head, self.offset)))

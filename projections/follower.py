@@ -39,7 +39,10 @@ class Lag(NamedTuple):
 
 
 class Follower:
-    """Follows a log into a store; `caught_up` is called once, at what was the end at the start."""
+    """Follows a log into a store; `caught_up` is called once, at what was the end at the start.
+
+    `is_caught_up` says whether that was.
+    """
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class Follower:
         clock: Clock | None = None,
     ) -> None:
         self.fold = Fold.load(store, log)
+        self.is_caught_up = False
         self._log = log
         self._progress = progress
         self._caught_up = caught_up
@@ -71,6 +75,7 @@ class Follower:
                 self._progress(self.fold.offset, end)
             if not stop.is_set():
                 self._caught_up()
+                self.is_caught_up = True
                 log_lines.info("caught up", position=self.fold.position)
             while not stop.is_set():
                 self._step(events)
@@ -98,11 +103,12 @@ def follow(
     *,
     rebuild: bool = False,
     progress: Progress = lambda _read, _end: None,
+    started: Callable[[Follower], None] = lambda _follower: None,
 ) -> None:
     """Follow a log into the store at `root` until `stop` is set: what a follower process does.
 
     With `rebuild` the rows are made anew from the beginning of the log beside those that are there;
-    readers move over once the new ones have caught up.
+    readers move over once the new ones have caught up. `started` is given what follows.
     """
     make = RocksStore.rebuild if rebuild else RocksStore.open
     with make(root) as store:
@@ -111,4 +117,6 @@ def follow(
             store.publish()
             freeze_recovered()
 
-        Follower(log, store, progress=progress, caught_up=caught_up).run(stop)
+        follower = Follower(log, store, progress=progress, caught_up=caught_up)
+        started(follower)
+        follower.run(stop)

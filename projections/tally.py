@@ -1,0 +1,44 @@
+"""The tally: what a fold did since it was made, counted, for whoever watches it.
+
+Only one thread counts; others may read the numbers at any time. A restart begins at 0, as counters
+of metrics may.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ledger.core.events import Event, TxnAborted
+from projections.rows import ANOMALY
+from projections.store import RowChange
+
+
+class Tally:
+    """Numbers of what became rows.
+
+    Attributes:
+        events: events by type.
+        conflicts: commits that lost, by exception.
+        anomalies: what commits said that cannot be.
+        batches: how often rows were written.
+        seconds: the time it took to make and write them.
+    """
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+        self.conflicts: Counter[str] = Counter()
+        self.anomalies = 0
+        self.batches = 0
+        self.seconds = 0.0
+
+    def note(self, event: Event, rows: Sequence[RowChange]) -> None:
+        """Count an event and the rows made of it."""
+        body = event.body
+        self.events[type(body).__name__] += 1
+        if isinstance(body, TxnAborted) and body.evidence is not None:
+            self.conflicts[body.evidence.exception] += 1
+        self.anomalies += sum(key.startswith(ANOMALY) for key, _ in rows)
+
+    def note_batch(self, seconds: float) -> None:
+        """Count a batch of rows that is written."""
+        self.batches += 1
+        self.seconds += seconds

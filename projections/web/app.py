@@ -1,0 +1,178 @@
+"""The application: every path, what is answered there, and what is said instead."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+import structlog
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ledger.core.outcomes import Reason
+from ledger.errors import (
+    LedgerError,
+    LimitExceededError,
+    ReaderBehindError,
+    ReadsUnavailableError,
+    UnknownTableError,
+    UnknownVersionError,
+)
+from ledger.http_reads import VERSION_PATH, WAIT_MAX_MS
+from ledger.read_form import NOTHING, error_form, to_json
+from ledger.reads import Reads
+from projections.errors import StoreError
+from projections.follower import Lag
+from projections.web.asked import Asked, BadRequestError
+from projections.web.health import Followed, Health, readiness
+from projections.web.metrics import Counted, Metrics
+from projections.web.questions import GET, QUESTIONS, Question
+from projections.web.readers import Readers
+from projections.web.waiting import Waiting
+
+BODY_BYTES_MAX: Final = 8 << 20
+JSON: Final = "application/json"
+
+# The first that fits counts.
+STATUS: Final[Mapping[type[LedgerError], int]] = {
+    UnknownTableError: 404,
+    UnknownVersionError: 404,
+    ReaderBehindError: 409,
+    LimitExceededError: 400,
+    ReadsUnavailableError: 503,
+    StoreError: 503,
+    LedgerError: 500,
+}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+log_lines = structlog.get_logger("lakeledger.web")
+
+
+class ReadPages:
+    """The read model, health and metrics as an ASGI application, `app`.
+
+    `followed` gives the follower whose rows these are.
+    """
+
+    def __init__(self, readers: Readers, followed: Followed, *, lag_max_s: float) -> None:
+        self._readers = readers
+        self._waiting = Waiting(readers)
+        self._health = Health(self._waiting, followed, lag_max_s=lag_max_s)
+        self._metrics = Metrics(followed)
+        self.app = Starlette(
+            routes=[
+                Route("/livez", self._livez),
+                Route("/readyz", self._readyz),
+                Route("/metrics", self._metrics_text),
+                self._route("/position", self._position),
+                *(self._route(each.path, self._answer(each), each.methods) for each in QUESTIONS),
+            ],
+            exception_handlers={HTTPException: on_http_error},
+        )
+
+    def stop(self) -> None:
+        """Let nobody wait any longer; called in the loop of the server."""
+        self._waiting.stop()
+
+    def close(self) -> None:
+        """Close what answers, once nobody asks any more."""
+        self._health.close()
+        self._readers.close()
+
+    def _route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
+        async def endpoint(request: Request) -> Response:
+            try:
+                return await ask(request)
+            except Exception as error:  # noqa: BLE001 - every request gets an answer
+                return instead(request, error)
+
+        counted = Middleware(Counted, metrics=self._metrics, path=path)
+        return Route(VERSION_PATH + path, endpoint, methods=list(methods), middleware=[counted])
+
+    def _answer(self, question: Question) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            asked = Asked(request.path_params, request.query_params, await body_of(request))
+
+            def answer(reads: Reads) -> bytes | None:
+                found = question.ask(reads, asked)
+                asked.check_all_read()
+                return None if found is None else to_json(found)
+
+            data = await self._readers.ask(answer)
+            return nothing(request) if data is None else Response(data, media_type=JSON)
+
+        return endpoint
+
+    async def _position(self, request: Request) -> Response:
+        """Answer the applied position, with `at_least` as soon as it is that."""
+        asked = Asked(request.path_params, request.query_params)
+        position = asked.number_or_none("at_least") or 0
+        timeout_ms = asked.number_or_none("timeout_ms") or 0
+        asked.check_all_read()
+        if timeout_ms > WAIT_MAX_MS:
+            raise LimitExceededError(
+                f"one request waits for at most {WAIT_MAX_MS} ms; ask again to wait longer",
+                reason=Reason.LIMIT_EXCEEDED.value,
+            )
+        return JSONResponse(await self._waiting.reach(position, timeout_ms))
+
+    async def _livez(self, _request: Request) -> Response:
+        """Answer that this process does; whatever it depends on."""
+        return JSONResponse({"status": "UP", "checks": {}})
+
+    async def _readyz(self, _request: Request) -> Response:
+        form = readiness(await self._health.checks())
+        return JSONResponse(form, 200 if form["status"] == "UP" else 503)
+
+    async def _metrics_text(self, _request: Request) -> Response:
+        lag = await self._health.lag()
+        text = self._metrics.text(lag if isinstance(lag, Lag) else None)
+        return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+async def body_of(request: Request) -> bytes:
+    """Return the body; raises LimitExceededError as soon as it is too long."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > BODY_BYTES_MAX:
+            raise LimitExceededError(
+                f"the body has more than {BODY_BYTES_MAX} bytes",
+                reason=Reason.LIMIT_EXCEEDED.value,
+            )
+    return bytes(body)
+
+
+def nothing(request: Request) -> Response:
+    """Return the answer that there is nothing of a number or name."""
+    return said(404, NOTHING, f"there is nothing at {request.url.path} up to the applied position")
+
+
+def said(status: int, error: str, message: str) -> Response:
+    """Return an answer about a request that is not answered."""
+    form = {"error": error, "message": message, "retry_unchanged": False, "fields": {}}
+    return JSONResponse(form, status)
+
+
+def instead(request: Request, error: Exception) -> Response:
+    """Return what is said in the place of an answer."""
+    match error:
+        case LedgerError():
+            status = next(each for kind, each in STATUS.items() if isinstance(error, kind))
+            return JSONResponse(error_form(error), status)
+        case BadRequestError():
+            return said(400, "BadRequest", str(error))
+        case _:
+            log_lines.error("fault", path=request.url.path, exc_info=error)
+            return said(500, "Fault", "the program failed to answer; its log says where")
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """Answer for a path or a method that is not there."""
+    assert isinstance(error, HTTPException)
+    name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, "BadRequest")
+    what = f"{request.method} {request.url.path}: {error.detail}. The paths stand in the README"
+    return said(error.status_code, name, what)

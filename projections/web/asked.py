@@ -1,0 +1,107 @@
+"""What was asked: the parameters of one request, checked as they are read.
+
+A number is a signed 64-bit one, a list has at most `LIMIT_MAX` rows, and a parameter that nobody
+reads is an error: misspelled, it would else be answered as if it were not there.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ledger.core.outcomes import Reason
+from ledger.core.valid_lists import ValidTxnList
+from ledger.errors import IncompatibleError, LimitExceededError
+from ledger.read_form import from_json
+
+LIMIT_DEFAULT: Final = 100
+LIMIT_MAX: Final = 100_000
+NUMBER: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+NUMBERS: Final = range(-(2**63), 2**63)
+FLAGS: Final = {"true": True, "false": False}
+
+
+class BadRequestError(Exception):
+    """The request says something that cannot be meant."""
+
+
+class Asked:
+    """The parameters of a request: those in its path, those behind it, and its body."""
+
+    def __init__(
+        self, path: Mapping[str, str], query: Mapping[str, str], body: bytes = b""
+    ) -> None:
+        self._given = {**query, **path}
+        self._body = body
+        self._read: set[str] = set()
+
+    def number(self, name: str) -> int:
+        """Return a number that must be given."""
+        found = self.number_or_none(name)
+        if found is None:
+            raise BadRequestError(f"{name} is missing; it is a number")
+        return found
+
+    def number_or_none(self, name: str) -> int | None:
+        """Return a number, None if it is not given."""
+        text = self._text_or_none(name)
+        if text is None:
+            return None
+        if not NUMBER.fullmatch(text) or int(text) not in NUMBERS:
+            raise BadRequestError(f"{name} is {text!r}, which is no number of 64 bits")
+        return int(text)
+
+    def limit(self) -> int:
+        """Return how many rows are wanted at most; raises LimitExceededError for too many."""
+        found = self.number_or_none("limit")
+        if found is None:
+            return LIMIT_DEFAULT
+        if found < 0:
+            raise BadRequestError(f"limit is {found}; it is 0 or more")
+        if found > LIMIT_MAX:
+            raise LimitExceededError(
+                f"{found} rows were asked for, {LIMIT_MAX} are given at once; ask for the rest "
+                "with another request",
+                reason=Reason.LIMIT_EXCEEDED.value,
+            )
+        return found
+
+    def text(self, name: str) -> str:
+        """Return a text that must be given."""
+        found = self._text_or_none(name)
+        if found is None:
+            raise BadRequestError(f"{name} is missing")
+        return found
+
+    def digits(self, name: str) -> bytes:
+        """Return bytes that are given as hex digits."""
+        text = self.text(name)
+        try:
+            return bytes.fromhex(text)
+        except ValueError:
+            raise BadRequestError(f"{name} is {text!r}; it is hex digits") from None
+
+    def flag(self, name: str) -> bool:
+        """Return whether something is wanted, False if it is not said."""
+        text = self._text_or_none(name) or "false"
+        if text not in FLAGS:
+            raise BadRequestError(f"{name} is {text!r}; it is true or false")
+        return FLAGS[text]
+
+    def txns(self) -> ValidTxnList | None:
+        """Return the valid txn list in the body, None if there is no body."""
+        if not self._body:
+            return None
+        try:
+            return from_json(ValidTxnList, self._body)
+        except IncompatibleError as problem:
+            raise BadRequestError(f"the body is no valid txn list: {problem}") from None
+
+    def check_all_read(self) -> None:
+        """Raise BadRequestError if something was given that means nothing here."""
+        if unread := sorted(self._given.keys() - self._read):
+            known = ", ".join(sorted(self._read)) or "none"
+            raise BadRequestError(f"{', '.join(unread)} means nothing here; known are: {known}")
+
+    def _text_or_none(self, name: str) -> str | None:
+        self._read.add(name)
+        return self._given.get(name)

@@ -1,0 +1,141 @@
+"""Metrics of a follower, in the names and units of Prometheus.
+
+What the follower counts anyway is collected when somebody asks; only requests are counted here.
+Labels are bounded: types of events, exceptions, paths of questions, status codes.
+"""
+
+from collections.abc import Iterable, Iterator
+from time import perf_counter
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from projections.follower import Follower, Lag
+from projections.web.health import Followed
+
+BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+FAULT: Final = 500
+
+
+class Metrics:
+    """What `/metrics` shows; `lag` is None where nobody knows it."""
+
+    def __init__(self, followed: Followed) -> None:
+        self._registry = CollectorRegistry()
+        self.requests = Counter(
+            "lakeledger_http_requests",
+            "Questions answered, by path and status",
+            ("path", "status"),
+            registry=self._registry,
+        )
+        self.request_seconds = Histogram(
+            "lakeledger_http_request_seconds",
+            "How long answers took, those that wait for a position included",
+            ("path",),
+            buckets=BUCKETS_S,
+            registry=self._registry,
+        )
+        self._follower = FollowerCollector(followed)
+        self._registry.register(self._follower)
+        for collect in (ProcessCollector, PlatformCollector, GCCollector):
+            collect(registry=self._registry)
+
+    def text(self, lag: Lag | None) -> bytes:
+        """Return all of them in the text format of Prometheus."""
+        self._follower.lag = lag
+        return generate_latest(self._registry)
+
+
+class FollowerCollector(Collector):
+    """Collects what a follower knows of itself; nothing before there is one."""
+
+    def __init__(self, followed: Followed) -> None:
+        self.lag: Lag | None = None
+        self._followed = followed
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics as of now."""
+        follower = self._followed()
+        if follower is not None:
+            yield from counters(follower)
+            yield from gauges(follower, self.lag)
+
+
+def counters(follower: Follower) -> Iterator[Metric]:
+    """Yield what only grows, since the follower started."""
+    tally = follower.fold.tally
+    events = CounterMetricFamily(
+        "lakeledger_events_applied", "Events that became rows", labels=("type",)
+    )
+    for name, count in sorted(dict(tally.events).items()):
+        events.add_metric((name,), count)
+    conflicts = CounterMetricFamily(
+        "lakeledger_conflicts", "Commits that lost against an earlier one", labels=("exception",)
+    )
+    for name, count in sorted(dict(tally.conflicts).items()):
+        conflicts.add_metric((name,), count)
+    yield events
+    yield conflicts
+    yield CounterMetricFamily(
+        "lakeledger_anomalies", "What commits said that cannot be", tally.anomalies
+    )
+    yield SummaryMetricFamily(
+        "lakeledger_apply_seconds",
+        "Time to make the rows of a batch of events and write them",
+        count_value=tally.batches,
+        sum_value=tally.seconds,
+    )
+
+
+def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
+    """Yield how things stand."""
+    fold = follower.fold
+    txns = fold.state.txns
+    yield gauge("position", "Position up to which rows are stored", fold.mark.position)
+    yield gauge("open_txns", "Txns that are open, read-only ones too", len(txns.open))
+    yield gauge("aborted_txns", "Aborted txns that are not forgotten", len(txns.aborted))
+    yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
+    if lag is not None:
+        yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
+        yield gauge("lag_seconds", "Time since the last applied event", lag.behind_ms / 1000)
+
+
+def gauge(name: str, about: str, value: float) -> Metric:
+    """Return a number that goes up and down."""
+    return GaugeMetricFamily(f"lakeledger_{name}", about, value)
+
+
+class Counted:
+    """Counts and times the requests of one path."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, path: str) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        status, began_s = FAULT, perf_counter()
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._metrics.requests.labels(self._path, str(status)).inc()
+            self._metrics.request_seconds.labels(self._path).observe(perf_counter() - began_s)

@@ -1,0 +1,121 @@
+"""The questions that can be asked over HTTP: a path each, and what it asks of `Reads`.
+
+`ledger.http_reads` asks every one of them. A question with a body is a POST all the same a read.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.reads import Reads
+from projections.web.asked import Asked
+
+Ask = Callable[[Reads, Asked], Any]
+GET: Final = ("GET",)
+
+
+class Question(NamedTuple):
+    """A path below `/v1`, how it is answered from reads, and the methods it takes."""
+
+    path: str
+    ask: Ask
+    methods: Sequence[str] = GET
+
+
+def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
+    """Return a question about the table in the path."""
+    return lambda reads, asked: ask(reads, asked.number("table"), asked)
+
+
+def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
+    """Return the write ids that are valid under the list in the body, without one as of now.
+
+    A position would not do: no txn holds its snapshot, so its mappings may be cleaned.
+    """
+    return reads.valid_write_ids(table, asked.txns() or reads.valid_txns())
+
+
+QUESTIONS: Final[Sequence[Question]] = (
+    Question("/identity", lambda reads, _: reads.identity()),
+    Question("/snapshot", lambda reads, asked: reads.valid_txns(asked.number_or_none("position"))),
+    Question("/watermark", lambda reads, _: reads.watermark()),
+    Question(
+        "/history",
+        lambda reads, asked: reads.history(asked.number_or_none("after") or 0, asked.limit()),
+    ),
+    Question(
+        "/conflicts",
+        lambda reads, asked: reads.conflicts(asked.number_or_none("after") or 0, asked.limit()),
+    ),
+    Question(
+        "/anomalies",
+        lambda reads, asked: reads.anomalies(asked.number_or_none("table"), asked.limit()),
+    ),
+    Question("/txns/open", lambda reads, asked: reads.open_txns(asked.limit())),
+    Question("/txns/aborted", lambda reads, asked: reads.aborted_txns(asked.limit())),
+    Question("/txns/{txn}", lambda reads, asked: reads.txn(asked.number("txn"))),
+    Question("/txns/{txn}/conflict", lambda reads, asked: reads.conflict(asked.number("txn"))),
+    Question("/sessions/opened-with", lambda reads, asked: reads.session_of(asked.digits("nonce"))),
+    Question("/sessions/{session}", lambda reads, asked: reads.session(asked.number("session"))),
+    Question(
+        "/sessions/{session}/outcomes/{n}",
+        lambda reads, asked: reads.outcome(asked.number("session"), asked.number("n")),
+    ),
+    Question(
+        "/tables",
+        lambda reads, asked: reads.tables(include_dropped=asked.flag("include_dropped")),
+    ),
+    Question(
+        "/tables/named",
+        lambda reads, asked: reads.table_named(asked.text("catalog"), asked.text("name")),
+    ),
+    Question("/tables/{table}", of_table(lambda reads, table, _: reads.table(table))),
+    Question(
+        "/tables/{table}/definition",
+        of_table(
+            lambda reads, table, asked: reads.definition(table, asked.number_or_none("position"))
+        ),
+    ),
+    Question("/tables/{table}/mappings", of_table(lambda reads, table, _: reads.mappings(table))),
+    Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
+    Question(
+        "/tables/{table}/files",
+        of_table(
+            lambda reads, table, asked: reads.files(
+                table,
+                position=asked.number_or_none("position"),
+                version=asked.number_or_none("version"),
+            )
+        ),
+    ),
+    Question(
+        "/tables/{table}/paths",
+        of_table(lambda reads, table, asked: reads.file_paths(table, asked.digits("hash"))),
+    ),
+    Question(
+        "/tables/{table}/version",
+        of_table(
+            lambda reads, table, asked: reads.version_row(
+                table,
+                version=asked.number_or_none("version"),
+                position=asked.number_or_none("position"),
+                at=asked.number_or_none("at") or 0,
+            )
+        ),
+    ),
+    Question(
+        "/tables/{table}/versions",
+        of_table(
+            lambda reads, table, asked: reads.versions(
+                table, asked.limit(), below=asked.number_or_none("below")
+            )
+        ),
+    ),
+    Question("/tables/{table}/apps", of_table(lambda reads, table, _: reads.apps(table))),
+    Question(
+        "/tables/{table}/apps/named",
+        of_table(lambda reads, table, asked: reads.app(table, asked.text("name"))),
+    ),
+    Question("/tables/{table}/protocol", of_table(lambda reads, table, _: reads.protocol(table))),
+    Question("/tables/{table}/domains", of_table(lambda reads, table, _: reads.domains(table))),
+)

@@ -1,0 +1,40 @@
+"""Serving: the pages over the store of a follower, as its process runs them."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ledger.settings import FollowerSettings
+from projections.follower import Follower
+from projections.queries import StoreReads
+from projections.rocks import RocksLimits
+from projections.rocks_reader import RocksReader
+from projections.web.app import ReadPages
+from projections.web.readers import Readers
+from projections.web.server import Endpoint, WebServer
+
+# There are several readers in one process; the operating system caches files for all of them.
+LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
+
+
+def serve_store(
+    store: Path, followers: Sequence[Follower], settings: FollowerSettings
+) -> WebServer:
+    """Answer reads of the store at a path, and how its follower is, once there is one.
+
+    The rows are read as by any other process of the host: as secondaries of their writer, so an
+    answer shows whole batches and takes nothing from the fold but its share of this process. Raises
+    SettingsError if nobody can listen where that is wanted.
+    """
+    endpoint = Endpoint.parse(settings.http)
+    readers = Readers(partial(open_rows, store))
+    pages = ReadPages(
+        readers, lambda: followers[0] if followers else None, lag_max_s=settings.lag_max_s
+    )
+    return WebServer.start(pages, endpoint)
+
+
+def open_rows(store: Path) -> StoreReads:
+    """Return one reader of the store; raises StoreMissingError before there is one."""
+    return StoreReads(RocksReader.open(store, limits=LIMITS))

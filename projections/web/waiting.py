@@ -1,0 +1,51 @@
+"""Waiting for a position: however many wait, the store is looked at once for all of them."""
+
+import asyncio
+from typing import Final
+
+from ledger.errors import ReaderBehindError, ReadsUnavailableError
+from projections.web.readers import Readers
+
+PAUSE_S: Final = 0.004
+
+
+class Waiting:
+    """Answers at which position the rows are, and waits until they have reached one."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._next: asyncio.Task[int] | None = None
+        self._is_closing = False
+
+    async def position(self) -> int:
+        """Return the position of the rows now."""
+        return await self._readers.ask(lambda reads: reads.position())
+
+    async def reach(self, position: int, timeout_ms: int) -> int:
+        """Return the position as soon as it is at least this one.
+
+        Raises ReaderBehindError after `timeout_ms`, ReadsUnavailableError when the server stops.
+        """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + timeout_ms / 1000
+        applied = await self.position()
+        while applied < position:
+            if loop.time() >= until_s:
+                raise ReaderBehindError(applied, position, timeout_ms)
+            applied = await self._look_again()
+        return applied
+
+    def stop(self) -> None:
+        """Let nobody wait any longer; called in the loop of the server."""
+        self._is_closing = True
+
+    async def _look_again(self) -> int:
+        if self._is_closing:
+            raise ReadsUnavailableError("the follower stops; ask again when it runs")
+        if self._next is None or self._next.done():
+            self._next = asyncio.create_task(self._after_pause())
+        return await asyncio.shield(self._next)
+
+    async def _after_pause(self) -> int:
+        await asyncio.sleep(PAUSE_S)
+        return await self.position()

@@ -1,0 +1,78 @@
+"""A server in this process, over the rows of a domain, and ways to ask it."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Final, NamedTuple
+
+import urllib3
+
+from ledger.http_reads import HttpReads
+from ledger.reads import Reads
+from projections.follower import Follower
+from projections.memory import MemoryStore
+from projections.queries import StoreReads
+from projections.web.app import ReadPages
+from projections.web.readers import Readers
+from projections.web.server import Endpoint, WebServer
+from tests.projections.followed import Followed
+
+ANY_PORT: Final = Endpoint("127.0.0.1", 0)
+LAG_MAX_S: Final = 10.0
+
+OpenReads = Callable[[], Reads]
+
+
+class Answer(NamedTuple):
+    """What a server said."""
+
+    status: int
+    data: bytes
+
+    @property
+    def form(self) -> Any:
+        """Return the JSON of it."""
+        return json.loads(self.data)
+
+    @property
+    def error(self) -> tuple[int, str]:
+        """Return the status and the name of the error."""
+        return self.status, self.form["error"]
+
+
+class Served:
+    """A server: its URL, a client of it, and plain requests."""
+
+    def __init__(self, server: WebServer) -> None:
+        self.server = server
+        self.url = server.url
+        self.reads = HttpReads(server.url)
+        self._http = urllib3.PoolManager(retries=False, timeout=30.0)
+
+    def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> Answer:
+        """Return what is answered at a path, with its query."""
+        found = self._http.request(method, self.url + path, body=body)
+        return Answer(found.status, found.data)
+
+    def close(self) -> None:
+        """End the server, and its clients."""
+        self._http.clear()
+        self.reads.close()
+        self.server.close()
+
+
+@contextmanager
+def serving(
+    open_reads: OpenReads, follower: Follower | None = None, *, lag_max_s: float = LAG_MAX_S
+) -> Iterator[Served]:
+    """Serve reads while the block runs."""
+    pages = ReadPages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s)
+    with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
+        yield served
+
+
+def rows_in(domain: Followed) -> OpenReads:
+    """Return a way to read the rows of a domain, each time with a reader of its own."""
+    store = domain.reader
+    assert isinstance(store, MemoryStore)
+    return lambda: StoreReads(store.reader())

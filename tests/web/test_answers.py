@@ -1,0 +1,220 @@
+"""What the server says: rows as objects, errors by name and status, limits kept."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ledger.core.valid_lists import ValidTxnList
+from ledger.errors import (
+    LedgerError,
+    LimitExceededError,
+    ReaderBehindError,
+    UnknownTableError,
+    UnknownVersionError,
+)
+from ledger.http_reads import WAIT_MAX_MS
+from ledger.read_form import to_json
+from ledger.reads import Reads
+from projections.errors import StoreMissingError
+from projections.memory import MemoryStore
+from projections.queries import StoreReads
+from projections.rows import WATERMARK
+from projections.web.app import BODY_BYTES_MAX
+from projections.web.asked import LIMIT_MAX
+from projections.web.questions import QUESTIONS
+from tests.core.parts import footprint, table_of
+from tests.driver import CATALOG
+from tests.projections.filing import commit
+from tests.projections.followed import Followed, rows_of
+from tests.web.served import Served, rows_in, serving
+
+BY_HOUR = table_of(("hour", "string"), by=["hour"])
+BEYOND = 10_000
+
+
+@pytest.fixture(scope="module")
+def domain() -> Followed:
+    """Return a domain with a table, two commits, an open txn and a dropped table."""
+    domain = Followed(MemoryStore())
+    session = domain.open_session()
+    table = domain.create_table(session, "Flüge/db?&", made=BY_HOUR)
+    commit(domain, session, table, ["a", "b"])
+    commit(domain, session, table, [], ["a"], said=footprint("DELETE"))
+    domain.open_txn(session)
+    domain.drop_table(session, domain.create_table(session, "planes"))
+    domain.follow()
+    return domain
+
+
+@pytest.fixture(scope="module")
+def served(domain: Followed) -> Iterator[Served]:
+    """Return a server over the rows of the domain."""
+    with serving(rows_in(domain)) as served:
+        yield served
+
+
+def test_every_question_has_its_client(served: Served) -> None:
+    """No path is asked by nobody: each answers the request that needs nothing but numbers."""
+    paths = [each.path.format(table=1, txn=1, session=3, n=1) for each in QUESTIONS]
+    named = {"/v1/tables/named", "/v1/tables/1/apps/named", "/v1/sessions/opened-with"}
+    lacking = {f"/v1{path}" for path in paths if served.ask(f"/v1{path}").status == 400}
+    assert lacking == named | {"/v1/tables/1/paths"}
+
+
+def test_rows_are_objects(served: Served) -> None:
+    """A row is an object by field, a list a list, bytes are hex digits."""
+    files = served.ask("/v1/tables/1/files").form
+    assert [(each["path"], each["partition"]) for each in files] == [("b", ["1"])]
+    assert served.ask("/v1/snapshot").form == {
+        "hwm": 3,
+        "open": [3],
+        "aborted": [],
+        "min_open": 3,
+    }
+    assert served.ask("/v1/identity").form["domain"] == 0
+
+
+def test_hostile_names(domain: Followed, served: Served) -> None:
+    """A name with whatever characters is found, or is not there."""
+    found = served.reads.table_named(CATALOG, "Flüge/db?&")
+    assert found == domain.reads.table_named(CATALOG, "Flüge/db?&")
+    assert found is not None
+    assert served.reads.table_named(CATALOG, "../../livez") is None
+
+
+def test_valid_write_ids_of_now(served: Served) -> None:
+    """Without a list in the body, the write ids are those that are valid now."""
+    now = served.ask("/v1/tables/1/valid-write-ids")
+    assert now.data == to_json(served.reads.valid_write_ids(1, served.reads.valid_txns()))
+
+
+ERRORS = [
+    ("/v1/txns/99", 404, "NothingFound"),
+    ("/v1/tables/99", 404, "NothingFound"),
+    ("/v1/tables/named?catalog=main&name=none", 404, "NothingFound"),
+    ("/v1/tables/99/files", 404, "UnknownTableError"),
+    ("/v1/tables/99/mappings", 404, "UnknownTableError"),
+    ("/v1/tables/2/files", 404, "UnknownTableError"),
+    ("/v1/tables/1/files?version=99", 404, "UnknownVersionError"),
+    (f"/v1/snapshot?position={BEYOND}", 409, "ReaderBehindError"),
+    (f"/v1/tables/1/files?position={BEYOND}", 409, "ReaderBehindError"),
+    (f"/v1/position?at_least={BEYOND}&timeout_ms=20", 409, "ReaderBehindError"),
+    (f"/v1/history?limit={LIMIT_MAX + 1}", 400, "LimitExceededError"),
+    (f"/v1/position?timeout_ms={WAIT_MAX_MS + 1}", 400, "LimitExceededError"),
+    ("/v1/history?limit=-1", 400, "BadRequest"),
+    ("/v1/history?limit=many", 400, "BadRequest"),
+    ("/v1/history?limit=1_0", 400, "BadRequest"),
+    ("/v1/txns/seven", 400, "BadRequest"),
+    (f"/v1/txns/{2**63}", 400, "BadRequest"),
+    ("/v1/tables?include_dropped=yes", 400, "BadRequest"),
+    ("/v1/tables/1/files?positon=5", 400, "BadRequest"),
+    ("/v1/tables/1/paths?hash=xyz", 400, "BadRequest"),
+    ("/v1/tables/named?catalog=main", 400, "BadRequest"),
+    ("/v1/sessions/opened-with", 400, "BadRequest"),
+    ("/v1/no-such-path", 404, "UnknownPath"),
+    ("/", 404, "UnknownPath"),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "name"), ERRORS)
+def test_errors(served: Served, path: str, status: int, name: str) -> None:
+    """What cannot be answered has a status, a name, and says why."""
+    answer = served.ask(path)
+    assert answer.error == (status, name)
+    assert answer.form["message"]
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
+def test_nothing_is_written(served: Served, method: str) -> None:
+    """There is no method that changes anything."""
+    assert served.ask("/v1/tables", method).error == (405, "UnknownMethod")
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"{}", "BadRequest"),
+        (b"not json", "BadRequest"),
+        (b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}', "BadRequest"),
+        (b" " * (BODY_BYTES_MAX + 1), "LimitExceededError"),
+    ],
+    ids=["empty", "no JSON", "no list", "too long"],
+)
+def test_bodies(served: Served, body: bytes, error: str) -> None:
+    """A body that is no valid txn list, or a very long one, is refused."""
+    answer = served.ask("/v1/tables/1/valid-write-ids", "POST", body)
+    assert answer.error == (400, error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (UnknownTableError, {"reason": "UnknownTable", "subject": 99, "position": 0}),
+        (UnknownVersionError, {"reason": "UnknownVersion", "subject": 1, "position": 0}),
+        (LimitExceededError, {"reason": "LimitExceeded", "subject": 0, "position": 0}),
+        (ReaderBehindError, {"applied": 10, "wanted": BEYOND}),
+    ],
+)
+def test_errors_arrive(
+    domain: Followed, served: Served, kind: type[LedgerError], fields: dict[str, int | str]
+) -> None:
+    """A client raises what reads of a store would raise, with the same fields and words."""
+    found = raised(kind, served.reads)
+    assert {name: getattr(found, name) for name in fields} == fields
+    local = kind is not LimitExceededError and str(raised(kind, domain.reads))
+    assert local in {str(found), False}
+
+
+def raised(kind: type[LedgerError], reads: Reads) -> LedgerError:
+    """Return the error of a kind that reads raise."""
+    asks: dict[type[LedgerError], Callable[[], object]] = {
+        UnknownTableError: lambda: reads.mappings(99),
+        UnknownVersionError: lambda: reads.files(1, version=99),
+        LimitExceededError: lambda: reads.open_txns(LIMIT_MAX + 1),
+        ReaderBehindError: lambda: reads.valid_txns(BEYOND),
+    }
+    with pytest.raises(kind) as found:
+        asks[kind]()
+    return found.value
+
+
+def test_no_store_yet(tmp_path: Path) -> None:
+    """Before there is a store the server says so, and goes on."""
+
+    def none_yet() -> Reads:
+        raise StoreMissingError(tmp_path)
+
+    with serving(none_yet) as served:
+        assert served.ask("/v1/identity").error == (503, "StoreMissingError")
+        assert served.ask("/v1/position").error == (503, "StoreMissingError")
+        assert served.ask("/livez").status == 200
+
+
+class IllStore(MemoryStore):
+    """Rows of which one is not what it should be."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return no JSON."""
+        return b"]" if key == WATERMARK else super().get(key)
+
+
+def test_a_fault_is_told_and_survived(domain: Followed) -> None:
+    """A fault of the program is answered as one, without a trace, and the next reader is new."""
+    stores = iter((IllStore(), rows_of(domain)))
+
+    with serving(lambda: StoreReads(next(stores))) as served:
+        assert served.ask("/v1/watermark").error == (500, "Fault")
+        assert served.ask("/v1/watermark").status == 200
+
+
+def test_many_at_once(domain: Followed, served: Served) -> None:
+    """Many clients are answered, those that wait do not stand in the way of the others."""
+    empty = ValidTxnList(0, (), (), None)
+    expected = domain.reads.valid_write_ids(1, empty)
+    with ThreadPoolExecutor(24) as pool:
+        waiting = [pool.submit(served.reads.wait, BEYOND, 400) for _ in range(16)]
+        asking = [pool.submit(served.reads.valid_write_ids, 1, empty) for _ in range(64)]
+        assert {each.result() for each in asking} == {expected}
+        assert {type(each.exception()) for each in waiting} == {ReaderBehindError}

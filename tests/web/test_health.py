@@ -1,0 +1,188 @@
+"""Health and metrics of a follower: by named checks, in Prometheus' format."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ledger.errors import LogUnavailableError
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
+from projections.errors import StoreMissingError
+from projections.follower import Follower
+from projections.memory import MemoryStore
+from projections.queries import StoreReads
+from tests.driver import STARTED_AT, Driver
+from tests.projections.filing import commit, writing
+from tests.web.served import Served, serving
+
+PATIENCE_S = 20.0
+PATIENCE_MS = 20_000
+
+
+class LateClock:
+    """A clock that stands a minute after the drivers begin."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since 1970 UTC."""
+        return STARTED_AT + 60_000
+
+    def monotonic_s(self) -> float:
+        """Return seconds."""
+        return 60.0
+
+
+class AwayLog(MemoryLog):
+    """A log whose broker does not say where it ends."""
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Raise LogUnavailableError."""
+        raise LogUnavailableError(f"no answer about {topic.value} within {timeout_s} s")
+
+
+def played() -> Driver:
+    """Return a domain with two commits, a conflict, an anomaly and an open txn."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "flights")
+    commit(driver, session, table, ["a"])
+    stale = writing(driver, table, [], ["a"])
+    commit(driver, session, table, [], ["a"])
+    driver.commit(session, 0, stale)
+    commit(driver, session, table, [], ["ghost"])
+    driver.open_txn(session)
+    return driver
+
+
+@contextmanager
+def followed(driver: Driver) -> Iterator[Served]:
+    """Serve the rows of a follower that runs, once it has caught up."""
+    store, stop = MemoryStore(), Signal()
+    caught_up = Signal()
+    follower = Follower(driver.log, store, caught_up=caught_up.set)
+    thread = Thread(target=follower.run, args=(stop,))
+    thread.start()
+    try:
+        assert caught_up.wait(PATIENCE_S)
+        with serving(lambda: StoreReads(store.reader()), follower) as served:
+            served.reads.wait(driver.head.position, PATIENCE_MS)
+            yield served
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_ready() -> None:
+    """A follower that caught up is ready, and says by which checks."""
+    with followed(played()) as served:
+        answer = served.ask("/readyz")
+        checks = answer.form["checks"]
+        assert (answer.status, answer.form["status"]) == (200, "UP")
+        assert {name: each["status"] for name, each in checks.items()} == {
+            "store": "UP",
+            "position": "UP",
+            "lag": "UP",
+        }
+
+
+def missing(tmp_path: Path) -> StoreReads:
+    """Raise what opening a store raises that is not there."""
+    raise StoreMissingError(tmp_path)
+
+
+def test_not_ready_without_a_follower(tmp_path: Path) -> None:
+    """Before the state is loaded nothing is ready, and the process lives."""
+    with serving(lambda: missing(tmp_path)) as served:
+        answer = served.ask("/readyz")
+        assert answer.status == 503
+        assert {each["status"] for each in answer.form["checks"].values()} == {"DOWN"}
+        assert "no store at" in answer.form["checks"]["store"]["detail"]
+        assert served.ask("/livez").status == 200
+
+
+def test_not_ready_while_it_catches_up() -> None:
+    """A follower that has not come to the end it found, or is behind, is not ready."""
+    store = MemoryStore()
+    follower = Follower(played().log, store, clock=LateClock())
+    with serving(lambda: StoreReads(store.reader()), follower) as served:
+        checks = served.ask("/readyz").form["checks"]
+        assert checks["position"] == {"status": "DOWN", "detail": "catching up, at position 0"}
+        assert checks["lag"]["status"] == "DOWN"
+
+
+@pytest.mark.parametrize(("lag_max_s", "status"), [(60.0, "UP"), (59.0, "DOWN")])
+def test_lag_bound(lag_max_s: float, status: str) -> None:
+    """Rows may be behind by the bound, and not by more."""
+    store, driver = MemoryStore(), Driver()
+    follower = Follower(driver.log, store, clock=LateClock())
+    follower.fold.feed(driver.records)
+    driver.open_session()
+    late_s = (LateClock().now_ms() - follower.fold.state.at) / 1000
+    bound_s = lag_max_s - 60.0 + late_s
+    with serving(lambda: StoreReads(store.reader()), follower, lag_max_s=bound_s) as served:
+        assert served.ask("/readyz").form["checks"]["lag"]["status"] == status
+
+
+def test_broker_away() -> None:
+    """If the broker does not answer, nobody knows the lag: not ready, and still metrics."""
+    store = MemoryStore()
+    follower = Follower(AwayLog(), store)
+    with serving(lambda: StoreReads(store.reader()), follower) as served:
+        assert "no answer about" in served.ask("/readyz").form["checks"]["lag"]["detail"]
+        assert "lakeledger_lag_positions" not in samples(served)
+        assert samples(served)["lakeledger_position"] == 0
+
+
+def samples(served: Served) -> dict[str, float]:
+    """Return the metrics by name and labels."""
+    text = served.ask("/metrics").data.decode()
+    return {
+        " ".join([sample.name, *sorted(sample.labels.values())]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_metrics() -> None:
+    """What the follower did and how things stand is counted, by type and exception."""
+    driver = played()
+    with followed(driver) as served:
+        found = samples(served)
+    expected = {
+        "lakeledger_position": driver.head.position,
+        "lakeledger_lag_positions": 0,
+        "lakeledger_lag_seconds": 0,
+        "lakeledger_events_applied_total TxnCommitted": 3,
+        "lakeledger_events_applied_total TxnAborted": 1,
+        "lakeledger_events_applied_total LedgerCreated": 1,
+        "lakeledger_conflicts_total ConcurrentDeleteRead": 0,
+        "lakeledger_conflicts_total ConcurrentDeleteDelete": 1,
+        "lakeledger_anomalies_total": 1,
+        "lakeledger_open_txns": 1,
+        "lakeledger_aborted_txns": 0,
+        "lakeledger_cleanup_watermark": driver.state.txns.watermark,
+    }
+    assert {name: found.get(name, 0) for name in expected} == expected
+    assert found["lakeledger_apply_seconds_count"] >= 1
+    assert found["lakeledger_apply_seconds_sum"] > 0
+    assert found["process_resident_memory_bytes"] > 0
+
+
+def test_requests_are_counted() -> None:
+    """Requests are counted by path, whatever number stands in it, and by status."""
+    with followed(played()) as served:
+        for path in ("/v1/txns/1", "/v1/txns/2", "/v1/txns/99", "/v1/txns/x", "/v1/none"):
+            served.ask(path)
+        found = samples(served)
+    counted = {name: value for name, value in found.items() if "_http_requests_total" in name}
+    assert counted == {
+        "lakeledger_http_requests_total /txns/{txn} 200": 2,
+        "lakeledger_http_requests_total /txns/{txn} 404": 1,
+        "lakeledger_http_requests_total /txns/{txn} 400": 1,
+        "lakeledger_http_requests_total /position 200": 1,
+    }
+    assert found["lakeledger_http_request_seconds_count /txns/{txn}"] == 4

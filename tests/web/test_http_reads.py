@@ -1,0 +1,155 @@
+"""The client of reads over HTTP: waits, servers that are away or are something else."""
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Final
+from urllib.parse import unquote
+
+import pytest
+
+from ledger.errors import (
+    IncompatibleError,
+    ReaderBehindError,
+    ReadsUnavailableError,
+    SettingsError,
+)
+from ledger.http_reads import WAIT_MAX_MS, HttpReads
+from ledger.state_reads import StateReads
+from ledger.testing import InMemoryLedger
+from projections.memory import MemoryStore
+from tests.projections.followed import Followed
+from tests.web.served import rows_in, serving
+
+SOON_MS: Final = 20_000
+
+
+class Foreign(BaseHTTPRequestHandler):
+    """A server that knows nothing of ledgers."""
+
+    def do_GET(self) -> None:
+        """Answer with what stands behind the slash: a status, and a text."""
+        status, _, text = unquote(self.path).split("/")[1].partition("-")
+        self.send_response(int(status))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_line: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def foreign() -> Iterator[str]:
+    """Return the URL of a server of something else."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("url", ["", "host:8181", "ftp://host", "http://", "http://host?x=1"])
+def test_no_url(url: str) -> None:
+    """What is no URL is refused before anything is asked."""
+    with pytest.raises(SettingsError, match="looks like http://host:8181"):
+        HttpReads(url)
+
+
+def test_nobody_answers() -> None:
+    """Where nobody listens, the error says where, and that it may be tried again."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with closing(HttpReads(url)) as reads, pytest.raises(ReadsUnavailableError) as raised:
+        reads.position()
+    assert url in str(raised.value)
+    assert raised.value.retry_unchanged
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("404-not here", "status 404: not here"),
+        ("404-{}", "status 404"),
+        ("503-[]", "status 503"),
+        ("302-", "status 302"),
+        ('500-{"error":"OSError","message":"m","fields":{}}', "status 500: m"),
+    ],
+)
+def test_another_server(foreign: str, path: str, said: str) -> None:
+    """A server that is none of ours is not taken at its word: nothing found is not None."""
+    with (
+        closing(HttpReads(f"{foreign}/{path}")) as reads,
+        pytest.raises(ReadsUnavailableError, match=said),
+    ):
+        reads.txn(7)
+
+
+@pytest.mark.parametrize("path", ["200-seven", "200-{}", '200-{"txn":7,"later":1}'])
+def test_another_version(foreign: str, path: str) -> None:
+    """An answer of another form is told as such, not guessed at."""
+    with (
+        closing(HttpReads(f"{foreign}/{path}")) as reads,
+        pytest.raises(IncompatibleError, match="Install the same version"),
+    ):
+        reads.txn(7)
+
+
+def test_closed() -> None:
+    """Nothing is read through a client that was closed."""
+    reads = HttpReads("http://127.0.0.1:1")
+    reads.close()
+    reads.close()
+    with pytest.raises(ReadsUnavailableError):
+        reads.position()
+
+
+def test_wait_ends_with_the_event() -> None:
+    """Who waits is answered as soon as the rows are there, long before the time is over."""
+    domain = Followed(MemoryStore())
+    domain.follow()
+    here = domain.reads.position()
+    with serving(rows_in(domain)) as served, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(served.reads.wait, here + 1, SOON_MS)
+        domain.open_session()
+        domain.follow()
+        assert waiting.result() == here + 1
+
+
+@pytest.mark.slow
+def test_wait_in_parts() -> None:
+    """A wait longer than a request may last goes on, and what is said is of the whole of it."""
+    domain = Followed(MemoryStore())
+    domain.follow()
+    with serving(rows_in(domain)) as served, pytest.raises(ReaderBehindError) as raised:
+        served.reads.wait(99, WAIT_MAX_MS + 50)
+    assert f"within {WAIT_MAX_MS + 50} ms" in str(raised.value)
+    assert (raised.value.applied, raised.value.wanted) == (domain.head.position, 99)
+
+
+def test_stop_while_somebody_waits() -> None:
+    """A server that stops lets nobody wait, and is gone soon."""
+    domain = Followed(MemoryStore())
+    domain.follow()
+    with ThreadPoolExecutor(1) as pool:
+        with serving(rows_in(domain)) as served:
+            waiting = pool.submit(served.ask, "/v1/position?at_least=99&timeout_ms=10000")
+            served.reads.wait(0, 0)
+        assert waiting.result().error == (503, "ReadsUnavailableError")
+
+
+def test_rows_of_another_ledger() -> None:
+    """A client of one ledger does not read the rows of another."""
+    with InMemoryLedger() as mine, InMemoryLedger() as other:
+        other.connect()
+
+        def reads_of_other() -> StateReads:
+            return StateReads(other.log)
+
+        with serving(reads_of_other) as served:
+            ledger = type(mine.connect()).connect(log=mine.log, reads=served.reads)
+            with ledger, pytest.raises(SettingsError, match="the rows are those of ledger test"):
+                ledger.snapshot()
