@@ -36,6 +36,7 @@ conformance: setup
 	  $(RUN) tests.conformance hive $(CASES)/hive_cases.json --log memory; \
 	  $(RUN) tests.conformance hive $(CASES)/hive_random_cases.json --log memory; \
 	  $(RUN) tests.conformance hive-format $(CASES)/hive_snapshot_format.json; \
+	  $(RUN) tests.conformance delta $(CASES)/delta_cases.json; \
 	  $(RUN) tests.conformance cache $(CASES)/cache_cases.json; \
 	else echo "conformance: skipped, there is no $(CASES)"; fi
 
