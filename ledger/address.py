@@ -16,6 +16,7 @@ from ledger.errors import SettingsError
 BOOTSTRAP: Final = "LAKELEDGER_BOOTSTRAP"
 LEDGER: Final = "LAKELEDGER_LEDGER"
 STORE: Final = "LAKELEDGER_STORE"
+READS_URL: Final = "LAKELEDGER_READS_URL"
 HOME: Final = "LAKELEDGER_HOME"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
@@ -23,16 +24,25 @@ FILE_NAME: Final = "address.json"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Kafka's `host:port`, the ledger's name, and the folder of rows to read, if there is one."""
+    """Kafka's `host:port`, the ledger's name, and where its rows are read.
+
+    That is a folder on this host or, where there is none, a follower that answers HTTP at a URL.
+    """
 
     bootstrap: str
     ledger: str
     store: Path | None = None
+    reads_url: str | None = None
 
     def write(self, folder: Path) -> None:
         """Leave the address in the folder of the ledger; a reader finds all of it or nothing."""
         store = None if self.store is None else str(self.store)
-        fields = {"bootstrap": self.bootstrap, "ledger": self.ledger, "store": store}
+        fields = {
+            "bootstrap": self.bootstrap,
+            "ledger": self.ledger,
+            "store": store,
+            "reads_url": self.reads_url,
+        }
         fresh = folder / f".{FILE_NAME}.{os.getpid()}"
         fresh.write_text(json.dumps(fields) + "\n", encoding="utf-8")
         fresh.replace(folder / FILE_NAME)
@@ -52,7 +62,12 @@ class Address:
         try:
             fields = json.loads(path.read_text(encoding="utf-8"))
             store = fields.get("store")
-            return cls(fields["bootstrap"], fields["ledger"], Path(store) if store else None)
+            return cls(
+                fields["bootstrap"],
+                fields["ledger"],
+                Path(store) if store else None,
+                fields.get("reads_url"),
+            )
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, AttributeError) as problem:
@@ -73,12 +88,17 @@ def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def find_address(
     bootstrap: str | None = None,
     ledger: str | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> Address:
     """Return where to connect: as given, else as the environment says, else what is up here.
 
-    Raises SettingsError if that is nothing, or more than one ledger.
+    `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
+    before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger.
     """
+    if environ is None:
+        from ledger.config import environment  # noqa: PLC0415 - only where nobody gave one
+
+        environ = environment()
     bootstrap = bootstrap or environ.get(BOOTSTRAP)
     ledger = ledger or environ.get(LEDGER)
     found = list(running_here(ledger, environ))
@@ -88,6 +108,8 @@ def find_address(
         ]
     if len(found) != 1:
         raise not_one(found, ledger, home_folder(environ))
+    if url := environ.get(READS_URL):
+        return replace(found[0], store=None, reads_url=url)
     store = environ.get(STORE)
     return replace(found[0], store=Path(store).expanduser()) if store else found[0]
 

@@ -39,11 +39,14 @@ app.add_typer(serve, name="serve")
 out = Console()
 err = Console(stderr=True)
 
-BootstrapOption = Annotated[
-    str, typer.Option("--bootstrap", envvar="LAKELEDGER_BOOTSTRAP", help="Kafka's host:port.")
+BootstrapOption = Annotated[str | None, typer.Option("--bootstrap", help="Kafka's host:port.")]
+LedgerOption = Annotated[str | None, typer.Option("--ledger", help="The ledger's name.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-X", help="name=value of a setting; see lakeledger config show."),
 ]
-LedgerOption = Annotated[
-    str, typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger's name.")
+LeaseOption = Annotated[
+    float | None, typer.Option("--lease-s", min=0.5, help="How long a session may be silent.")
 ]
 NameOption = Annotated[
     str | None,
@@ -81,7 +84,7 @@ def root(
 @app.command()
 def up(
     *,
-    ledger: LedgerOption = "lake",
+    ledger: LedgerOption = None,
     home: HomeOption = None,
     bootstrap: Annotated[
         str | None,
@@ -90,19 +93,25 @@ def up(
     port: Annotated[int | None, typer.Option(help="Port of the embedded Kafka.")] = None,
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
-    lease_s: Annotated[float, typer.Option(min=0.5, help="How long a session may be silent.")] = 10,
+    http: Annotated[
+        str | None, typer.Option(help="host:port to read at, or off; by default a free port.")
+    ] = None,
+    lease_s: LeaseOption = None,
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
+    from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    found = load({"ledger": ledger, "home": home}).settings
     settings = UpSettings(
-        ledger=ledger,
-        home=home,
+        ledger=found.ledger,
+        home=found.home,
         bootstrap=bootstrap,
         port=port,
         sequencers=sequencers,
         with_spark=spark,
+        http=http,
         lease_s=lease_s,
     )
     try:
@@ -115,45 +124,53 @@ def up(
 
 @app.command()
 def init(
-    bootstrap: BootstrapOption,
-    ledger: LedgerOption = "lake",
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
     replication: Annotated[int, typer.Option(min=1, help="Copies of each topic.")] = 3,
 ) -> None:
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
+    from ledger.config import load  # noqa: PLC0415
     from ledger.log.topics import create_topics, verify_topics  # noqa: PLC0415
 
-    create_topics(bootstrap, ledger, replication=replication)
-    for warning in verify_topics(bootstrap, ledger):
+    loaded = load({"bootstrap": bootstrap, "ledger": ledger})
+    kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
+    create_topics(kafka, name, replication=replication)
+    for warning in verify_topics(kafka, name):
         say(f"warning: {warning}")
-    say(f"the topics of ledger {ledger} are as they must be; next: lakeledger serve sequencer")
+    say(f"the topics of ledger {name} are as they must be; next: lakeledger serve sequencer")
 
 
 @serve.command("sequencer")
 def serve_sequencer(
-    bootstrap: BootstrapOption,
-    ledger: LedgerOption = "lake",
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
     name: Annotated[str, typer.Option(help="Shown in the log.")] = f"{socket.gethostname()}",
-    catalog: Annotated[str, typer.Option(help="The first catalog of a new ledger.")] = "main",
-    lease_s: Annotated[float, typer.Option(min=0.5, help="How long a session may be silent.")] = 10,
+    catalog: Annotated[str | None, typer.Option(help="First catalog of a new ledger.")] = None,
+    lease_s: LeaseOption = None,
     *,
+    settings: SetOption = None,
     with_parent: WithParentOption = False,
 ) -> None:
     """Lead the ledger, or stand by until the leader is gone."""
+    from ledger.config import load  # noqa: PLC0415
     from ledger.core.state import DEFAULT_LIMITS  # noqa: PLC0415
     from ledger.log.kafka import KafkaLog  # noqa: PLC0415
     from ledger.log.topics import verify_topics  # noqa: PLC0415
     from ledger.sequencer import Sequencer  # noqa: PLC0415
-    from ledger.settings import Genesis, SequencerSettings  # noqa: PLC0415
+    from ledger.settings import Genesis  # noqa: PLC0415
+
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}
+    loaded = load({**flags, "sequencer.lease_s": lease_s}, settings or ())
+    kafka, found = loaded.required("bootstrap"), loaded.settings
 
     def run(stop: Signal) -> None:
-        verify_topics(bootstrap, ledger)
-        limits = DEFAULT_LIMITS._replace(lease_ms=round(lease_s * 1000))
-        settings = SequencerSettings(lease_s=lease_s)
+        verify_topics(kafka, found.ledger)
+        limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
         sequencer = Sequencer(
-            KafkaLog(bootstrap, ledger, gather_s=settings.gather_s),
-            Genesis(ledger, catalog, limits=limits),
+            KafkaLog(kafka, found.ledger, gather_s=found.sequencer.gather_s),
+            Genesis(found.ledger, found.catalog, limits=limits),
             name=f"{name}/{os.getpid()}",
-            settings=settings,
+            settings=found.sequencer,
         )
         freeze_recovered()
         log_lines.info("standing by", name=name, position=sequencer.acceptor.head.position)

@@ -34,7 +34,7 @@ from ledger.sessions import Labels, Sessions
 from ledger.settings import ClientSettings
 from ledger.tail import read_genesis
 from ledger.transaction import Transaction, allocate
-from ledger.view import View, open_store
+from ledger.view import View, open_rows
 from ledger.writes import level_named
 
 CATALOG_DEFAULT: Final = "main"
@@ -95,24 +95,24 @@ class Ledger(LedgerTables, LedgerFiles):
         """Connect to a ledger: the one named, else that of the environment, else that of this host.
 
         `client` are librdkafka settings of the deployment, such as the login. `reads` is where rows
-        are read, by default the store of this host's follower; `log` replaces Kafka in tests. Both
-        stay the caller's to close. Every call waits up to `timeout_s` for its answer.
+        are read, by default the store of this host's follower, or `HttpReads` of the URL in
+        LAKELEDGER_READS_URL; `log` replaces Kafka in tests. Both stay the caller's to close. Every
+        call waits up to `timeout_s` for its answer.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
-        store = None
+        address = None
         with ExitStack() as own:
             if log is None:
                 from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
                 address = find_address(bootstrap, ledger)
-                store = address.store
                 log = KafkaLog(address.bootstrap, address.ledger, client=client or {})
                 own.callback(log.close)
             connected = cls(
                 log,
                 catalog=catalog,
-                open_reads=lambda: open_store(store) if reads is None else reads,
+                open_reads=lambda: open_rows(address) if reads is None else reads,
                 application=application,
                 settings=ClientSettings(timeout_s=timeout_s),
             )

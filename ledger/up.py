@@ -5,15 +5,18 @@ follower and, where Spark is installed and wanted, the feeder. All of them are c
 process, restarted when they fail and stopped with it.
 """
 
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
+from urllib.parse import urlsplit
 
 from ledger.address import Address, home_folder
 from ledger.broker import Broker
+from ledger.broker_folder import LOOPBACK
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.jars import fetch
 from ledger.log.kafka import KafkaLog
@@ -21,6 +24,7 @@ from ledger.log.port import Topic
 from ledger.log.topics import create_topics, verify_topics
 from ledger.process import ExitCode
 from ledger.sequencer import beat_epoch
+from ledger.settings import OFF
 from ledger.supervisor import Role, Supervisor
 
 LOOK_S = 0.1
@@ -30,7 +34,11 @@ ALONE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class UpSettings:
-    """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder."""
+    """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
+
+    `http` is where the follower answers reads, None = at a free port of this host, "off" = nowhere.
+    `lease_s` None = as configured.
+    """
 
     ledger: str = "lake"
     home: Path | None = None
@@ -38,7 +46,8 @@ class UpSettings:
     port: int | None = None
     sequencers: int = 2
     with_spark: bool = False
-    lease_s: float = 10.0
+    http: str | None = None
+    lease_s: float | None = None
     replication: int = 1
 
     @property
@@ -77,7 +86,9 @@ def running(
         for warning in verify_topics(bootstrap, settings.ledger):
             if broker is None:
                 say(f"warning: {warning}")
-        address = Address(bootstrap, settings.ledger, folder / "store")
+        http = settings.http or free_endpoint()
+        url = None if http == OFF else f"http://{http}"
+        address = Address(bootstrap, settings.ledger, folder / "store", url)
         supervisor = Supervisor(roles_of(settings, address))
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
@@ -106,17 +117,24 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
 def roles_of(settings: UpSettings, address: Address) -> list[Role]:
     """Return the roles to run, in starting order."""
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
-    lease = ("--lease-s", str(settings.lease_s))
+    lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
     roles = [
         Role(name, ("serve", "sequencer", "--name", name, *where, *lease))
         for name in (f"sequencer-{number + 1}" for number in range(settings.sequencers))
     ]
     store = str(address.store)
-    roles.append(Role("follower", ("serve", "follower", "--store", store, *where)))
+    http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
+    roles.append(Role("follower", ("serve", "follower", "--store", store, "--http", http, *where)))
     if settings.with_spark:
         spark = str(settings.folder / "spark")
         roles.append(Role("feeder", ("serve", "feeder", "--store", spark, *where)))
     return roles
+
+
+def free_endpoint() -> str:
+    """Return a `host:port` of this machine where nobody listens now."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        return f"{LOOPBACK}:{server.getsockname()[1]}"
 
 
 def wait_for_leader(address: Address, supervisor: Supervisor) -> None:
@@ -151,6 +169,8 @@ def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
     with running(settings, say) as up:
         address = up.address
         say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
+        if address.reads_url:
+            say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
         say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
         say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
         ended = end_of(up.broker)

@@ -12,13 +12,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from ledger.address import Address
 from ledger.channel import Channel
 from ledger.core.events import Control, TxnOpened
 from ledger.core.txns import exception_hash
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import listed
-from ledger.errors import LogError, SettingsError
-from ledger.reads import Reads
+from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.reads import Identity, Reads
 from ledger.receipt import Token
 
 READS_GROUP: Final = "lakeledger.reads"
@@ -41,6 +42,7 @@ class View:
         self._open_reads = open_reads
         self._timeout_ms = round(timeout_s * 1000)
         self._reads: Reads | None = None
+        self._is_ours = False
         self._turn = Lock()
 
     def note(self, position: int) -> None:
@@ -51,10 +53,14 @@ class View:
     def reads(self, position: int = 0, timeout_ms: int | None = None) -> Reads:
         """Return the read model, at `position` and at this client's last write, or later.
 
-        Raises SettingsError if there is none, ReaderBehindError if it stays behind.
+        Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
+        stays behind.
         """
         reads = self.at_hand()
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        if not self._is_ours:
+            check_identity(reads, self.origin, timeout_ms)
+            self._is_ours = True
         reads.wait(max(position, self.written), timeout_ms)
         return reads
 
@@ -103,6 +109,41 @@ class View:
                 self._reads = None
 
 
+def check_identity(reads: Reads, origin: Token, timeout_ms: int) -> None:
+    """Make sure that reads are of the ledger whose tokens are like `origin`.
+
+    Raises SettingsError if they are not, ReaderBehindError if they do not know whose they are.
+    """
+    found = identity_of(reads, timeout_ms)
+    if Token(found.ledger, found.domain, 0) != origin.at(0):
+        raise SettingsError(
+            f"the rows are those of ledger {found.name} ({found.ledger}, domain {found.domain}), "
+            f"the log is that of {origin}. Let LAKELEDGER_STORE or LAKELEDGER_READS_URL, or "
+            "reads=..., name a follower of the ledger that is connected"
+        )
+
+
+def identity_of(reads: Reads, timeout_ms: int) -> Identity:
+    """Return who the ledger of some reads is, as soon as they know."""
+    while True:
+        try:
+            return reads.identity()
+        except ReaderBehindError as behind:
+            reads.wait(behind.wanted, timeout_ms)
+
+
+def open_rows(address: Address | None) -> Reads:
+    """Return the reads that an address names: those of this host's store, else those behind a URL.
+
+    Raises SettingsError if it names neither.
+    """
+    if address is None or address.store or not address.reads_url:
+        return open_store(address.store if address is not None else None)
+    from ledger.http_reads import HttpReads  # noqa: PLC0415 - loads the HTTP client
+
+    return HttpReads(address.reads_url)
+
+
 def open_store(store: Path | None, group: str = READS_GROUP) -> Reads:
     """Return the reads of the store at a path, by whatever is installed to read it.
 
@@ -111,7 +152,8 @@ def open_store(store: Path | None, group: str = READS_GROUP) -> Reads:
     if store is None:
         raise SettingsError(
             "reading needs the rows that a follower keeps. Set LAKELEDGER_STORE to their folder, "
-            "start `lakeledger up` on this machine, or give reads=... to Ledger.connect"
+            "LAKELEDGER_READS_URL to where a follower answers HTTP, start `lakeledger up` on this "
+            "machine, or give reads=... to Ledger.connect"
         )
     for point in entry_points(group=group):
         reads: Reads = point.load()(store)

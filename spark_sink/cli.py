@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli import BootstrapOption, LedgerOption, WithParentOption, serve
+from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, serve
+from ledger.config import load
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.process import freeze_recovered, role_process
@@ -19,14 +20,18 @@ def register(_app: typer.Typer) -> None:
 
 
 def serve_feeder(
-    bootstrap: BootstrapOption,
     store: Annotated[Path, typer.Option(help="The folder of the rows Spark jobs read.")],
-    ledger: LedgerOption = "lake",
-    trigger_ms: Annotated[int, typer.Option(min=0, help="0 = batch after batch.")] = 0,
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
+    trigger_ms: Annotated[int | None, typer.Option(min=0, help="0 = batch after batch.")] = None,
+    settings: SetOption = None,
     *,
     with_parent: WithParentOption = False,
 ) -> None:
     """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
+    loaded = load(flags, settings or ())
+    kafka, found = loaded.required("bootstrap"), loaded.settings
 
     def run(stop: Signal) -> None:
         from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
@@ -35,7 +40,7 @@ def serve_feeder(
         from spark_sink.session import ledger_session  # noqa: PLC0415
 
         spark = ledger_session("lakeledger-feeder")
-        with closing(KafkaLog(bootstrap, ledger)) as log, RocksStore.open(store / "rows") as rows:
+        with closing(KafkaLog(kafka, found.ledger)) as log, RocksStore.open(store / "rows") as rows:
             fold = Fold.load(rows, log)
             fold.check_log(*log.ends(Topic.EVENTS))
             freeze_recovered()
@@ -43,10 +48,10 @@ def serve_feeder(
             Feeder(
                 spark,
                 fold,
-                bootstrap=bootstrap,
-                ledger=ledger,
+                bootstrap=kafka,
+                ledger=found.ledger,
                 checkpoints=checkpoints,
-                trigger_ms=trigger_ms,
+                trigger_ms=found.feeder.trigger_ms,
             ).run(stop)
         spark.stop()
 

@@ -17,6 +17,7 @@ from ledger.process import ExitCode
 
 COMMANDS = {
     "clean",
+    "config show",
     "conflict explain",
     "conflict list",
     "conflict whatif",

@@ -1,39 +1,77 @@
-"""The command that is the follower: it folds the log into rows until it is stopped."""
+"""The command that is the follower: it folds the log into rows until it is stopped.
 
-from contextlib import closing
+While it does, it answers reads over HTTP, from a thread of its own and from before it has caught
+up: so probes can ask how far it is.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated
 
+import structlog
 import typer
 from rich.progress import Progress
 
-from ledger.cli import BootstrapOption, LedgerOption, WithParentOption, err
+from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err
+from ledger.config import load
 from ledger.log.kafka import KafkaLog
 from ledger.process import role_process
-from projections.follower import follow
+from ledger.settings import OFF, FollowerSettings
+from projections.follower import Follower, follow
+
+log_lines = structlog.get_logger("lakeledger.follower")
 
 
 def serve_follower(
-    bootstrap: BootstrapOption,
-    store: Annotated[Path, typer.Option(help="The folder of the rows.")],
-    ledger: LedgerOption = "lake",
+    bootstrap: BootstrapOption = None,
+    store: Annotated[Path | None, typer.Option(help="The folder of the rows.")] = None,
+    ledger: LedgerOption = None,
+    http: Annotated[
+        str | None, typer.Option("--http", help="host:port to answer reads at; port 0 = any free.")
+    ] = None,
+    settings: SetOption = None,
     *,
+    no_http: Annotated[bool, typer.Option("--no-http", help="Answer no HTTP.")] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the rows anew.")] = False,
     with_parent: WithParentOption = False,
 ) -> None:
-    """Fold the log into rows that every process of this host can read."""
+    """Fold the log into rows that every process of this host can read, and others over HTTP."""
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store}
+    loaded = load({**flags, "follower.http": OFF if no_http else http}, settings or ())
+    kafka, rows = loaded.required("bootstrap"), loaded.required("store")
+    found = loaded.settings
 
     def run(stop: Signal) -> None:
-        log = KafkaLog(bootstrap, ledger)
-        with closing(log), Progress(console=err, disable=not err.is_terminal) as bar:
+        log = KafkaLog(kafka, found.ledger)
+        with (
+            closing(log),
+            answering(rows, found.follower) as started,
+            Progress(console=err, disable=not err.is_terminal) as bar,
+        ):
             task = bar.add_task("catching up", total=None)
             follow(
                 log,
-                store,
+                rows,
                 stop,
                 rebuild=rebuild,
                 progress=lambda read, end: bar.update(task, completed=read, total=end),
+                started=started,
             )
 
     raise typer.Exit(role_process("follower", run, with_parent=with_parent))
+
+
+@contextmanager
+def answering(store: Path, settings: FollowerSettings) -> Iterator[Callable[[Follower], None]]:
+    """Answer HTTP, if that is wanted; what is yielded is told of the follower once there is one."""
+    followers: list[Follower] = []
+    if settings.http == OFF:
+        yield followers.append
+        return
+    from projections.web.serving import serve_store  # noqa: PLC0415 - loads the HTTP server
+
+    with closing(serve_store(store, followers, settings)) as server:
+        log_lines.info("answering HTTP", url=server.url)
+        yield followers.append

@@ -1,4 +1,4 @@
-"""What the commands share: the rows of the ledger that is up here, options, and how rows look."""
+"""What the commands share: the rows of the ledger they are about, options, and how rows look."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -9,9 +9,9 @@ import typer
 
 from ledger.address import Address, find_address
 from ledger.cli import Output, say
-from ledger.errors import SettingsError, UnknownTableError
+from ledger.errors import UnknownTableError
 from ledger.reads import AnomalyRow, Reads, TableRow
-from projections.queries import open_reads
+from ledger.view import open_rows
 
 LIST_MAX = 50
 
@@ -22,14 +22,9 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 @contextmanager
 def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
-    """Open the rows of the ledger that is up on this host."""
+    """Open the rows of the ledger that is up on this host, or that a URL of reads names."""
     address = find_address(ledger=ledger)
-    if address.store is None:
-        raise SettingsError(
-            f"no rows of ledger {address.ledger} are kept on this host; run a follower here and "
-            "set LAKELEDGER_STORE to its folder"
-        )
-    with closing(open_reads(address.store)) as reads:
+    with closing(open_rows(address)) as reads:
         say(f"as of position {reads.position()}")
         yield address, reads
 

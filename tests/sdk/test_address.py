@@ -21,10 +21,11 @@ def test_written_and_read(tmp_path: Path) -> None:
     """An address is read as it was written, with a store or without, and nothing else is left."""
     first = Address("127.0.0.1:9092", "lake", tmp_path / "store")
     second = Address("127.0.0.1:9093", "lake")
+    third = Address("127.0.0.1:9093", "lake", None, "http://127.0.0.1:8181")
 
-    read = [written_and_read(tmp_path, each) for each in (first, second)]
+    read = [written_and_read(tmp_path, each) for each in (first, second, third)]
 
-    assert read == [first, second]
+    assert read == [first, second, third]
     assert [path.name for path in tmp_path.iterdir()] == ["address.json"]
 
 
@@ -109,6 +110,11 @@ def test_none(tmp_path: Path, ledger: str | None) -> None:
             "kafka:9092",
             {"LAKELEDGER_LEDGER": "sea", "LAKELEDGER_STORE": "/rows"},
             Address("kafka:9092", "sea", Path("/rows")),
+        ),
+        (
+            "kafka:1",
+            {"LAKELEDGER_READS_URL": "http://host:8181", "LAKELEDGER_STORE": "/rows"},
+            Address("kafka:1", "lake", None, "http://host:8181"),
         ),
     ],
 )

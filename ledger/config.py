@@ -1,0 +1,227 @@
+"""Configuration: the settings of a process, and where each of them comes from.
+
+What is said first counts: a flag, the environment (`LAKELEDGER_LEDGER`, for a section
+`LAKELEDGER_SEQUENCER__LEASE_S`), `lakeledger.toml` in the working directory, `config.toml` in the
+user's configuration folder, the default. `LAKELEDGER_CONFIG` names one file in the place of both. A
+name that no setting has is an error, wherever it stands.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from tomllib import TOMLDecodeError
+from typing import Any, Final, NamedTuple, cast
+
+from pydantic import ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from ledger.errors import SettingsError
+from ledger.settings import FeederSettings, FollowerSettings, SequencerSettings
+
+PREFIX: Final = "LAKELEDGER_"
+FILE: Final = "LAKELEDGER_CONFIG"
+PROJECT_FILE: Final = "lakeledger.toml"
+LEASE_MIN_S: Final = 0.5
+DEFAULT: Final = "default"
+
+
+class Settings(BaseSettings):
+    """Every setting: what all processes share, and a section for each role.
+
+    Attributes:
+        bootstrap: Kafka's host:port.
+        ledger: the ledger's name.
+        catalog: the first catalog of a new ledger.
+        store: the folder of the rows; the follower writes them, others of this host read them.
+        reads_url: where a follower of another host answers HTTP, in the place of `store`.
+        home: where ledgers of this machine keep their data.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+    )
+
+    bootstrap: str | None = None
+    ledger: str = "lake"
+    catalog: str = "main"
+    store: Path | None = None
+    reads_url: str | None = None
+    home: Path | None = None
+    sequencer: SequencerSettings = SequencerSettings()
+    follower: FollowerSettings = FollowerSettings()
+    feeder: FeederSettings = FeederSettings()
+
+
+class Layer(NamedTuple):
+    """The settings of one origin, by their dotted names."""
+
+    origin: str
+    values: Mapping[str, Any]
+
+
+class Loaded(NamedTuple):
+    """The settings, and the origin of each by its dotted name."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+    def values(self) -> dict[str, Any]:
+        """Return every setting by its dotted name."""
+        return {name: value_of(self.settings, name) for name in self.origins}
+
+    def required(self, name: str) -> Any:
+        """Return a setting that has no default; raises SettingsError if nobody gave it."""
+        found = value_of(self.settings, name)
+        if found is None:
+            raise SettingsError(
+                f"{name} is not set. Give --{name.replace('_', '-')}, set {PREFIX}{name.upper()}, "
+                f"or write {name} = ... into {PROJECT_FILE}"
+            )
+        return found
+
+
+def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> Loaded:
+    """Return the settings of this process; `flags` that are None were not given.
+
+    `overrides` are `name=value`, as after `--set`. Raises SettingsError for a name that no setting
+    has, a value that does not fit, and a file that cannot be read.
+    """
+    given = {name: each for name, each in (flags or {}).items() if each is not None}
+    layers = [
+        Layer("flag", given | dict(map(split, overrides))),
+        Layer("environment", dict(flat(EnvSettingsSource(Settings)()))),
+        *map(file_layer, files()),
+    ]
+    for layer in layers:
+        check_names(layer)
+    values = {name: each for layer in reversed(layers) for name, each in layer.values.items()}
+    origins = {name: origin_of(name, layers) for name in names()}
+    return Loaded(checked(values, origins), origins)
+
+
+def files() -> list[Path]:
+    """Return the files that are there, the one that counts more first."""
+    if named := os.environ.get(FILE):
+        return [Path(named).expanduser()]
+    user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    every = Path(PROJECT_FILE), user / "lakeledger" / "config.toml"
+    return [path for path in every if path.is_file()]
+
+
+def file_layer(path: Path) -> Layer:
+    """Return what a file says; raises SettingsError if that cannot be read."""
+    try:
+        path.stat()
+        found = TomlConfigSettingsSource(Settings, toml_file=path)()
+    except (OSError, TOMLDecodeError) as problem:
+        raise SettingsError(f"the settings in {path} cannot be read: {problem}") from problem
+    return Layer(str(path), dict(flat(found)))
+
+
+def flat(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield settings by their dotted names."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return name and value of `name=value`."""
+    name, found, value = text.partition("=")
+    if not found:
+        raise SettingsError(f"{text!r} sets nothing; write name=value")
+    return name.strip(), value
+
+
+def names() -> list[str]:
+    """Return the dotted names of all settings."""
+    return [name for name, field in Settings.model_fields.items() for name in named(name, field)]
+
+
+def named(name: str, field: Any) -> list[str]:
+    """Return the dotted names of a field, those of its parts if it is a section."""
+    if is_dataclass(field.annotation):
+        return [f"{name}.{part.name}" for part in fields(field.annotation)]
+    return [name]
+
+
+def check_names(layer: Layer) -> None:
+    """Raise SettingsError for a name that no setting has."""
+    known = names()
+    for name in layer.values:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f"; is {near[0]} meant?" if near else ""
+            raise SettingsError(
+                f"there is no setting {name} ({layer.origin}){meant} "
+                "`lakeledger config show` lists all of them"
+            )
+
+
+def origin_of(name: str, layers: Sequence[Layer]) -> str:
+    """Return where a setting comes from."""
+    return next((layer.origin for layer in layers if name in layer.values), DEFAULT)
+
+
+def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
+    """Return the settings; raises SettingsError for a value that does not fit, with its origin."""
+    try:
+        # The library looks into the environment once more: what is given here goes first.
+        settings = Settings(**nested(values))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise SettingsError(
+            f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {first['msg']}"
+        ) from problem
+    if settings.sequencer.lease_s < LEASE_MIN_S:
+        raise SettingsError(
+            f"sequencer.lease_s is {settings.sequencer.lease_s} ({origins['sequencer.lease_s']}): "
+            f"a lease has at least {LEASE_MIN_S} s"
+        )
+    return settings
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by section."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        section, _, part = name.rpartition(".")
+        if section:
+            cast(dict[str, Any], found.setdefault(section, {}))[part] = value
+        else:
+            found[name] = value
+    return found
+
+
+def value_of(settings: Settings, name: str) -> Any:
+    """Return a setting of a dotted name."""
+    section, _, part = name.rpartition(".")
+    return getattr(getattr(settings, section) if section else settings, part)
+
+
+def environment() -> Mapping[str, str]:
+    """Return the environment, where the files complete it: what says where a ledger is.
+
+    Clients look there, and a flag of theirs goes first.
+    """
+    loaded = load()
+    found = {
+        PREFIX + name.upper(): str(value)
+        for name, value in loaded.values().items()
+        if "." not in name and loaded.origins[name] not in {DEFAULT, "environment"}
+    }
+    return {**os.environ, **found}

@@ -1,0 +1,172 @@
+"""The configuration: who goes first, where each value comes from, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ledger.process import ExitCode
+
+
+class Place(NamedTuple):
+    """A working directory, and the user's folder for configuration."""
+
+    here: Path
+    user: Path
+
+    def project(self, text: str) -> None:
+        """Write the file of the working directory."""
+        (self.here / "lakeledger.toml").write_text(text, encoding="utf-8")
+
+    def personal(self, text: str) -> None:
+        """Write the file of the user."""
+        (self.user / "lakeledger").mkdir()
+        (self.user / "lakeledger/config.toml").write_text(text, encoding="utf-8")
+
+    def run(self, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+        """Run the command line there, with nothing else in its environment."""
+        fixed = {"XDG_CONFIG_HOME": str(self.user), "LAKELEDGER_HOME": str(self.here / "home")}
+        return subprocess.run(
+            [sys.executable, "-m", "ledger", *arguments],
+            cwd=self.here,
+            env={"COLUMNS": "200", "PATH": os.environ["PATH"], **fixed, **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def show(self, *arguments: str, **environ: str) -> dict[str, tuple[Any, str]]:
+        """Return value and origin of every setting."""
+        done = self.run("config", "show", "--origin", "--output", "json", *arguments, **environ)
+        assert done.returncode == ExitCode.DONE, done.stderr
+        return {
+            each["setting"]: (each["value"], each["origin"]) for each in json.loads(done.stdout)
+        }
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Return an empty place."""
+    for name in ("here", "user"):
+        (tmp_path / name).mkdir()
+    return Place(tmp_path / "here", tmp_path / "user")
+
+
+def test_defaults(place: Place) -> None:
+    """With nothing said, every setting but that of the environment is the default."""
+    found = place.show()
+    assert found.pop("home") == (str(place.here / "home"), "environment")
+    assert {origin for _, origin in found.values()} == {"default"}
+    assert found["sequencer.lease_s"] == (10.0, "default")
+    assert found["follower.http"] == ("127.0.0.1:8181", "default")
+
+
+def test_precedence(place: Place) -> None:
+    """A flag goes before the environment, that before the project, the user and the default."""
+    place.personal('ledger = "user"\ncatalog = "user"\nbootstrap = "user:1"\nstore = "/user"\n')
+    place.project('ledger = "project"\ncatalog = "project"\nbootstrap = "project:1"\n')
+    found = place.show(
+        "--set", "ledger=flag", LAKELEDGER_LEDGER="environment", LAKELEDGER_CATALOG="environment"
+    )
+    user = str(place.user / "lakeledger/config.toml")
+    assert found["ledger"] == ("flag", "flag")
+    assert found["catalog"] == ("environment", "environment")
+    assert found["bootstrap"] == ("project:1", "lakeledger.toml")
+    assert found["store"] == ("/user", user)
+    assert found["reads_url"] == (None, "default")
+
+
+def test_sections(place: Place) -> None:
+    """The settings of a role stand in its section, each with an origin of its own."""
+    place.project("[sequencer]\nlease_s = 5\n[feeder]\ntrigger_ms = 250\n")
+    found = place.show(
+        "-X",
+        "follower.http=127.0.0.1:9",
+        LAKELEDGER_SEQUENCER__SUSPECT_S="2.5",
+        LAKELEDGER_FOLLOWER__HTTP="off",
+    )
+    assert found["sequencer.lease_s"] == (5.0, "lakeledger.toml")
+    assert found["sequencer.suspect_s"] == (2.5, "environment")
+    assert found["sequencer.beat_s"] == (0.3, "default")
+    assert found["feeder.trigger_ms"] == (250, "lakeledger.toml")
+    assert found["follower.http"] == ("127.0.0.1:9", "flag")
+
+
+def test_file_that_is_named(place: Place) -> None:
+    """A file named by the environment takes the place of all others."""
+    place.project('ledger = "project"\n')
+    other = place.here / "other.toml"
+    other.write_text('catalog = "other"\n')
+    found = place.show(LAKELEDGER_CONFIG=str(other))
+    assert found["catalog"] == ("other", str(other))
+    assert found["ledger"] == ("lake", "default")
+
+
+def test_without_origins(place: Place) -> None:
+    """The settings alone are one record."""
+    done = place.run("config", "show", "--output", "json", LAKELEDGER_LEDGER="sea")
+    assert json.loads(done.stdout)["ledger"] == "sea"
+
+
+REFUSED = [
+    ('ledgr = "lake"', {}, [], "no setting ledgr (lakeledger.toml); is ledger meant?"),
+    ("[sequencer]\nleese_s = 5", {}, [], "no setting sequencer.leese_s (lakeledger.toml); is"),
+    ("[sequncer]\nlease_s = 5", {}, [], "is sequencer.lease_s meant?"),
+    ("ledger = lake", {}, [], "the settings in lakeledger.toml cannot be read"),
+    ("", {"LAKELEDGER_CONFIG": "none.toml"}, [], "the settings in none.toml cannot be read"),
+    ("[sequencer]\nlease_s = 'x'", {}, [], "sequencer.lease_s is 'x' (lakeledger.toml)"),
+    ("sequencer = 5", {}, [], "no setting sequencer (lakeledger.toml)"),
+    ("", {"LAKELEDGER_SEQUENCER__LEESE_S": "5"}, [], "sequencer.leese_s (environment)"),
+    ("", {"LAKELEDGER_SEQUENCER__LEASE_S": "0"}, [], "sequencer.lease_s is 0.0 (environment)"),
+    ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
+    ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
+    ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
+]
+
+
+@pytest.mark.parametrize(("file", "environ", "arguments", "said"), REFUSED)
+def test_refused(
+    place: Place, file: str, environ: dict[str, str], arguments: list[str], said: str
+) -> None:
+    """A name that no setting has and a value that does not fit are refused, with their origin."""
+    place.project(file)
+    done = place.run("config", "show", *arguments, **environ)
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            ["serve", "sequencer"],
+            "bootstrap is not set. Give --bootstrap, set LAKELEDGER_BOOTSTRAP",
+        ),
+        (["serve", "follower", "--bootstrap", "kafka:1"], "store is not set. Give --store"),
+        (["serve", "feeder", "--store", "rows"], "bootstrap is not set"),
+        (["init"], "bootstrap is not set"),
+        (
+            ["serve", "follower", "-X", "bootstrap=kafka:1", "-X", "store=/x", "--http", "here"],
+            "'here' is no host:port to listen at",
+        ),
+    ],
+    ids=lambda each: " ".join(each[:2]) if isinstance(each, list) else "",
+)
+def test_what_a_role_lacks(place: Place, command: list[str], said: str) -> None:
+    """A role that is not told what it needs says which setting it is and how to give it."""
+    done = place.run(*command)
+    assert done.returncode == ExitCode.USAGE
+    assert said in done.stderr
+
+
+def test_clients_look_there_too(place: Place) -> None:
+    """A command that asks a ledger finds it by the same files."""
+    place.project('bootstrap = "127.0.0.1:1"\nledger = "sea"\nreads_url = "http://127.0.0.1:1"\n')
+    done = place.run("txn", "list")
+    assert done.returncode == ExitCode.FAILED
+    assert "ReadsUnavailableError: http://127.0.0.1:1 does not answer" in done.stderr
