@@ -1,79 +1,123 @@
-"""CL1 and CL16: transactions a second in a closed loop, and how long each of them takes.
+"""CL1 to CL64: transactions a second in a closed loop, and how long each of them takes.
 
 One transaction is open, allocate, commit: three round trips of one session, which begins the next
 when it has its answer. Every session is a connection of its own; sixteen of them are four threads
-in each of four producer processes. Sequencer, broker and producers share the cores of the machine.
+in each of four producer processes. In the `shared` ones the threads of a process share its
+connection, as they may: then it hears each event once, not once for each thread. Sequencer, broker
+and producers share the cores of the machine. What is compared with peers runs in the same loop, see
+`against_delta` and `against_sql`.
 """
 
 import multiprocessing
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
+from itertools import repeat
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from ledger.broker import Broker
 from ledger.client import Ledger
+from ledger.errors import LedgerError
+from ledger.file_list import AddFile
 from ledger.log.topics import create_topics
-from tests.benchmarks.figure import Figure, percentile
+from tests.benchmarks.figure import Figure
+from tests.benchmarks.worked import Worked, tree_cpu_s
 from tests.integration.fleet import Fleet
 
 WARM_UP: Final = 100
 SECONDS: Final = 6.0
-START_S: Final = 60.0
+START_S: Final = 90.0
 STOP_S: Final = 30.0
 PARTITIONS: Final = 12
 # Processes of their own, as producers are: a fork would have no client of Kafka.
 SPAWN: Final = multiprocessing.get_context("spawn")
 
+Call = Callable[[int], object]
+Results: TypeAlias = "Queue[tuple[list[float], int]]"
+
 
 class Crew(NamedTuple):
-    """How many sessions work, and in how many processes."""
+    """How many sessions work, and in how many processes.
+
+    `shares` says that the threads of a process share its connection and so its one session.
+    """
 
     processes: int
     sessions_each: int
+    shares: bool = False
 
     @property
     def sessions(self) -> int:
-        """Return how many sessions there are."""
+        """Return how many work at a time."""
         return self.processes * self.sessions_each
+
+    @property
+    def who(self) -> str:
+        """Return who works, in words."""
+        what = "threads sharing the connections of" if self.shares else "sessions in"
+        return f"{self.sessions} {what} {self.processes} process(es)"
+
+
+ONE: Final = Crew(1, 1)
+FOUR: Final = Crew(2, 2)
+SIXTEEN: Final = Crew(4, 4)
+SIXTEEN_SHARED: Final = SIXTEEN._replace(shares=True)
+SIXTY_FOUR: Final = Crew(4, 16)
+SIXTY_FOUR_SHARED: Final = SIXTY_FOUR._replace(shares=True)
 
 
 class Job(NamedTuple):
-    """What one producer process does; all begin together."""
+    """What a crew does for some seconds; all begin together.
+
+    With `appends` each call is a one-shot commit of one file, else open, allocate and commit.
+    """
 
     bootstrap: str
     ledger: str
     table: int
-    sessions: int
+    crew: Crew
+    seconds: float = SECONDS
+    appends: bool = False
 
 
 def measure_one(broker: Broker) -> list[Figure]:
     """Return CL1."""
-    return measure(broker, Crew(1, 1))
+    return measure(broker, ONE)
+
+
+def measure_four(broker: Broker) -> list[Figure]:
+    """Return CL4."""
+    return measure(broker, FOUR)
 
 
 def measure_sixteen(broker: Broker) -> list[Figure]:
     """Return CL16."""
-    return measure(broker, Crew(4, 4))
+    return measure(broker, SIXTEEN, SIXTEEN_SHARED)
 
 
-def measure(broker: Broker, crew: Crew) -> list[Figure]:
-    """Return transactions a second, and their p50 and p99."""
-    name = f"CL{crew.sessions}"
-    ledger = name.lower()
+def measure_sixty_four(broker: Broker) -> list[Figure]:
+    """Return CL64."""
+    return measure(broker, SIXTY_FOUR, SIXTY_FOUR_SHARED)
+
+
+def measure(broker: Broker, *crews: Crew) -> list[Figure]:
+    """Return transactions a second of each crew, their p50 and p99, and their CPU."""
+    ledger = f"cl{crews[0].sessions}"
     create_topics(broker.bootstrap, ledger)
+    figures: list[Figure] = []
     with Fleet(broker.bootstrap, ledger, 1):
         with Ledger.connect(broker.bootstrap, ledger) as client:
             table = create_table(client)
-        took_ms = work(Job(broker.bootstrap, ledger, table, crew.sessions_each), crew.processes)
-    note = f"open + allocate + commit, {crew.sessions} sessions in {crew.processes} process(es)"
-    return [
-        Figure(name, round(len(took_ms) / SECONDS), "txn/s", note=note),
-        Figure(f"{name}-p50", round(percentile(took_ms, 0.5), 2), "ms", note=note),
-        Figure(f"{name}-p99", round(percentile(took_ms, 0.99), 2), "ms", note=note),
-    ]
+        for crew in crews:
+            worked = work(Job(broker.bootstrap, ledger, table, crew))
+            assert worked.failed == 0, f"{worked.failed} inserts failed"
+            name = f"CL{crew.sessions}{'-shared' if crew.shares else ''}"
+            figures.extend(worked.figures(name, f"open + allocate + commit, {crew.who}"))
+    return figures
 
 
 def create_table(client: Ledger) -> int:
@@ -83,44 +127,66 @@ def create_table(client: Ledger) -> int:
     return row.table
 
 
-def work(job: Job, processes: int) -> list[float]:
-    """Return the milliseconds of every transaction of all producers."""
-    together, results = SPAWN.Barrier(processes), SPAWN.Queue()
+def work(job: Job) -> Worked:
+    """Let a crew work and return what it did."""
+    together, results = SPAWN.Barrier(job.crew.processes + 1), SPAWN.Queue()
     producers = [
         SPAWN.Process(target=produce, args=(job, together, results), daemon=True)
-        for _ in range(processes)
+        for _ in range(job.crew.processes)
     ]
     for producer in producers:
         producer.start()
-    took_ms = [each for _ in producers for each in results.get(timeout=START_S + SECONDS + STOP_S)]
+    together.wait(START_S)
+    before_s = tree_cpu_s()
+    done = [results.get(timeout=job.seconds + STOP_S) for _ in producers]
+    cpu_s = tree_cpu_s() - before_s
     for producer in producers:
         producer.join(STOP_S)
-    return took_ms
+    took_ms = [each for took, _ in done for each in took]
+    return Worked(took_ms, sum(failed for _, failed in done), job.seconds, cpu_s)
 
 
-def produce(job: Job, together: Barrier, results: "Queue[list[float]]") -> None:
+def produce(job: Job, together: Barrier, results: Results) -> None:
     """Be a producer process: connect, warm up, begin together, and tell what all sessions took."""
-    with ExitStack() as held, ThreadPoolExecutor(job.sessions) as threads:
+    sessions = job.crew.sessions_each
+    with ExitStack() as held, ThreadPoolExecutor(sessions) as threads:
+        connections = 1 if job.crew.shares else sessions
         clients = [
-            held.enter_context(Ledger.connect(job.bootstrap, job.ledger))
-            for _ in range(job.sessions)
+            held.enter_context(client)
+            for client in threads.map(connect, [job.bootstrap] * connections, repeat(job.ledger))
         ]
-        for client in clients:
-            for number in range(WARM_UP // job.sessions):
-                transact(client, job.table, number)
+        what = append if job.appends else transact
+        calls = [partial(what, clients[each % connections], job.table) for each in range(sessions)]
+        list(threads.map(warm_up, calls, repeat(WARM_UP // sessions)))
         together.wait(START_S)
-        until_s = time.perf_counter() + SECONDS
-        loops = [threads.submit(loop, client, job.table, until_s) for client in clients]
-        results.put([each for one in loops for each in one.result()])
+        until_s = time.perf_counter() + job.seconds
+        done = list(threads.map(loop, calls, repeat(until_s)))
+        results.put(([each for took, _ in done for each in took], sum(lost for _, lost in done)))
 
 
-def loop(client: Ledger, table: int, until_s: float) -> list[float]:
-    """Return the milliseconds of one session's transactions until the time is over."""
+def connect(bootstrap: str, ledger: str) -> Ledger:
+    """Return a new connection."""
+    return Ledger.connect(bootstrap, ledger)
+
+
+def warm_up(call: Call, times: int) -> None:
+    """Call a few times."""
+    for number in range(times):
+        call(number)
+
+
+def loop(call: Call, until_s: float) -> tuple[list[float], int]:
+    """Call until the time is over; return the milliseconds of each success, and what failed."""
     took_ms: list[float] = []
+    failed = 0
     while (began_s := time.perf_counter()) < until_s:
-        transact(client, table, len(took_ms))
-        took_ms.append((time.perf_counter() - began_s) * 1000)
-    return took_ms
+        try:
+            call(len(took_ms))
+        except LedgerError:
+            failed += 1
+        else:
+            took_ms.append((time.perf_counter() - began_s) * 1000)
+    return took_ms, failed
 
 
 def transact(client: Ledger, table: int, number: int) -> None:
@@ -129,3 +195,9 @@ def transact(client: Ledger, table: int, number: int) -> None:
     txn.write_id(table)
     txn.insert(table, f"month={number % PARTITIONS}")
     txn.commit()
+
+
+def append(client: Ledger, table: int, number: int) -> None:
+    """Add one file to a table, in one round trip."""
+    path = f"region=eu/part-{id(client)}-{number}.parquet"
+    client.append(table, [AddFile(path, ("eu",), 100, 1, stats='{"numRecords":1}')])

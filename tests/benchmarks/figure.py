@@ -10,10 +10,13 @@ from rich.table import Table
 
 
 class Figure(NamedTuple):
-    """One measured value; `baseline` is the other side of the ratio, in the same unit."""
+    """One measured value; `baseline` is the other side of the ratio, in the same unit.
+
+    Without a value it was not measured, and `note` says why.
+    """
 
     id: str
-    value: float
+    value: float | None
     unit: str
     baseline: float | None = None
     ratio: float | None = None
@@ -22,6 +25,15 @@ class Figure(NamedTuple):
     def line(self) -> str:
         """Return the JSON line."""
         return json.dumps(self._asdict())
+
+
+class SkippedError(Exception):
+    """A benchmark cannot be measured on this machine; the message says why."""
+
+
+def skipped(figure_id: str, reason: SkippedError) -> Figure:
+    """Return the figure of a benchmark that was not measured."""
+    return Figure(figure_id, None, "", note=f"skipped: {reason}")
 
 
 def against(figure_id: str, unit: str, rounds: Sequence[tuple[float, float]], note: str) -> Figure:
