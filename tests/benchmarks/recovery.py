@@ -1,0 +1,99 @@
+"""R18: a sequencer that starts, against raw consumption of the same bytes.
+
+Starting is what the product does: a sequencer reads the newest checkpoint, makes sure that the log
+still goes on there, and judges and folds what is behind it. The raw side connects, reads the same
+records from the same broker with a client of the same settings, and does nothing with them.
+"""
+
+import time
+from contextlib import closing
+from typing import Final
+
+from confluent_kafka import Consumer, TopicPartition
+
+from ledger.broker import Broker
+from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.core.acceptance import LogHead
+from ledger.core.evolve import evolve
+from ledger.core.state import DomainState
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
+from ledger.log.codec import encode_command
+from ledger.log.connection import Connection, Trouble
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis
+from tests.benchmarks.figure import Figure, against
+from tests.benchmarks.repeated import collected_as_in_a_role
+from tests.benchmarks.sequencer_loop import fill, sequencer_loop
+from tests.benchmarks.waiting import within
+from tests.benchmarks.workload import commands
+
+NAME: Final = "r18"
+ROUNDS: Final = 5
+TXNS: Final = 40_000
+CHECKPOINT_AT: Final = 20_000
+BATCH: Final = 2_000
+ROUND_S: Final = 60.0
+
+
+def measure(broker: Broker) -> list[Figure]:
+    """Return R18."""
+    values = [encode_command(command) for command in commands(TXNS)]
+    fill(broker, NAME, values)
+    sequencer_loop(broker, NAME, len(values))
+    with closing(KafkaLog(broker.bootstrap, NAME)) as log:
+        checkpoint = write_checkpoint(log)
+        end = log.ends(Topic.EVENTS)[1]
+        tail = end - checkpoint.offset
+        rounds = [
+            (tail / recovery_s(log, end), tail / raw_s(broker, checkpoint.offset, end))
+            for _ in range(ROUNDS + 1)
+        ][1:]
+    note = f"{ROUNDS} starts from a checkpoint, {tail} events behind it, against raw consumption"
+    return [against("R18", "events/s", rounds, note)]
+
+
+def write_checkpoint(log: KafkaLog) -> Checkpoint:
+    """Fold the beginning of the log and leave a checkpoint of it, as a standby does."""
+    state, acceptor = DomainState(), Acceptor(LogHead())
+    batches = BatchAcceptor(log, acceptor, 0)
+    with closing(batches.open()) as events:
+        while acceptor.head.position < CHECKPOINT_AT:
+            for _, event in batches.events(events.read(BATCH, ROUND_S)):
+                if event is not None:
+                    evolve(state, event)
+    checkpoint = Checkpoint(state, acceptor.head, batches.offset)
+    with closing(log.writer(Topic.CHECKPOINTS)) as writer:
+        CheckpointWriter(writer, 0).write(checkpoint)
+    return checkpoint
+
+
+def recovery_s(log: KafkaLog, end: int) -> float:
+    """Return the seconds until a sequencer has the state of the whole log, of which all counts."""
+    with collected_as_in_a_role():
+        began_s = time.perf_counter()
+        with closing(Sequencer(log, Genesis(NAME))) as sequencer:
+            for _ in within(ROUND_S, "recovery"):
+                sequencer.step(0.01)
+                if sequencer.acceptor.head.position >= end:
+                    return time.perf_counter() - began_s
+    raise AssertionError("waiting ends with a state or an error")
+
+
+def raw_s(broker: Broker, begin: int, end: int) -> float:
+    """Return the seconds it takes to read the same records."""
+    began_s = time.perf_counter()
+    consumer = Consumer(Connection(broker.bootstrap).reader(Trouble()))
+    consumer.assign([TopicPartition(f"{NAME}.{Topic.EVENTS}", 0, begin)])
+    count = 0
+    for _ in within(ROUND_S, "the raw reader"):
+        message = consumer.poll(1.0)
+        if message is not None:
+            count += 1 + len([each.value() for each in consumer.consume(BATCH - 1, 0)])
+        if count >= end - begin:
+            break
+    took_s = time.perf_counter() - began_s
+    consumer.close()
+    return took_s
