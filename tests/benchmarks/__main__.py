@@ -1,7 +1,8 @@
 """Run benchmarks: `python -m tests.benchmarks [ID ...]` measures all of them, or those named.
 
 One JSON line a figure goes to stdout, at the end a table for people; progress goes to stderr. Both
-sides of a ratio are measured in one run, in turn, and the median of the ratios is told.
+sides of a ratio are measured in one run, in turn, and the median of the ratios is told. What peers
+need is installed on first use; where that is not possible, their benchmarks say why they are left.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
@@ -17,32 +18,74 @@ from typing import Final, NamedTuple, TextIO
 from ledger.broker import Broker
 from ledger.process import set_up_logging
 from tests.benchmarks import (
+    against_delta,
+    against_sql,
     closed_loop,
+    conflict_checks,
+    file_commits,
+    growth,
     idle,
     log_bytes,
+    peer,
+    postgres,
+    recovery,
     round_trip,
     sequencer_loop,
     take_over,
+    valid_list,
     visibility,
 )
-from tests.benchmarks.figure import Figure, show
+from tests.benchmarks.figure import Figure, SkippedError, show, skipped
 
 STDERR: Final = 2
 LAST_LINES: Final = 20
 
 
 class Benchmark(NamedTuple):
-    """Something to measure, and what it is in a few words."""
+    """Something to measure, what it is in a few words, and what must be there before."""
 
     measure: Callable[[Broker], list[Figure]]
     what: str
+    needs: Sequence[Callable[[TextIO], None]] = ()
 
+    def figures(self, name: str, broker: Broker, terminal: TextIO) -> list[Figure]:
+        """Return the figures, or one that says why there are none."""
+        try:
+            for prepare in self.needs:
+                prepare(terminal)
+            return self.measure(broker)
+        except SkippedError as reason:
+            print(f"{name}: skipped: {reason}", file=terminal, flush=True)
+            return [skipped(name, reason)]
+
+
+DELTA: Final = (peer.DELTA.prepare,)
+METASTORE: Final = (postgres.prepare, peer.SQL.prepare)
+DUCKLAKE: Final = (postgres.prepare, peer.DUCKLAKE.prepare)
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "R1": Benchmark(sequencer_loop.measure, "the sequencer's loop : raw consume and produce"),
     "R13": Benchmark(round_trip.measure, "a command and its answer : one raw hop"),
     "CL1": Benchmark(closed_loop.measure_one, "transactions of one session in a closed loop"),
+    "CL4": Benchmark(closed_loop.measure_four, "transactions of four sessions"),
     "CL16": Benchmark(closed_loop.measure_sixteen, "transactions of sixteen sessions"),
+    "CL64": Benchmark(closed_loop.measure_sixty_four, "transactions of sixty-four sessions"),
+    "R4": Benchmark(against_sql.measure_sixteen, "16 sessions : a metastore's SQL", METASTORE),
+    "R6": Benchmark(against_sql.measure_one, "one session : a metastore's SQL", METASTORE),
+    "R8": Benchmark(against_delta.measure_rate, "commits to one table : deltalake", DELTA),
+    "R9": Benchmark(against_delta.measure_latency, "p99 of deltalake : of the ledger", DELTA),
+    "R10": Benchmark(against_delta.measure_failures, "commits failed without conflict", DELTA),
+    "R8d": Benchmark(against_sql.measure_ducklake, "commits to one table : DuckLake", DUCKLAKE),
+    "R12": Benchmark(against_delta.measure_behind, "commits 500 versions late", DELTA),
+    "R11": Benchmark(conflict_checks.measure, "conflict checks, many winners : one"),
+    "R16": Benchmark(valid_list.measure, "snapshots and valid lists : sort and text"),
+    "R17": Benchmark(file_commits.measure, "commits of 100 files : of none"),
+    "R18": Benchmark(recovery.measure, "recovery : raw consume"),
+    "GROW-fold": Benchmark(growth.measure_fold, "one event more, long history : short"),
+    "GROW-snapshot": Benchmark(growth.measure_snapshot, "a valid list, long history : short"),
+    "GROW-watermark": Benchmark(growth.measure_watermark, "the watermark, long : short"),
+    "GROW-check": Benchmark(growth.measure_check, "a commit decided, long : short"),
+    "GROW-recovery": Benchmark(growth.measure_recovery, "recovery, long history : short"),
     "TO": Benchmark(take_over.measure, "from kill -9 of the leader to the next one's answer"),
     "CV": Benchmark(visibility.measure, "from a commit to its rows in the follower's store"),
     "CVS": Benchmark(visibility.measure_spark, "the same in the Spark feeder's store"),
@@ -64,7 +107,7 @@ def main() -> None:
         for name in asked:
             began_s = time.monotonic()
             print(f"{name}: {BENCHMARKS[name].what} ...", file=terminal, flush=True)
-            for figure in BENCHMARKS[name].measure(broker):
+            for figure in BENCHMARKS[name].figures(name, broker, terminal):
                 print(figure.line(), flush=True)
                 figures.append(figure)
             took_s = time.monotonic() - began_s
@@ -74,7 +117,7 @@ def main() -> None:
 
 def chosen() -> list[str]:
     """Return the benchmarks that the command line names, all of them if none."""
-    told = "\n".join(f"  {name:6}{each.what}" for name, each in BENCHMARKS.items())
+    told = "\n".join(f"  {name:16}{each.what}" for name, each in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks",
         description=__doc__,

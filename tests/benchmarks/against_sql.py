@@ -1,0 +1,123 @@
+"""R4, R6 and R8d: the ledger against PostgreSQL and against DuckLake on it, with fsync.
+
+R4 and R6 compare open, allocate and commit with the SQL that a metastore of Hive keeps for them
+(`peers/metastore.py`), with as many sessions in as many processes. R8d compares appends of one file
+with inserts of one row. Kafka has one copy and does not flush, PostgreSQL does: its durability is
+better on one machine, and worse than that of three copies on three.
+"""
+
+import tempfile
+from collections import defaultdict
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from ledger.broker import Broker
+from ledger.client import Ledger
+from ledger.log.topics import create_topics
+from tests.benchmarks import against_delta, closed_loop, peer
+from tests.benchmarks.closed_loop import ONE, SIXTEEN, SIXTEEN_SHARED, Crew, Job, work
+from tests.benchmarks.figure import Figure, against
+from tests.benchmarks.postgres import USER, postgres
+from tests.benchmarks.worked import CPU_NOTE, Worked
+from tests.integration.fleet import Fleet
+
+ROUNDS: Final = 3
+SECONDS: Final = 3.0
+WARM_UP: Final = 10
+WRITERS: Final = 4
+DURABILITY: Final = "Kafka with one copy and no fsync, PostgreSQL with fsync"
+
+
+class Round(NamedTuple):
+    """What a crew of ours and a crew of connections to PostgreSQL did."""
+
+    ours: Worked
+    sql: Worked
+
+
+def measure_sixteen(broker: Broker) -> list[Figure]:
+    """Return R4, with a connection for each session and with shared ones."""
+    found, against_what = rounds(broker), "16 connections"
+    return [
+        *figures("R4", found[SIXTEEN], SIXTEEN, against_what),
+        *figures("R4-shared", found[SIXTEEN_SHARED], SIXTEEN_SHARED, against_what),
+    ]
+
+
+def measure_one(broker: Broker) -> list[Figure]:
+    """Return R6."""
+    return figures("R6", rounds(broker)[ONE], ONE, "one connection")
+
+
+def figures(name: str, found: list[Round], crew: Crew, who: str) -> list[Figure]:
+    """Return transactions a second against those of SQL, and the CPU of one on either side."""
+    rates = [(each.ours.rate, each.sql.rate) for each in found]
+    cpu = [(each.ours.cpu_us, each.sql.cpu_us) for each in found]
+    what = f"open + allocate + commit, {crew.who}, against a metastore's SQL on {who}; {DURABILITY}"
+    return [
+        against(name, "txn/s", rates, what),
+        against(f"{name}-cpu", "us of CPU per txn", cpu, CPU_NOTE),
+    ]
+
+
+@cache
+def rounds(broker: Broker) -> dict[Crew, list[Round]]:
+    """Return what all did with one and with sixteen at a time; measured once for R4 and R6."""
+    name = "r4"
+    create_topics(broker.bootstrap, name)
+    found = defaultdict[Crew, list[Round]](list)
+    with Fleet(broker.bootstrap, name, 1), postgres() as port:
+        with Ledger.connect(broker.bootstrap, name) as client:
+            table = closed_loop.create_table(client)
+        for _ in range(ROUNDS):
+            for crews in ((SIXTEEN, SIXTEEN_SHARED), (ONE,)):
+                ours = [inserted(Job(broker.bootstrap, name, table, crew)) for crew in crews]
+                sql = peer.work("metastore", job_of(crews[0], port))
+                for crew, worked in zip(crews, ours, strict=True):
+                    found[crew].append(Round(worked, sql))
+    return found
+
+
+def inserted(job: Job) -> Worked:
+    """Return what a crew of ours did, which no conflict can keep from it."""
+    worked = work(job._replace(seconds=SECONDS))
+    assert worked.failed == 0, f"{worked.failed} inserts failed"
+    return worked
+
+
+def job_of(crew: Crew, port: int) -> dict[str, Any]:
+    """Return the job of a crew on PostgreSQL."""
+    sessions = {"processes": crew.processes, "sessions": crew.sessions_each, "warm_up": WARM_UP}
+    return {**sessions, "seconds": SECONDS, "port": port, "user": USER}
+
+
+def measure_ducklake(broker: Broker) -> list[Figure]:
+    """Return R8d."""
+    name = "r8d"
+    create_topics(broker.bootstrap, name)
+    with Fleet(broker.bootstrap, name, 1), postgres() as port:
+        with Ledger.connect(broker.bootstrap, name) as client:
+            table = against_delta.create_table(client).table
+        job = Job(broker.bootstrap, name, table, SIXTEEN, SECONDS, appends=True)
+        crews = (SIXTEEN, SIXTEEN_SHARED)
+        rates = [
+            (*(work(job._replace(crew=crew)).rate for crew in crews), ducklake_rate(broker, port))
+            for _ in range(ROUNDS)
+        ]
+    peers = f"inserts of 1 row by {WRITERS} writers of DuckLake, one file each; {DURABILITY}"
+    return [
+        against(
+            label,
+            "commits/s",
+            [(each[at], each[-1]) for each in rates],
+            f"one-shot appends of 1 file to one table, {crew.who}, against {peers}",
+        )
+        for at, (label, crew) in enumerate(zip(("R8d", "R8d-shared"), crews, strict=True))
+    ]
+
+
+def ducklake_rate(broker: Broker, port: int) -> float:
+    """Return the commits a second of the writers of DuckLake to a new table."""
+    with tempfile.TemporaryDirectory(dir=broker.folder.parent) as data:
+        job = {**job_of(Crew(WRITERS, 1), port), "warm_up": 1, "path": data, "inlined": False}
+        return peer.work("ducklake", job).rate
