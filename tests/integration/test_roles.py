@@ -29,6 +29,8 @@ pytestmark = pytest.mark.kafka
 OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
 HAND_OVER_MS = 1_000
 WAIT_MS = 30_000
+# Several followers may run on this machine, and none of these is asked over HTTP.
+SILENT = "--no-http"
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def test_leader_resigns(where: tuple[str, ...], log: Log, tmp_path: Path) -> Non
 def test_follower_is_killed(where: tuple[str, ...], position: int, tmp_path: Path) -> None:
     """A follower that was killed goes on where its rows end, and reads nothing twice."""
     store = tmp_path / "store"
-    serve = ("serve", "follower", "--store", str(store), *where)
+    serve = ("serve", "follower", "--store", str(store), SILENT, *where)
     with Command(tmp_path, *serve) as follower:
         follower.wait_for("caught up")
         follower.end(signal.SIGKILL)
@@ -93,7 +95,7 @@ def test_follower_is_killed(where: tuple[str, ...], position: int, tmp_path: Pat
 def test_role_is_told_to_end(where: tuple[str, ...], log: Log, tmp_path: Path, role: str) -> None:
     """A role ends in good order when it is told to, whatever it is doing."""
     assert log.ends(Topic.EVENTS) == (0, 0)
-    store = ("--store", str(tmp_path / "store")) if role == "follower" else ()
+    store = ("--store", str(tmp_path / "store"), SILENT) if role == "follower" else ()
     with Command(tmp_path, "serve", role, *store, *where) as command:
         command.wait_for("leading" if role == "sequencer" else "caught up")
         assert command.end(signal.SIGTERM) == ExitCode.DONE
@@ -109,7 +111,7 @@ def test_damage_is_named(where: tuple[str, ...], log: Log, position: int, tmp_pa
     writer.flush(30.0)
     writer.close()
     damaged = f"the events log is damaged at position {position + 1}"
-    store = ("--store", str(tmp_path / "store"))
+    store = ("--store", str(tmp_path / "store"), SILENT)
     for command in (("log", "verify"), ("serve", "follower", *store), ("serve", "sequencer")):
         done = lakeledger(tmp_path, *command, *where)
         assert done.returncode == ExitCode.UNHEALTHY
