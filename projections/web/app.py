@@ -174,5 +174,5 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     """Answer for a path or a method that is not there."""
     assert isinstance(error, HTTPException)
     name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, "BadRequest")
-    what = f"{request.method} {request.url.path}: {error.detail}. The paths stand in the README"
+    what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
     return said(error.status_code, name, what)

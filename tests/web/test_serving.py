@@ -1,0 +1,84 @@
+"""The server over a store on disk: whole batches only, while the writer writes and rebuilds."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from ledger.http_reads import HttpReads
+from ledger.settings import FollowerSettings
+from projections.fold import Fold
+from projections.rocks_store import RocksStore
+from projections.web.serving import serve_store
+from tests.projections.followed import Followed
+
+ANYWHERE = FollowerSettings(http="127.0.0.1:0")
+TXNS = 300
+ROUNDS = 4
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return where the store is."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def reads(root: Path) -> Iterator[HttpReads]:
+    """Return a client of a server over the store at the root, whether or not there is one."""
+    with (
+        closing(serve_store(root, [], ANYWHERE)) as server,
+        closing(HttpReads(server.url)) as reads,
+    ):
+        yield reads
+
+
+def statuses(reads: HttpReads, done: Signal) -> set[Any]:
+    """Return what open txns are found to be, asked again and again until all is written."""
+    found: set[Any] = set()
+    while not done.is_set():
+        found |= {row.status for row in reads.open_txns(TXNS)}
+    return found
+
+
+def come_and_go(domain: Followed, session: int) -> None:
+    """Open many txns, then abort them, the last one first, one batch each."""
+    first = domain.open_txn(session, size=TXNS)
+    domain.follow()
+    for txn in range(first + TXNS - 1, first - 1, -1):
+        domain.abort(session, txn)
+        domain.follow()
+
+
+def test_answers_are_whole(root: Path, reads: HttpReads) -> None:
+    """No answer mixes two batches: whoever is listed as open is open in the same answer."""
+    done = Signal()
+    with RocksStore.open(root) as store, ThreadPoolExecutor(6) as pool:
+        domain = Followed(store)
+        session = domain.open_session()
+        asking = [pool.submit(statuses, reads, done) for _ in range(6)]
+        try:
+            for _ in range(ROUNDS):
+                come_and_go(domain, session)
+        finally:
+            done.set()
+        assert set().union(*(each.result() for each in asking)) == {"open"}
+        assert reads.wait(domain.head.position, 0) == domain.head.position
+
+
+def test_rebuilt(root: Path, reads: HttpReads) -> None:
+    """During a rebuild the published rows are answered from, and the new ones once they are."""
+    with RocksStore.open(root) as store:
+        domain = Followed(store)
+        domain.follow()
+        before = reads.position()
+    domain.open_session()
+    with RocksStore.rebuild(root) as anew:
+        Fold.load(anew, domain.log).feed(domain.records)
+        assert reads.position() == before
+        anew.publish()
+        assert reads.position() == domain.head.position == before + 1
