@@ -1,0 +1,82 @@
+"""The deployment in containers: valid by the schema of Compose, and true to what is here."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ledger.cli import whole_app
+from tests.test_cli import invoked
+
+pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed; it is in [dev]")
+yaml = pytest.importorskip("ruamel.yaml", reason="ruamel.yaml comes with check-jsonschema")
+
+ROOT: Final = Path(__file__).parent.parent
+FILE: Final = ROOT / "docker-compose.yml"
+COMPOSE: Final[Any] = yaml.YAML(typ="safe").load(FILE)
+ROLES: Final = {
+    name: each
+    for name, each in COMPOSE["services"].items()
+    if each["image"].startswith("lakeledger")
+}
+
+
+def test_schema() -> None:
+    """The file is valid by the schema that check-jsonschema brings along; nothing is fetched."""
+    schema = ("--builtin-schema", "vendor.compose-spec", str(FILE))
+    done = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", *schema],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_commands(role: str) -> None:
+    """Each role is a command that there is, with options that it has."""
+    assert whole_app()
+    done = invoked(*ROLES[role]["command"], "--help")
+    assert done.exit_code == 0, done.output
+    assert "Usage:" in done.output
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_settings(role: str, tmp_path: Path) -> None:
+    """Each role gets settings that there are, the same in all of them."""
+    environ = {name: str(each) for name, each in ROLES[role]["environment"].items()}
+    done = subprocess.run(
+        [sys.executable, "-m", "ledger", "config", "show", "--origin"],
+        env={"PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(tmp_path), **environ},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" environment") == len(environ)
+    assert environ == ROLES["follower"]["environment"]
+
+
+def test_kafka_is_the_pinned_one() -> None:
+    """The broker has the version of the embedded one."""
+    pinned = re.search(r"embedded Kafka ([\d.]+\d)", (ROOT / "ledger/jars.txt").read_text())
+    assert pinned is not None
+    assert COMPOSE["services"]["broker"]["image"] == f"apache/kafka:{pinned[1]}"
+
+
+def test_the_image_is_made_of_what_is_here() -> None:
+    """What the image copies is there, and reaches it."""
+    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    names = " ".join(copied).split()
+    sent = (ROOT / ".dockerignore").read_text().split()
+    assert {f"!{name}" for name in names} <= set(sent)
+    assert all((ROOT / name).exists() for name in names)
+    assert {each["build"]["target"] for each in ROLES.values()} == set(
+        re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    )
