@@ -99,21 +99,12 @@ def measure_ducklake(broker: Broker) -> list[Figure]:
         with Ledger.connect(broker.bootstrap, name) as client:
             table = against_delta.create_table(client).table
         job = Job(broker.bootstrap, name, table, SIXTEEN, SECONDS, appends=True)
-        crews = (SIXTEEN, SIXTEEN_SHARED)
-        rates = [
-            (*(work(job._replace(crew=crew)).rate for crew in crews), ducklake_rate(broker, port))
-            for _ in range(ROUNDS)
-        ]
-    peers = f"inserts of 1 row by {WRITERS} writers of DuckLake, one file each; {DURABILITY}"
-    return [
-        against(
-            label,
-            "commits/s",
-            [(each[at], each[-1]) for each in rates],
-            f"one-shot appends of 1 file to one table, {crew.who}, against {peers}",
-        )
-        for at, (label, crew) in enumerate(zip(("R8d", "R8d-shared"), crews, strict=True))
-    ]
+        rates = [(work(job).rate, ducklake_rate(broker, port)) for _ in range(ROUNDS)]
+    note = (
+        f"one-shot appends of 1 file to one table, {SIXTEEN.who}, against inserts of 1 row by "
+        f"{WRITERS} writers of DuckLake, one file each; {DURABILITY}"
+    )
+    return [against("R8d", "commits/s", rates, note)]
 
 
 def ducklake_rate(broker: Broker, port: int) -> float:

@@ -29,7 +29,7 @@ from tests.benchmarks.worked import Worked, tree_cpu_s
 from tests.integration.fleet import Fleet
 
 WARM_UP: Final = 100
-SECONDS: Final = 6.0
+SECONDS: Final = 4.0
 START_S: Final = 90.0
 STOP_S: Final = 30.0
 PARTITIONS: Final = 12

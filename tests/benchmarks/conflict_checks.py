@@ -10,7 +10,7 @@ from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import rounds_of
 from tests.core.test_conflict_growth import ATTEMPTS, MANY, check, winners
 
-CALLS: Final = 400
+CALLS: Final = 40
 NAMES: Final = ("R11", "R11-eq", "R11-range")
 
 

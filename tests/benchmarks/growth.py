@@ -29,10 +29,10 @@ FEW: Final = 10_000
 MANY: Final = 1_000_000
 EVENTS_PER_TXN: Final = 3
 EXCEPTIONS: Final = 200
-ROUNDS: Final = 15
-TXNS_PER_ROUND: Final = 400
+ROUNDS: Final = 41
+TXNS_PER_ROUND: Final = 50
 TAIL_TXNS: Final = 2_000
-RECOVERIES: Final = 5
+RECOVERIES: Final = 9
 # How far behind the state the checked commit was planned; all winners since are remembered.
 BEHIND: Final = 1_000
 NEVER: Final = 2**62
@@ -47,8 +47,10 @@ class Past(NamedTuple):
 
 def measure_fold(_: Broker) -> list[Figure]:
     """Return GROW-fold: applying one more event."""
-    # The first round only warms up.
-    rounds = [tuple(map(folded_us, pasts())) for _ in range(ROUNDS + 1)][1:]
+    both = pasts()
+    with collected_as_in_a_role():
+        # The first round only warms up.
+        rounds = [tuple(map(folded_us, both)) for _ in range(ROUNDS + 1)][1:]
     return [grown("GROW-fold", [(many, few) for few, many in rounds], "one event applied")]
 
 
@@ -56,20 +58,20 @@ def measure_snapshot(_: Broker) -> list[Figure]:
     """Return GROW-snapshot: the valid txn list of a new reader."""
     few, many = (partial(valid_txn_list, each.state) for each in pasts())
     what = f"the list of a reader beside {len(few().exceptions())} open and aborted txns"
-    return [grown("GROW-snapshot", rounds_of(many, few, calls=500), what)]
+    return [grown("GROW-snapshot", rounds_of(many, few, calls=50), what)]
 
 
 def measure_watermark(_: Broker) -> list[Figure]:
     """Return GROW-watermark: the cleanup watermark and its bounds."""
     few, many = (partial(bounds, each.state.txns) for each in pasts())
-    return [grown("GROW-watermark", rounds_of(many, few, calls=5_000), "watermark and its bounds")]
+    return [grown("GROW-watermark", rounds_of(many, few, calls=1_000), "watermark and its bounds")]
 
 
 def measure_check(_: Broker) -> list[Figure]:
     """Return GROW-check: deciding a commit that conflicts with nothing."""
     few, many = map(check, pasts())
     what = f"a rewrite decided that was planned {BEHIND} events ago"
-    return [grown("GROW-check", rounds_of(many, few, calls=200), what)]
+    return [grown("GROW-check", rounds_of(many, few, calls=25), what)]
 
 
 def measure_recovery(_: Broker) -> list[Figure]:
@@ -107,10 +109,9 @@ def past(events: int) -> Past:
 def folded_us(past: Past) -> float:
     """Go on with a history and return the microseconds of one event."""
     events = list(past.history.txns(TXNS_PER_ROUND))
-    with collected_as_in_a_role():
-        began_s = perf_counter()
-        fold(past.state, events)
-        return (perf_counter() - began_s) / len(events) * US
+    began_s = perf_counter()
+    fold(past.state, events)
+    return (perf_counter() - began_s) / len(events) * US
 
 
 def check(past: Past) -> Callable[[], None]:

@@ -31,7 +31,9 @@ from tests.benchmarks.waiting import within
 from tests.benchmarks.workload import commands
 
 NAME: Final = "r18"
-ROUNDS: Final = 5
+ROUNDS: Final = 7
+# The raw side is so quick that it is repeated, to be measured over a time less far from ours.
+RAW_PASSES: Final = 4
 TXNS: Final = 40_000
 CHECKPOINT_AT: Final = 20_000
 BATCH: Final = 2_000
@@ -48,7 +50,7 @@ def measure(broker: Broker) -> list[Figure]:
         end = log.ends(Topic.EVENTS)[1]
         tail = end - checkpoint.offset
         rounds = [
-            (tail / recovery_s(log, end), tail / raw_s(broker, checkpoint.offset, end))
+            (tail / recovery_s(log, end), RAW_PASSES * tail / raw_s(broker, checkpoint.offset, end))
             for _ in range(ROUNDS + 1)
         ][1:]
     note = f"{ROUNDS} starts from a checkpoint, {tail} events behind it, against raw consumption"
@@ -83,7 +85,12 @@ def recovery_s(log: KafkaLog, end: int) -> float:
 
 
 def raw_s(broker: Broker, begin: int, end: int) -> float:
-    """Return the seconds it takes to read the same records."""
+    """Return the seconds of several passes that read the same records."""
+    return sum(raw_pass_s(broker, begin, end) for _ in range(RAW_PASSES))
+
+
+def raw_pass_s(broker: Broker, begin: int, end: int) -> float:
+    """Return the seconds of one pass, its connection included."""
     began_s = time.perf_counter()
     consumer = Consumer(Connection(broker.bootstrap).reader(Trouble()))
     consumer.assign([TopicPartition(f"{NAME}.{Topic.EVENTS}", 0, begin)])
