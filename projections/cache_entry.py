@@ -85,7 +85,8 @@ class Entry:
 
     Ids, names and what waits are kept whatever is evicted. Events up to position `since` are in it
     already, changes at once up to `loaded`. What was before the ids of `floor` had ended is not
-    known here, so a reader must see them all.
+    known here, so a reader must see them all. `has_missed` = changes came while there were no
+    objects, so what was before them cannot be made whole by events.
     """
 
     table: int
@@ -98,6 +99,7 @@ class Entry:
     waiting: dict[int, Waiting] = field(default_factory=dict)
     exact: dict[ReaderIds, Exact] = field(default_factory=dict)
     is_trimmed: bool = False
+    has_missed: bool = False
 
     def change(self, txn: int, write_id: int, number: int, effect: Effect) -> None:
         """Keep a change until its txn ends; one whose id has ended here is in it already."""
@@ -106,8 +108,7 @@ class Entry:
         self.ids.allocate(write_id, txn)
         waiting = self.waiting.setdefault(txn, Waiting(write_id))
         waiting.effects[number] = effect
-        if effect.creates and self.states is None:
-            self.states = Chain()
+        self._begin(effect)
         self._conclude(txn, waiting)
 
     def commit(self, txn: int, write_id: int, commit: Commit) -> None:
@@ -129,17 +130,16 @@ class Entry:
 
     def change_at_once(self, position: int, effect: Effect) -> None:
         """Change the table for every reader."""
-        if effect.creates and self.states is None:
-            self.states = Chain()
         self.exact.clear()
         self._add(position, 0, effect)
 
     def load(self, position: int, ids: ReaderIds, name: Name, objects: Objects) -> None:
-        """Begin anew with what readers of `ids` see, as of `position` where all of them see it.
+        """Begin anew with what readers of `ids` see, which is all that holds at `position`.
 
         The ids count as ended from now on, so what the log still brings of them is passed over.
         """
-        self.floor, self.loaded, self.is_trimmed = ids, position, False
+        self.floor, self.loaded = ids, position
+        self.is_trimmed = self.has_missed = False
         self.ids.settle(ids)
         for txn in [txn for txn, each in self.waiting.items() if self.ids.has_ended(each.write_id)]:
             del self.waiting[txn]
@@ -156,6 +156,7 @@ class Entry:
     def evict(self) -> None:
         """Forget the objects; ids, names and what waits stay."""
         self.states = None
+        self.has_missed = True
         self.exact.clear()
 
     def trim(self, most: int) -> None:
@@ -193,8 +194,8 @@ class Entry:
     def find(self, what: str, ids: ReaderIds | None, own_txn: int) -> Found:
         """Return what a reader sees of an object; no ids = it brings no list, 0 = is in no txn."""
         if self.states is None:
-            return Found(None, "absent")
-        reason = self._refuses(ids, own_txn, self.states)
+            return self._find_exact(what, ids, own_txn, "absent")
+        reason = self.refuses(ids, own_txn, self.states)
         if reason is not None:
             return self._find_exact(what, ids, own_txn, reason)
         sees = sees_all if ids is None else ids.sees
@@ -202,11 +203,25 @@ class Entry:
         own = self.waiting.get(own_txn, NOTHING_WAITS).effect()
         name = own.name or (names and names.content)
         objects = own.objects or (states and states.content)
-        if own.drops or not name or not objects or what not in objects:
+        is_gone = own.drops or (names is not None and names.content is None)
+        if is_gone or not name or not objects or what not in objects:
             return Found(None, "before_floor" if self.is_trimmed else "absent")
         is_newest = names is self.name.last() and states is self.states.last()
         value = described(self.table, name, objects, what)
         return Found(value, "hit" if is_newest else "hit_old_version", name)
+
+    def refuses(self, ids: ReaderIds | None, own_txn: int, states: Chain[Objects]) -> Reason | None:
+        """Return why a reader cannot be answered from the versions, None if it can."""
+        if ids is None:
+            return None if is_external(states) else "null_list"
+        if self.waiting.get(own_txn, NOTHING_WAITS).commit is not None:
+            return "pending"
+        unknown = self.ids.first_unknown(ids.without(self.ids.id_of(own_txn)))
+        if not unknown:
+            return None if ids.covers(self.floor) else "before_floor"
+        if not own_txn and self.ids.lacks_committed(ids):
+            return "incomparable"
+        return "pending" if self.ids.open.get(unknown) in self.waiting else "ahead_of_cache"
 
     def _find_exact(self, what: str, ids: ReaderIds | None, own_txn: int, reason: Reason) -> Found:
         """Return what was kept for exactly these ids, or nothing for the given reason."""
@@ -214,19 +229,6 @@ class Entry:
         if exact is None or what not in exact.objects:
             return Found(None, reason)
         return Found(described(self.table, *exact, what), "hit", exact.name)
-
-    def _refuses(
-        self, ids: ReaderIds | None, own_txn: int, states: Chain[Objects]
-    ) -> Reason | None:
-        """Return why a reader cannot be answered from the versions, None if it can."""
-        if ids is None:
-            return None if is_external(states) else "null_list"
-        unknown = self.ids.first_unknown(ids.without(self.ids.id_of(own_txn)))
-        if not unknown:
-            return None if ids.covers(self.floor) else "before_floor"
-        if not own_txn and self.ids.lacks_committed(ids):
-            return "incomparable"
-        return "pending" if self.ids.open.get(unknown) in self.waiting else "ahead_of_cache"
 
     def _conclude(self, txn: int, waiting: Waiting) -> None:
         commit = waiting.commit
@@ -240,13 +242,21 @@ class Entry:
         """Add what changes made of the table; what all readers see may have been loaded before."""
         if not write_id and position <= self.loaded:
             return
+        self._begin(effect)
         if effect.name is not None or effect.drops:
             name = None if effect.drops else effect.name
             self.name.put(Version(position, write_id, name))
-        if self.states is not None and (effect.objects is not None or effect.drops):
-            last = self.states.last()
-            objects = None if effect.drops else shared(effect.objects, last and last.content)
+        if self.states is None:
+            self.has_missed = True
+        elif effect.objects is not None or effect.drops:
+            last = self.states.content()
+            objects = None if effect.drops else shared(effect.objects, last)
             self.states.put(Version(position, write_id, objects))
+
+    def _begin(self, effect: Effect) -> None:
+        """Begin with the creation, if nothing that followed it has gone by."""
+        if effect.creates and self.states is None and not self.has_missed:
+            self.states = Chain()
 
 
 def sees_all(_write_id: int) -> bool:

@@ -53,7 +53,7 @@ def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterato
     """Return the row of a change that holds from here on, and that of a name it took."""
     table, position = touched.table, applied.event.control.position
     is_there = table.table in applied.state.tables.by_id
-    is_renamed = is_there and touched.name_before != table.name
+    is_renamed = is_there and is_named(applied, table.table)
     fields: dict[str, Any] = {
         "write_id": write_id,
         "name": [table.catalog, table.name] if is_renamed else None,
@@ -64,6 +64,13 @@ def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterato
     if is_renamed:
         name = name_key(table.catalog, table.name)
         yield pack(NAME_TAKEN, *name, position), value(table.table)
+
+
+def is_named(applied: Applied, table: int) -> bool:
+    """Tell whether a change gave a table its name: for some readers that is new in any case."""
+    if isinstance(applied.event.body, TxnCommitted):
+        return any(change.table == table and change.name for change in applied.changes)
+    return isinstance(applied.event.body, TableCreated | TableRenamed)
 
 
 def waiting(applied: Applied) -> Iterator[RowChange]:

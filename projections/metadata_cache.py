@@ -7,7 +7,7 @@ over, so a consumer may go back to any earlier position and read on from there.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -57,11 +57,13 @@ class Wanted(NamedTuple):
 class Stored(NamedTuple):
     """What the store says of a table for one list, as of its own position.
 
-    `is_settled` = every id valid in the list has ended, so the answer will never be another.
+    `is_settled` = every id valid in the list has ended, so the answer will never be another;
+    `is_current` = the list also holds every id committed up to the position.
     """
 
     position: int
     is_settled: bool
+    is_current: bool
     table: int
     name: Name | None
     objects: Objects | None
@@ -87,15 +89,17 @@ class Positions:
 
 @dataclass(slots=True)
 class CacheState:
-    """The entries by table id.
+    """The entries by table id, each begun as a `blank` one.
 
-    `dropped` are the dropped tables whose entries are kept for older readers, oldest first.
+    `dropped` are the dropped tables whose entries are kept for older readers, oldest first. Only
+    tests that show why a rule is needed bring entries of another kind.
     """
 
     positions: Positions = field(default_factory=Positions)
     entries: dict[int, Entry] = field(default_factory=dict)
     names: TakenNames = field(default_factory=TakenNames)
     dropped: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    blank: Callable[[int], Entry] = Entry
 
     @property
     def position(self) -> int:
@@ -104,7 +108,10 @@ class CacheState:
 
     def entry(self, table: int) -> Entry:
         """Return the entry of a table, one without objects if there was none."""
-        return self.entries.setdefault(table, Entry(table))
+        found = self.entries.get(table)
+        if found is None:
+            found = self.entries[table] = self.blank(table)
+        return found
 
     def adopt(self, entry: Entry) -> None:
         """Take an entry made elsewhere in the place of the one there is."""
@@ -126,10 +133,10 @@ class CacheState:
         return next((each for each in named if each.is_named(key, wanted.ids)), None)
 
 
-def bootstrap(state: DomainState) -> CacheState:
+def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
     """Return the cache of a domain's state, with the changes that wait in it."""
-    cache = CacheState(Positions(state.position))
-    for entry in entries_of(state).values():
+    cache = CacheState(Positions(state.position), blank=blank)
+    for entry in entries_of(state, blank).values():
         cache.adopt(entry)
     return cache
 
@@ -221,21 +228,19 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
     """Keep what the store answered to a miss; tell whether it was of use.
 
     It is not if it shows what only its txn sees, if it may still change, or if the cache has seen
-    more of the log than the store or than the reader's list covers: a cache never goes back.
+    more of the log than the store: a cache never goes back. What is not current any more is kept
+    for exactly the same list, not for the events to come.
     """
     if wanted.own_txn or not stored.is_settled or stored.position < cache.position:
         return False
     if stored.name is None or stored.objects is None:
         return False
-    entry = cache.entry(stored.table)
-    if entry.states is not None:
-        return wanted.ids is not None and entry.keep_exact(wanted.ids, stored.name, stored.objects)
-    ids = wanted.ids or NO_IDS
-    if entry.ids.lacks_committed(ids):
-        return False
-    entry.load(stored.position, ids, stored.name, stored.objects)
-    cache.adopt(entry)
-    return True
+    entry, ids = cache.entry(stored.table), wanted.ids or NO_IDS
+    if entry.states is None and stored.is_current and not entry.ids.lacks_committed(ids):
+        entry.load(stored.position, ids, stored.name, stored.objects)
+        cache.adopt(entry)
+        return True
+    return wanted.ids is not None and entry.keep_exact(ids, stored.name, stored.objects)
 
 
 def evict(cache: CacheState, table: int) -> None:

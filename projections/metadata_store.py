@@ -65,13 +65,13 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
     position = lookups.position(rows)
     sees = sees_all if wanted.ids is None else wanted.ids.sees
     table = wanted.table or (table_named(rows, wanted.name, sees) if wanted.name else 0)
-    name, objects = visible(rows, table, sees)
+    name, objects, is_dropped = visible(rows, table, sees)
     own = own_effect(rows, table, wanted.own_txn)
     name, objects = own.name or name, own.objects or objects
-    if own.drops or (wanted.name is not None and not is_called(name, wanted.name)):
+    if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
         name = objects = None
-    is_settled = wanted.ids is None or has_settled(rows, table, wanted.ids)
-    return Stored(position, is_settled, table, name, objects)
+    is_settled, is_current = standing(rows, table, wanted.ids)
+    return Stored(position, is_settled, is_current, table, name, objects)
 
 
 def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
@@ -92,21 +92,21 @@ def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:
     return None
 
 
-def visible(rows: RowReader, table: int, sees: Sees) -> tuple[Name | None, Objects | None]:
-    """Return what a table is for a reader, each None if it does not exist for it."""
+def visible(rows: RowReader, table: int, sees: Sees) -> tuple[Name | None, Objects | None, bool]:
+    """Return what a table is for a reader, None if it is not there yet, and whether it is gone."""
     name: Name | None = None
     objects: Objects | None = None
     for change in changes(rows, table):
         if not sees(change.write_id):
             continue
         if change.is_dropped:
-            return None, None
+            return None, None, True
         name = name or change.name
         if objects is None and change.is_defined:
             objects = objects_of(definition(rows, table, change.position))
         if name is not None and objects is not None:
             break
-    return name, objects
+    return name, objects, False
 
 
 def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
@@ -133,9 +133,13 @@ def own_changes(rows: RowReader, table: int, txn: int) -> Mapping[int, tuple[int
     return found
 
 
-def has_settled(rows: RowReader, table: int, ids: ReaderIds) -> bool:
-    """Tell whether every id valid in a list has ended."""
-    return not ids_of(rows, table).first_unknown(ids)
+def standing(rows: RowReader, table: int, ids: ReaderIds | None) -> tuple[bool, bool]:
+    """Tell whether every id valid in a list has ended, and whether no committed one is missing."""
+    if ids is None:
+        return True, True
+    known = ids_of(rows, table)
+    is_settled = not known.first_unknown(ids)
+    return is_settled, is_settled and not known.lacks_committed(ids)
 
 
 def ids_of(rows: RowReader, table: int) -> IdStates:

@@ -29,8 +29,7 @@ class CasePair:
     """One cache of a case in both modes; `cursor` is the index of the next event to apply."""
 
     def __init__(self, position: int) -> None:
-        self.one = OneVersionCache()
-        self.one.positions = Positions(position)
+        self.one = OneVersionCache(position)
         self.multi = CacheState(Positions(position))
         self.cursor = 0
 

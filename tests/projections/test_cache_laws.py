@@ -1,0 +1,153 @@
+"""Law 12: a cache tells what the store tells, never half a txn and never an aborted one.
+
+Over generated histories and ways to the cache: events twice, late, from further back, over crashes,
+from a checkpoint of any position. And each rule of the caches is needed: without it some history
+shows a reader what it must not see.
+"""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+
+from projections import metadata_store
+from projections.cache_ids import ReaderIds
+from projections.cache_objects import TABLE, described
+from projections.metadata_cache import Stored, Wanted
+from tests.core.histories import DEEP, QUICK, Step
+from tests.projections.cache_history import (
+    HISTORIES,
+    WHATS,
+    Played,
+    Reader,
+    Told,
+    as_told,
+    drawn,
+    played,
+    told,
+)
+from tests.projections.cache_mutants import MUTANTS, Mutant
+from tests.projections.cache_play import (
+    ANY_ORDER,
+    IN_ORDER,
+    Make,
+    MultiVersion,
+    OneVersion,
+    Order,
+    Trip,
+    drawn_plan,
+    plans,
+)
+
+HONEST = {
+    "several versions": Mutant(MultiVersion, ANY_ORDER),
+    "one version": Mutant(OneVersion, IN_ORDER),
+}
+SWEPT = 60
+SWEPT_FOR_LONG = 3_000
+SEEDS_MAX = 1_500
+
+
+def wrong_answers(history: Played, plan: list[Order], make: Make) -> list[str]:
+    """Return what a cache told its readers that was not right."""
+    trip = Trip(history, make)
+    trip.go(plan)
+    return trip.wrong
+
+
+def first_wrong(make: Make, orders: Mapping[str, int], seeds: int) -> list[str]:
+    """Return the wrong answers of the first seed that has any, none if no seed has."""
+    found = (wrong_answers(drawn(seed), drawn_plan(seed, orders), make) for seed in range(seeds))
+    return next(filter(None, found), [])
+
+
+@QUICK
+@given(HISTORIES, plans(ANY_ORDER))
+def test_several_versions(history: list[Step], plan: list[Order]) -> None:
+    """Whatever comes in whatever order, a reader is told what its list says or sent on."""
+    assert wrong_answers(played(history), plan, MultiVersion) == []
+
+
+@QUICK
+@given(HISTORIES, plans(IN_ORDER))
+def test_one_version(history: list[Step], plan: list[Order]) -> None:
+    """However often the log is read again, a reader is told what its list says or sent on."""
+    assert wrong_answers(played(history), plan, OneVersion) == []
+
+
+@pytest.mark.parametrize("cache", HONEST.values(), ids=HONEST)
+def test_many_ways(cache: Mutant) -> None:
+    """No drawn way to a cache makes it tell what is not right."""
+    assert first_wrong(*cache, SWEPT) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cache", HONEST.values(), ids=HONEST)
+def test_very_many_ways(cache: Mutant) -> None:
+    """Nor does any of thousands."""
+    assert first_wrong(*cache, SWEPT_FOR_LONG) == []
+
+
+@pytest.mark.slow
+@DEEP
+@given(HISTORIES, plans(ANY_ORDER))
+def test_other_ways_in_every_run(history: list[Step], plan: list[Order]) -> None:
+    """Nor do new ones, of which a failing one is made small."""
+    assert wrong_answers(played(history), plan, MultiVersion) == []
+
+
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
+def test_every_rule_is_needed(mutant: Mutant) -> None:
+    """A cache without one of its rules tells somebody what is not right."""
+    assert first_wrong(*mutant, SEEDS_MAX) != []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_store_answers_every_list(seed: int) -> None:
+    """The rows say to every reader there ever was what its list says, and how final that is."""
+    history = drawn(seed)
+    all_events = range(len(history.events) + 1)
+    asked = [(reader, what) for reader in history.readers for what in set(WHATS)]
+
+    answers = [stored_for(history, *each) for each in asked]
+
+    assert answers == [told(history, *each, all_events) for each in asked]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("begin", [0, 20])
+def test_a_cache_that_followed_answers_itself(seed: int, begin: int) -> None:
+    """Who was in no txn when it took its list, after the cache began, is never sent on."""
+    history = drawn(seed)
+    trip = Trip(history, MultiVersion)
+    trip.bootstrap(begin)
+    trip.go([])
+    readers = [
+        reader
+        for reader in history.readers
+        if not reader.own_txn and reader.position >= begin and is_there(history, reader)
+    ]
+
+    answers = [trip.way.subject.read(wanted(reader)) for reader in readers]
+
+    assert readers
+    assert {answer.reason for answer in answers} <= {"hit", "hit_old_version"}
+
+
+def wanted(reader: Reader, what: str = TABLE) -> Wanted:
+    """Return a read by table id."""
+    ids = None if reader.ids is None else ReaderIds.of(reader.ids)
+    return Wanted(None, ids, reader.table, what, reader.own_txn, reader.position)
+
+
+def is_there(history: Played, reader: Reader) -> bool:
+    """Tell whether the table exists for a reader once all events have come."""
+    return told(history, reader, TABLE, range(len(history.events) + 1)) is not None
+
+
+def stored_for(history: Played, reader: Reader, what: str) -> Told:
+    """Return what the rows tell a reader."""
+    found: Stored = metadata_store.stored(history.store(len(history.events)), wanted(reader, what))
+    if found.name is None or found.objects is None or what not in found.objects:
+        return None
+    return as_told(described(found.table, found.name, found.objects, what))
