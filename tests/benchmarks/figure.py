@@ -45,7 +45,7 @@ def against(figure_id: str, unit: str, rounds: Sequence[tuple[float, float]], no
         round(median(values), 3),
         unit,
         round(median(baselines), 3),
-        round(ratio, 4),
+        float(f"{ratio:.4g}"),
         note,
     )
 
