@@ -3,10 +3,12 @@
 Every public call first catches up with the writer, so it answers from the newest whole batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
+from threading import RLock
 from time import monotonic, sleep
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
@@ -35,22 +37,41 @@ from projections.store import RowReader
 PAUSE_MIN_S: Final = 0.002
 PAUSE_MAX_S: Final = 0.020
 
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
 
 def open_reads(path: Path) -> "StoreReads":
     """Return the reads of the store that a follower writes at `path`; raises StoreMissingError."""
     return StoreReads(RocksReader.open(path))
 
 
+def in_turn(
+    method: "Callable[Concatenate[StoreReads, Asked], Answer]",
+) -> "Callable[Concatenate[StoreReads, Asked], Answer]":
+    """Let one thread answer at a time: another's refresh would move the rows under an answer."""
+
+    @wraps(method)
+    def answer(self: "StoreReads", /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+        with self._turn:
+            return method(self, *args, **kwargs)
+
+    return answer
+
+
 class StoreReads(Reads):
-    """Answers from the rows of one store; closes its reader."""
+    """Answers from the rows of one store, to any thread; closes its reader."""
 
     def __init__(self, rows: RowReader) -> None:
         self._rows = rows
+        self._turn = RLock()
 
+    @in_turn
     def identity(self) -> Identity:
         """Return who the ledger is."""
         return lookups.identity(self._fresh())
 
+    @in_turn
     def position(self) -> int:
         """Return the position up to which rows are stored now."""
         return lookups.position(self._fresh())
@@ -71,73 +92,89 @@ class StoreReads(Reads):
             pause_s = min(pause_s * 1.5, PAUSE_MAX_S)
         return applied
 
+    @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
         rows = self._fresh()
         return snapshots.valid_txns(rows, self._applied(position))
 
+    @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
         return snapshots.valid_write_ids(self._fresh(), self._table(table), txns)
 
+    @in_turn
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on."""
         return list(snapshots.mappings(self._fresh(), self._table(table)))
 
+    @in_turn
     def table(self, table: int) -> TableRow | None:
         """Return an incarnation of a table."""
         return lookups.table(self._fresh(), table)
 
+    @in_turn
     def table_named(self, catalog: str, name: str) -> TableRow | None:
         """Return the table that holds a name now."""
         return lookups.table_named(self._fresh(), catalog, name)
 
+    @in_turn
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
         """Return the tables that exist for all, or every incarnation there ever was."""
         every = lookups.tables(self._fresh())
         return [row for row in every if include_dropped or not (row.creator or row.dropped)]
 
+    @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         """Return what a table was for all as of a position, or is now."""
         rows = self._fresh()
         return lookups.definition(rows, table, self._applied(position))
 
+    @in_turn
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""
         return lookups.txn(self._fresh(), txn)
 
+    @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the open txns, oldest first."""
         rows = self._fresh()
         sets = snapshots.txns_at(rows, lookups.position(rows))
         return lookups.txns(rows, sorted(sets.open | sets.read_only)[:limit])
 
+    @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
         rows = self._fresh()
         sets = snapshots.txns_at(rows, lookups.position(rows))
         return lookups.txns(rows, sorted(sets.aborted)[:limit])
 
+    @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""
         return lookups.outcome(self._fresh(), session, n)
 
+    @in_turn
     def session(self, session: int) -> SessionRow | None:
         """Return a session."""
         return lookups.session(self._fresh(), session)
 
+    @in_turn
     def session_of(self, nonce: bytes) -> int | None:
         """Return the session that was opened last with this nonce."""
         return lookups.session_of(self._fresh(), nonce)
 
+    @in_turn
     def watermark(self) -> WatermarkRow:
         """Return the cleanup watermark and what holds it."""
         return lookups.watermark(self._fresh())
 
+    @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""
         return list(lookups.history(self._fresh(), after, limit))
 
+    @in_turn
     def files(
         self, table: int, *, position: int | None = None, version: int | None = None
     ) -> Sequence[FileRow]:
@@ -150,11 +187,13 @@ class StoreReads(Reads):
             raise dropped_table(table, dropped)
         return listings.files(rows, table, place)
 
+    @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""
         rows = self._fresh()
         return listings.paths(rows, table, path_hash) if table in lookups.NUMBERS else []
 
+    @in_turn
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
@@ -166,40 +205,49 @@ class StoreReads(Reads):
             return version_lookups.at_time(rows, table, at)
         return version_lookups.at_position(rows, table, self._applied(position))
 
+    @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first."""
         return list(version_lookups.versions(self._fresh(), table, limit, below))
 
+    @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
         """Return how far an application came in a table."""
         return version_lookups.app(self._fresh(), table, app)
 
+    @in_turn
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
         rows = self._fresh()
         return list(version_lookups.apps(rows, table)) if table in lookups.NUMBERS else []
 
+    @in_turn
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
         return version_lookups.protocol(self._fresh(), table)
 
+    @in_turn
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
         rows = self._fresh()
         return list(version_lookups.domains(rows, table)) if table in lookups.NUMBERS else []
 
+    @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:
         """Return why a txn lost."""
         return conflict_lookups.conflict(self._fresh(), txn)
 
+    @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
         """Return the conflicts that follow position `after`."""
         return list(conflict_lookups.conflicts(self._fresh(), after, limit))
 
+    @in_turn
     def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
         return listings.anomalies(self._fresh(), table, limit)
 
+    @in_turn
     def close(self) -> None:
         """Close the reader."""
         self._rows.close()

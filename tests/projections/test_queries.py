@@ -1,5 +1,6 @@
 """Reads over a store in memory and over one that another process writes: the same answers."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -10,10 +11,12 @@ from ledger.errors import ReaderBehindError, UnknownTableError
 from ledger.reads import Identity, MappingRow
 from projections.errors import StoreClosedError, StoreMissingError
 from projections.queries import StoreReads, open_reads
+from projections.store import Row, RowReader
 from tests.driver import LEDGER, write
 from tests.projections.followed import Followed
 
 PATIENCE_MS = 20_000
+MOMENT_S = 0.05
 
 
 def test_identity(domain: Followed) -> None:
@@ -152,3 +155,50 @@ def test_no_store(tmp_path: Path) -> None:
     """Reads of a store that no follower made yet say so."""
     with pytest.raises(StoreMissingError):
         open_reads(tmp_path / "store")
+
+
+class Interrupted:
+    """Rows that another thread asks for while the first row of an answer is being read."""
+
+    def __init__(self, rows: RowReader) -> None:
+        self.reads = StoreReads(self)
+        self.moved_within: list[int] = []
+        self.other = Thread(target=self.reads.position)
+        self._rows = rows
+        self._refreshes = 0
+
+    def refresh(self) -> None:
+        """Count that the rows moved."""
+        self._refreshes += 1
+        self._rows.refresh()
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row, after another thread had its chance to move all of them."""
+        if self.other.ident is None:
+            before = self._refreshes
+            self.other.start()
+            # It waits for its turn; who does not wait is through long before.
+            self.other.join(MOMENT_S)
+            self.moved_within.append(self._refreshes - before)
+        return self._rows.get(key)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return rows in order."""
+        return self._rows.scan(start, end, limit=limit, reverse=reverse)
+
+    def close(self) -> None:
+        """Close the rows."""
+        self._rows.close()
+
+
+def test_threads_share_reads_one_answer_at_a_time(domain: Followed) -> None:
+    """No thread moves the rows while another is in the middle of an answer."""
+    txn = domain.open_txn(domain.open_session())
+    rows = Interrupted(domain.reader)
+    found = rows.reads.txn(txn)
+    rows.other.join(PATIENCE_MS / 1000)
+
+    assert found is not None
+    assert rows.moved_within == [0]
