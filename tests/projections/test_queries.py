@@ -157,7 +157,7 @@ def test_no_store(tmp_path: Path) -> None:
         open_reads(tmp_path / "store")
 
 
-class Interrupted:
+class Interrupted(RowReader):
     """Rows that another thread asks for while the first row of an answer is being read."""
 
     def __init__(self, rows: RowReader) -> None:
@@ -196,6 +196,7 @@ class Interrupted:
 def test_threads_share_reads_one_answer_at_a_time(domain: Followed) -> None:
     """No thread moves the rows while another is in the middle of an answer."""
     txn = domain.open_txn(domain.open_session())
+    domain.follow()
     rows = Interrupted(domain.reader)
     found = rows.reads.txn(txn)
     rows.other.join(PATIENCE_MS / 1000)
