@@ -45,8 +45,8 @@ class Tag(NamedTuple):
 class TaggedEntry:
     """A table in the cache; `objects` None = absent. The ids are kept even then.
 
-    `overwritten` is the position of the change that made the objects: one that comes late counts,
-    but overwrites nothing. Changes at once up to `loaded` are in it already.
+    `overwritten` is the position of the last change of the objects, also of one that found none: a
+    change that comes late counts, but overwrites nothing. Those at once up to `loaded` are in it.
     """
 
     table: int
@@ -86,6 +86,7 @@ class TaggedEntry:
             return
         self.ids.allocate(step.write_id, step.txn)
         if self.objects is None and not effect.creates:
+            self.overwritten = max(self.overwritten, position)
             return
         waiting = self.waiting.setdefault(step.txn, Waiting(step.write_id))
         waiting.effects[step.number] = effect
@@ -115,7 +116,9 @@ class TaggedEntry:
 
     def change_at_once(self, effect: Effect, position: int) -> None:
         """Change the table outside a txn."""
-        if position > self.loaded and (self.objects is not None or effect.creates):
+        if self.objects is None and not effect.creates:
+            self.overwritten = max(self.overwritten, position)
+        elif position > self.loaded:
             self._become(effect, position)
 
     def evict(self) -> None:

@@ -150,14 +150,6 @@ class OwnerFilled(MultiVersion):
         return super().fill(wanted._replace(own_txn=0), settled)
 
 
-class UnsettledFilled(MultiVersion):
-    """A cache that keeps answers that are not final."""
-
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
-        """Keep an answer for the events to come, however old its list."""
-        return super().fill(wanted, found._replace(is_current=True))
-
-
 class ByName(MultiVersion):
     """A cache that takes a name for an identity."""
 
@@ -209,7 +201,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "events applied again": Mutant(Replaying, IN_ORDER),
     "an owner's read kept": Mutant(OwnerFilled, IN_ORDER),
-    "old lists kept for events to come": Mutant(UnsettledFilled, IN_ORDER),
     "no id check": Mutant(ByName, IN_ORDER),
     "no token": Mutant(Tokenless, IN_ORDER),
     "begun without what waits": Mutant(PendingLost, IN_ORDER),

@@ -29,7 +29,6 @@ from tests.projections.cache_history import (
 from tests.projections.cache_mutants import MUTANTS, Mutant
 from tests.projections.cache_play import (
     ANY_ORDER,
-    IN_ORDER,
     Make,
     MultiVersion,
     OneVersion,
@@ -41,7 +40,7 @@ from tests.projections.cache_play import (
 
 HONEST = {
     "several versions": Mutant(MultiVersion, ANY_ORDER),
-    "one version": Mutant(OneVersion, IN_ORDER),
+    "one version": Mutant(OneVersion, ANY_ORDER),
 }
 SWEPT = 60
 SWEPT_FOR_LONG = 3_000
@@ -69,9 +68,9 @@ def test_several_versions(history: list[Step], plan: list[Order]) -> None:
 
 
 @QUICK
-@given(HISTORIES, plans(IN_ORDER))
+@given(HISTORIES, plans(ANY_ORDER))
 def test_one_version(history: list[Step], plan: list[Order]) -> None:
-    """However often the log is read again, a reader is told what its list says or sent on."""
+    """An entry with one version tells as little that is wrong, and sends more readers on."""
     assert wrong_answers(played(history), plan, OneVersion) == []
 
 
