@@ -14,7 +14,9 @@ from ledger.errors import LogError, LogUnavailableError, OffsetGoneError, Settin
 
 # Defaults that suit a ledger; a deployment may set others.
 SUITED: Final = {
-    "broker.address.family": "v4",  # "localhost" may mean ::1 first, where no broker listens.
+    # Asked for one family, the resolver knows no address at all where loopback is the only network,
+    # not even 127.0.0.1 (AI_ADDRCONFIG).
+    "broker.address.family": "any",
     "reconnect.backoff.max.ms": 1_000,
     "socket.connection.setup.timeout.ms": 3_000,
     "topic.metadata.propagation.max.ms": 3_000,  # An absent topic is reported after 3 s, not 30.
