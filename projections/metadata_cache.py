@@ -19,7 +19,15 @@ from projections.cache_entry import Commit, Entry, Reason
 from projections.cache_ids import NO_IDS, ReaderIds
 from projections.cache_names import TakenNames
 from projections.cache_objects import TABLE, Metadata, Name, Objects
-from projections.cache_steps import Allocated, Changed, ChangedAtOnce, Ended, Step, steps_of
+from projections.cache_steps import (
+    Allocated,
+    Changed,
+    ChangedAtOnce,
+    Ended,
+    Forgotten,
+    Step,
+    steps_of,
+)
 
 VERSIONS_MAX: Final = 64
 
@@ -142,31 +150,34 @@ def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> Cach
 
 
 def apply(cache: CacheState, event: Event) -> frozenset[int]:
-    """Apply an accepted event and return the tables of which something changed."""
+    """Apply an accepted event; return the tables whose entries have other objects or changes now.
+
+    Write ids that came and went are not worth telling.
+    """
     position = event.control.position
     if not cache.positions.take(position):
         return frozenset()
     steps = [step for step in steps_of(event) if step.table]
     fresh = [step for step in steps if position > cache.entry(step.table).since]
-    for step in fresh:
-        apply_step(cache, position, step)
-    return frozenset(step.table for step in fresh)
+    return frozenset(step.table for step in fresh if apply_step(cache, position, step))
 
 
-def apply_step(cache: CacheState, position: int, step: Step) -> None:
-    """Do to one entry what an event says of it; that aborted ids are forgotten changes nothing."""
+def apply_step(cache: CacheState, position: int, step: Step) -> bool:
+    """Do to one entry what an event says of it; tell whether that was about metadata."""
     entry = cache.entry(step.table)
     match step:
         case Allocated():
             entry.ids.allocate(step.write_id, step.txn)
-        case Ended(committed=True, changes=0):
-            entry.ids.end(step.write_id, step.txn, committed=True)
+        case Ended(changes=0):
+            entry.ids.end(step.write_id, step.txn, committed=step.committed)
         case Changed() | ChangedAtOnce() | Ended():
             before = entry.names()
             change_entry(entry, position, step)
             tidy(cache, entry, before)
-        case _:
-            pass
+            return True
+        case Forgotten():
+            pass  # That an aborted id reads as committed from now on makes no difference here.
+    return False
 
 
 def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:

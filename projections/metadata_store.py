@@ -5,8 +5,8 @@ the newest one that the reader sees is the answer, at once changes for everybody
 is how the entry of a cache is made of rows.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.tables import Pending, name_key
@@ -14,16 +14,17 @@ from ledger.core.write_form import definition_from, pending_from
 from projections import lookups
 from projections.cache_bootstrap import effect_of_change
 from projections.cache_chain import Chain, Sees, Version
-from projections.cache_entry import Entry, sees_all
+from projections.cache_entry import Entry, Waiting, sees_all
 from projections.cache_ids import IdStates, ReaderIds
-from projections.cache_objects import Effect, Name, Objects, combined, objects_of
+from projections.cache_objects import Effect, Name, Objects, objects_of
 from projections.keys import pack
-from projections.metadata_cache import Stored, Wanted, is_called
+from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.rows import (
     DEFINITION,
     METADATA,
     NAME_TAKEN,
     OPEN_ID,
+    TABLE_CREATED,
     WAITING,
     WRITE_IDS,
     last_number,
@@ -32,8 +33,6 @@ from projections.rows import (
     read_value,
 )
 from projections.store import RowReader, prefix_end
-
-VERSIONS_MAX: Final = 64
 
 
 class Change(NamedTuple):
@@ -66,7 +65,8 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
     sees = sees_all if wanted.ids is None else wanted.ids.sees
     table = wanted.table or (table_named(rows, wanted.name, sees) if wanted.name else 0)
     name, objects, is_dropped = visible(rows, table, sees)
-    own = own_effect(rows, table, wanted.own_txn)
+    waits = waiting(rows, table, wanted.own_txn)
+    own = waits[wanted.own_txn].effect() if waits else Effect()
     name, objects = own.name or name, own.objects or objects
     if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
         name = objects = None
@@ -116,21 +116,17 @@ def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
     return definition_from(read_value(data))
 
 
-def own_effect(rows: RowReader, table: int, txn: int) -> Effect:
-    """Return what the waiting changes of a txn do to a table."""
-    return combined(effect for _, effect in own_changes(rows, table, txn).values())
-
-
-def own_changes(rows: RowReader, table: int, txn: int) -> Mapping[int, tuple[int, Effect]]:
-    """Return write id and effect of the waiting changes of a txn to a table, by their number."""
+def waiting(rows: RowReader, table: int, txn: int) -> dict[int, Waiting]:
+    """Return the changes of a table that wait with a txn, by the txn; empty if it has none."""
     prefix = number_key(WAITING, txn)
-    found: dict[int, tuple[int, Effect]] = {}
+    found = Waiting(0)
     for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():
         write_id, form = read_value(data)
         change: Pending = pending_from(form)
         if change.table == table:
-            found[last_number(key)] = write_id, effect_of_change(change, change.definition)
-    return found
+            found.write_id = write_id
+            found.effects[last_number(key)] = effect_of_change(change, change.definition)
+    return {txn: found} if found.effects else {}
 
 
 def standing(rows: RowReader, table: int, ids: ReaderIds | None) -> tuple[bool, bool]:
@@ -154,11 +150,13 @@ def ids_of(rows: RowReader, table: int) -> IdStates:
 
 
 def load(rows: RowReader, table: int, versions_max: int = VERSIONS_MAX) -> Entry | None:
-    """Return the entry of a table as of the rows' position, None if it never was for anyone.
+    """Return the entry of a table as of the rows' position, None if there never was one.
 
-    It goes back to where nothing older can be the answer, or to so many versions.
+    It goes back over so many versions. Changes that wait are not in it.
     """
-    entry = Entry(table, ids_of(rows, table), since=lookups.position(rows))
+    if rows.get(number_key(TABLE_CREATED, table)) is None:
+        return None
+    entry = Entry(table, ids_of(rows, table))
     names: list[Version[Name]] = []
     states: list[Version[Objects]] = []
     for change in changes(rows, table):
@@ -173,4 +171,4 @@ def load(rows: RowReader, table: int, versions_max: int = VERSIONS_MAX) -> Entry
             entry.is_trimmed = True
             break
     entry.name, entry.states = Chain(reversed(names)), Chain(reversed(states))
-    return entry if states else None
+    return entry

@@ -40,9 +40,11 @@ from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
+from projections.cache_ids import ReaderIds
 from projections.cache_objects import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.fold import Fold
 from projections.memory import MemoryStore
+from projections.metadata_cache import Wanted
 from tests.core.histories import DRAW_BYTES, Draw, Player, Step
 from tests.driver import Driver
 
@@ -332,3 +334,9 @@ def as_told(value: Metadata | None) -> Told:
     if isinstance(value, TableMetadata):
         return value.name, value.definition.location
     return value
+
+
+def wanted(reader: Reader, what: str = TABLE) -> Wanted:
+    """Return a read by table id."""
+    ids = None if reader.ids is None else ReaderIds.of(reader.ids)
+    return Wanted(None, ids, reader.table, what, reader.own_txn, reader.position)

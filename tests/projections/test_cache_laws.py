@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 
 from projections import metadata_store
-from projections.cache_ids import ReaderIds
 from projections.cache_objects import TABLE, described
-from projections.metadata_cache import Stored, Wanted
+from projections.metadata_cache import Stored
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (
     HISTORIES,
@@ -25,6 +24,7 @@ from tests.projections.cache_history import (
     drawn,
     played,
     told,
+    wanted,
 )
 from tests.projections.cache_mutants import MUTANTS, Mutant
 from tests.projections.cache_play import (
@@ -131,12 +131,6 @@ def test_a_cache_that_followed_answers_itself(seed: int, begin: int) -> None:
 
     assert readers
     assert {answer.reason for answer in answers} <= {"hit", "hit_old_version"}
-
-
-def wanted(reader: Reader, what: str = TABLE) -> Wanted:
-    """Return a read by table id."""
-    ids = None if reader.ids is None else ReaderIds.of(reader.ids)
-    return Wanted(None, ids, reader.table, what, reader.own_txn, reader.position)
 
 
 def is_there(history: Played, reader: Reader) -> bool:

@@ -1,0 +1,146 @@
+"""Entries fed by the log in this process: the cache with the least delay.
+
+It begins with the newest state checkpoint and follows the events topic in a thread of its own. The
+entries of all tables are there from the start; those that were not read for the longest time lose
+their objects first, and what the store answers in their place is kept.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from copy import copy
+from threading import Condition, Thread
+from threading import Event as Signal
+from typing import Final, Self
+
+from ledger.checkpoint import Checkpoint, read_newest
+from ledger.core.acceptance import LogHead
+from ledger.core.events import Event
+from ledger.core.state import DomainState
+from ledger.errors import LedgerError, LogUnavailableError
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
+from ledger.log.port import Log
+from projections import metadata_cache
+from projections.cache_rows import BYTES_MAX
+from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
+from projections.metadata_cache import Answer, Stored, Wanted
+
+READ_MAX: Final = 2_000
+READ_WAIT_S: Final = 0.05
+AWAY_PAUSE_S: Final = 0.2
+
+
+class FollowedEntries(Entries):
+    """The entries of a domain, at most `bytes_max` of objects, from `start` to `close`.
+
+    The log stays its maker's to close.
+    """
+
+    def __init__(self, log: Log, resumed: Checkpoint, *, bytes_max: int = BYTES_MAX) -> None:
+        state, head, offset = resumed
+        self.tables = HeldTables(bytes_max)
+        self._cache = metadata_cache.bootstrap(state)
+        self._batches = BatchAcceptor(log, Acceptor(head), offset)
+        self._at_ms = state.at
+        self._ended: LedgerError | None = None
+        self._changed = Condition()
+        self._stop = Signal()
+        self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
+        self._hold(self._cache.entries)
+
+    @classmethod
+    def start(cls, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> Self:
+        """Return entries that follow the log from its newest checkpoint on.
+
+        Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError when the
+        broker does not answer.
+        """
+        beginning = Checkpoint(DomainState(), LogHead(), 0)
+        entries = cls(log, read_newest(log, domain) or beginning, bytes_max=bytes_max)
+        entries._thread.start()
+        return entries
+
+    def advance(self, timeout_s: float) -> None:
+        """Wait up to `timeout_s` until something more has been applied."""
+        with self._changed:
+            before = self._cache.position
+            self._changed.wait_for(
+                lambda: self._ended is not None or self._cache.position > before, timeout_s
+            )
+            self._check()
+
+    def position(self) -> int:
+        """Return the position of the last event applied."""
+        return self._cache.position
+
+    def at_ms(self) -> int:
+        """Return the time of that event."""
+        return self._at_ms
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return answers as of the last event applied; raises what ended the following."""
+        with self._changed:
+            self._check()
+            for entry in map(self._cache.resolve, wanted):
+                self.tables.touch(entry.table if entry is not None else 0)
+            return metadata_cache.read_many(self._cache, wanted)
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep what the store answered."""
+        with self._changed:
+            is_kept = metadata_cache.fill(self._cache, wanted, found)
+            if is_kept:
+                self._hold([found.table])
+            return is_kept
+
+    def held(self) -> Sequence[Wanted]:
+        """Return a read of each table whose objects are held."""
+        with self._changed:
+            return newest_reads(self._cache, self.tables.tables())
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._follow()
+            except LogUnavailableError:
+                self._stop.wait(AWAY_PAUSE_S)
+            except LedgerError as error:
+                with self._changed:
+                    self._ended = error
+                    self._changed.notify_all()
+                return
+
+    def _follow(self) -> None:
+        with closing(self._batches.open()) as events:
+            while not self._stop.is_set():
+                records = events.read(READ_MAX, READ_WAIT_S)
+                accepted = [event for _, event in self._batches.events(records) if event]
+                if accepted:
+                    self._apply(accepted)
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        with self._changed:
+            for event in events:
+                self._hold(metadata_cache.apply(self._cache, event))
+            self._at_ms = events[-1].control.at
+            self._changed.notify_all()
+
+    def _hold(self, tables: Iterable[int]) -> None:
+        """Count the bytes of tables again, and evict what is too much."""
+        for table in tables:
+            entry = self._cache.entries.get(table)
+            if entry is None or (entry.states is None and not entry.exact):
+                self.tables.release(table)
+                continue
+            for gone in self.tables.hold(table, entry_bytes(entry)):
+                metadata_cache.evict(self._cache, gone)
+
+    def _check(self) -> None:
+        if self._ended is not None:
+            raise copy(self._ended) from self._ended

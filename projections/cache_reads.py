@@ -1,0 +1,268 @@
+"""The metadata cache as its readers see it: a table, a list, an answer and where it came from.
+
+A reader with a list gets exactly what the list says, from the entries if they can tell, after a
+bounded wait if they are only behind, else from the store. Nobody is told that something does not
+exist but by the store. A reader of an external table has no list: it gets what is there, or with a
+token, or a bound on the lag, what is new enough.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from threading import Event as Signal
+from time import monotonic, sleep
+from typing import Final, Literal, NamedTuple, Self
+
+from ledger.clock import Clock, SystemClock
+from ledger.core.valid_list_text import ID_MAX
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import ReaderBehindError
+from ledger.log.port import Log
+from projections.cache_entry import Reason
+from projections.cache_following import FollowedEntries
+from projections.cache_ids import ReaderIds
+from projections.cache_objects import TABLE, Metadata, described
+from projections.cache_rows import BYTES_MAX, RowEntries
+from projections.cache_source import Entries, MetadataStore, RowMetadataStore
+from projections.metadata_cache import Answer, Stored, Wanted
+from projections.rocks_reader import RocksReader
+
+MAX_WAIT_MS: Final = 500
+PAUSE_S: Final = 0.002
+COMPARE_TRIES: Final = 5
+# Why waiting may help: the entries have not come that far.
+BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "token"})
+
+Policy = Literal["list", "latest"]
+"""`list`: what the list says. `latest`: that, and at least all that the store has by now."""
+
+
+class Read(NamedTuple):
+    """One read: a table by name or id, with a list or None, and an object of it."""
+
+    table: str | int
+    write_ids: ValidWriteIdList | None
+    table_id: int | None = None
+    what: str = TABLE
+    own_txn: int | None = None
+
+
+class Mismatch(NamedTuple):
+    """What cache and store told differently for the same list."""
+
+    wanted: Wanted
+    cached: Metadata | None
+    stored: Metadata | None
+
+
+class MetadataCache:
+    """Answers readers from entries and, where those cannot, from a store; threads may share it.
+
+    Attributes:
+        counts: how many reads came from where and why.
+        fills: how many answers of the store were kept, and how many not.
+        mismatches: what `verify` found; must stay empty.
+    """
+
+    def __init__(
+        self, entries: Entries, store: MetadataStore, catalog: str, *, clock: Clock | None = None
+    ) -> None:
+        self.entries = entries
+        self.counts: Counter[tuple[str, Reason]] = Counter()
+        self.fills: Counter[bool] = Counter()
+        self.mismatches: list[Mismatch] = []
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock or SystemClock()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        catalog: str,
+        *,
+        store: Path | None = None,
+        bytes_max: int = BYTES_MAX,
+    ) -> Self:
+        """Return the cache over the rows at `path`, which a follower or a feeder writes.
+
+        Misses go to the store at `store`, or to the same rows. Raises StoreMissingError.
+        """
+        entries = RowEntries(RocksReader.open(path), bytes_max=bytes_max)
+        return cls(entries, RowMetadataStore(RocksReader.open(store or path)), catalog)
+
+    @classmethod
+    def following(
+        cls, log: Log, store: Path, catalog: str, *, domain: int = 0, bytes_max: int = BYTES_MAX
+    ) -> Self:
+        """Return a cache that follows the log in this process; misses go to the store at `store`.
+
+        Raises StoreMissingError, and as `FollowedEntries.start`.
+        """
+        behind = RowMetadataStore(RocksReader.open(store))
+        return cls(FollowedEntries.start(log, domain, bytes_max=bytes_max), behind, catalog)
+
+    def read(
+        self,
+        table: str | int,
+        write_ids: ValidWriteIdList | None,
+        *,
+        table_id: int | None = None,
+        what: str = TABLE,
+        own_txn: int | None = None,
+        token: int | None = None,
+        max_wait_ms: int = MAX_WAIT_MS,
+        max_lag_ms: int | None = None,
+        policy: Policy = "list",
+    ) -> Answer:
+        """Return what a reader of `write_ids` sees of an object of a table.
+
+        Bring `table_id` with a name: names are reused. `own_txn` sees its own changes too, given
+        the `token` (a position) of the last of them. A `token` is what must be seen at least,
+        `max_lag_ms` how old the entries may be where the store knows more.
+
+        Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far.
+        """
+        asked = Read(table, write_ids, table_id, what, own_txn)
+        return self.read_many(
+            [asked], token=token, max_wait_ms=max_wait_ms, max_lag_ms=max_lag_ms, policy=policy
+        )[0]
+
+    def read_many(
+        self,
+        reads: Sequence[Read],
+        *,
+        token: int | None = None,
+        max_wait_ms: int = MAX_WAIT_MS,
+        max_lag_ms: int | None = None,
+        policy: Policy = "list",
+    ) -> list[Answer]:
+        """Return several answers as of one position: all from the cache, or all from the store.
+
+        Raises as `read`.
+        """
+        least = self._least_position(token or 0, max_lag_ms, policy)
+        wanted = [self._wanted(each, token or 0, least) for each in reads]
+        until_s = monotonic() + max_wait_ms / 1000
+        answers = self._from_cache(wanted, until_s)
+        if any(answer.value is None for answer in answers):
+            answers = self._from_store(wanted, answers, until_s, max_wait_ms)
+        self.counts.update((answer.source, answer.reason) for answer in answers)
+        return answers
+
+    def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
+        """Compare cache and store for some of the tables held, at the newest list of each.
+
+        What differs is also kept in `mismatches`. Only answers as of one position are compared.
+        """
+        held = self.entries.held()
+        source = source or Random()  # noqa: S311 - which tables are compared is no secret
+        chosen = source.sample(held, min(tables, len(held)))
+        found = [each for wanted in chosen if (each := self._compare(wanted)) is not None]
+        self.mismatches += found
+        return found
+
+    def watch(self, stop: Signal, every_s: float = 10.0) -> None:
+        """Verify a few tables now and then until `stop` is set; for a thread of its own."""
+        while not stop.wait(every_s):
+            self.verify()
+
+    def hit_ratio(self) -> float:
+        """Return the part of all reads that was answered from the cache, 1.0 without any."""
+        total = self.counts.total()
+        hits = sum(count for (source, _), count in self.counts.items() if source == "cache")
+        return hits / total if total else 1.0
+
+    def close(self) -> None:
+        """Close entries and store."""
+        self.entries.close()
+        self._store.close()
+
+    def _least_position(self, token: int, max_lag_ms: int | None, policy: Policy) -> int:
+        """Return the position that must be seen by the token, by the policy and by the lag."""
+        if policy == "latest":
+            return max(token, self._store.position())
+        if max_lag_ms is None or self._clock.now_ms() - self.entries.at_ms() <= max_lag_ms:
+            return token
+        return max(token, self._store.position())
+
+    def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
+        """Return a read as entries and store know it; own changes need a token of their own."""
+        table, listed, table_id, what, own_txn = asked
+        ids = None if listed is None else ReaderIds.of(listed)
+        name = (self._catalog, table) if isinstance(table, str) else None
+        number = table_id if isinstance(table, str) else table
+        needed = 0 if own_txn and not token else least
+        return Wanted(name, ids, number, what, own_txn or 0, needed)
+
+    def _from_cache(self, wanted: Sequence[Wanted], until_s: float) -> list[Answer]:
+        """Return what the entries say, after a wait if all that is missing is behind."""
+        while True:
+            answers = self.entries.read_many(wanted)
+            missed = [pair for pair in zip(wanted, answers, strict=True) if pair[1].value is None]
+            left_s = until_s - monotonic()
+            if not missed or left_s <= 0 or not all(may_come(*pair) for pair in missed):
+                return answers
+            self.entries.advance(left_s)
+
+    def _from_store(
+        self,
+        wanted: Sequence[Wanted],
+        answers: Sequence[Answer],
+        until_s: float,
+        max_wait_ms: int,
+    ) -> list[Answer]:
+        """Return what the store says to all of them, and let the entries keep what they lack."""
+        found = self._store.read_many(wanted)
+        while behind := [each for each in zip(wanted, found, strict=True) if is_behind(*each)]:
+            asked, told = behind[0]
+            if monotonic() >= until_s:
+                least = max(asked.token, told.position + 1)
+                raise ReaderBehindError(told.position, least, max_wait_ms)
+            sleep(PAUSE_S)
+            found = self._store.read_many(wanted)
+        missed = next(answer.reason for answer in answers if answer.value is None)
+        told_all: list[Answer] = []
+        for asked, told, answer in zip(wanted, found, answers, strict=True):
+            if answer.value is None:
+                self.fills[self.entries.fill(asked, told)] += 1
+            reason = missed if answer.value is not None else answer.reason
+            value = value_of(told, asked.what)
+            told_all.append(Answer(value, "store", told.position, reason))
+        return told_all
+
+    def _compare(self, wanted: Wanted) -> Mismatch | None:
+        """Return how cache and store differ in one table, None if not, or if one is ahead."""
+        for _ in range(COMPARE_TRIES):
+            self.entries.advance(0.0)
+            answer = self.entries.read_many([wanted])[0]
+            told = self._store.read_many([wanted])[0]
+            if answer.value is None:
+                return None
+            if answer.position == told.position:
+                value = value_of(told, wanted.what)
+                return Mismatch(wanted, answer.value, value) if value != answer.value else None
+        return None
+
+
+def may_come(wanted: Wanted, answer: Answer) -> bool:
+    """Tell whether the entries may answer later; a list of all ids there can be never ends."""
+    is_endless = wanted.ids is not None and wanted.ids.hwm == ID_MAX
+    is_vain = is_endless or (wanted.own_txn and not wanted.token)
+    return answer.reason in BEHIND and not is_vain
+
+
+def is_behind(wanted: Wanted, told: Stored) -> bool:
+    """Tell whether the store cannot know yet what a reader is to see."""
+    if told.position < wanted.token:
+        return True
+    is_endless = wanted.ids is None or wanted.ids.hwm == ID_MAX
+    return not (told.is_settled or is_endless or wanted.own_txn)
+
+
+def value_of(told: Stored, what: str) -> Metadata | None:
+    """Return one object of what the store said."""
+    if told.name is None or told.objects is None or what not in told.objects:
+        return None
+    return described(told.table, told.name, told.objects, what)

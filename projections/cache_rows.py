@@ -1,0 +1,125 @@
+"""Entries made of rows: the cache of a process that reads a store which another one keeps.
+
+The follower, or the feeder in Spark, writes what a cache needs in the same batch as its position,
+so one refresh shows entries and position of one moment. An entry is made when it is first asked
+for. Two rows change with all that can make it answer more, so they tell whether it is still whole;
+an abort changes neither, and makes an entry only too careful: before a reader is sent on, the entry
+is made anew.
+"""
+
+from collections.abc import Sequence
+from threading import RLock
+from time import monotonic, sleep
+from typing import Final
+
+from projections import lookups, metadata_store
+from projections.cache_entry import sees_all
+from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
+from projections.metadata_cache import Answer, CacheState, Stored, Wanted, read
+from projections.rows import TABLE, WRITE_IDS, number_key
+from projections.store import RowReader
+
+BYTES_MAX: Final = 256 << 20
+PAUSE_S: Final = 0.002
+
+Stamp = tuple[bytes | None, ...]
+
+
+class RowEntries(Entries):
+    """Entries of the tables that were asked for, at most `bytes_max` of them; closes its reader."""
+
+    def __init__(self, rows: RowReader, *, bytes_max: int = BYTES_MAX) -> None:
+        self.tables = HeldTables(bytes_max)
+        self._rows = rows
+        self._cache = CacheState()
+        self._stamps: dict[int, Stamp] = {}
+        self._turn = RLock()
+        self.advance(0.0)
+
+    def advance(self, timeout_s: float) -> None:
+        """Refresh until the writer has gone on, for up to `timeout_s`."""
+        until_s = monotonic() + timeout_s
+        before = self.position()
+        while not self._refresh(before) and monotonic() < until_s:
+            sleep(PAUSE_S)
+
+    def position(self) -> int:
+        """Return the position of the last refresh."""
+        return self._cache.position
+
+    def at_ms(self) -> int:
+        """Return the time of the event at that position."""
+        with self._turn:
+            return lookups.at(self._rows, self._cache.position)
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return answers as of the last refresh."""
+        with self._turn:
+            return [self._read(each) for each in wanted]
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:  # noqa: ARG002
+        """Keep nothing: what the rows do not answer yet they will, once they have gone on."""
+        return False
+
+    def held(self) -> Sequence[Wanted]:
+        """Return a read of each table whose entry was made."""
+        with self._turn:
+            return newest_reads(self._cache, self.tables.tables())
+
+    def close(self) -> None:
+        """Close the reader."""
+        self._rows.close()
+
+    def _refresh(self, before: int) -> bool:
+        with self._turn:
+            self._rows.refresh()
+            self._cache.positions.last = lookups.position(self._rows)
+            return self._cache.position > before
+
+    def _read(self, wanted: Wanted) -> Answer:
+        table = wanted.table
+        if table is None and wanted.name is not None:
+            sees = sees_all if wanted.ids is None else wanted.ids.sees
+            table = metadata_store.table_named(self._rows, wanted.name, sees)
+        if table is None or table not in lookups.NUMBERS:
+            return read(self._cache, wanted)
+        by_id = wanted._replace(table=table)
+        is_fresh = self._prepare(table)
+        answer = self._answer(by_id)
+        if answer.value is None and not is_fresh:
+            self._make(table)
+            answer = self._answer(by_id)
+        return answer
+
+    def _prepare(self, table: int) -> bool:
+        """Have the entry of a table ready; tell whether it was made just now."""
+        if self._stamp(table) == self._stamps.get(table):
+            self.tables.touch(table)
+            return False
+        self._make(table)
+        return True
+
+    def _make(self, table: int) -> None:
+        entry = metadata_store.load(self._rows, table)
+        self._drop(table)
+        if entry is not None:
+            self._cache.entries[table] = entry
+            self._stamps[table] = self._stamp(table)
+            for gone in self.tables.hold(table, entry_bytes(entry)):
+                self._drop(gone)
+
+    def _answer(self, wanted: Wanted) -> Answer:
+        """Answer from the entry; of changes that wait it needs those of the reader's own txn."""
+        entry = self._cache.entries.get(wanted.table or 0)
+        if entry is not None:
+            entry.waiting = metadata_store.waiting(self._rows, entry.table, wanted.own_txn)
+        return read(self._cache, wanted)
+
+    def _drop(self, table: int) -> None:
+        self._cache.entries.pop(table, None)
+        self._stamps.pop(table, None)
+        self.tables.release(table)
+
+    def _stamp(self, table: int) -> Stamp:
+        keys = (number_key(kind, table) for kind in (WRITE_IDS, TABLE))
+        return tuple(map(self._rows.get, keys))

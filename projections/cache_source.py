@@ -1,0 +1,162 @@
+"""What a cache for readers is made of: entries that answer from memory, and a store behind them.
+
+Entries are fed by the log in this process (`cache_following`) or by the rows that another one keeps
+(`cache_rows`). Both hold no more bytes than they are told to, and let go of the tables nobody read
+for the longest time.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from threading import RLock
+from typing import Protocol
+
+from ledger.core.commands import TableDefinition
+from projections import lookups
+from projections.cache_entry import Entry, is_external
+from projections.cache_ids import ReaderIds
+from projections.cache_objects import Objects
+from projections.metadata_cache import Answer, CacheState, Stored, Wanted
+from projections.metadata_store import stored
+from projections.store import RowReader
+
+
+class Entries(Protocol):
+    """What answers from a cache; threads may share it."""
+
+    def advance(self, timeout_s: float) -> None:
+        """Catch up with what there is, waiting up to `timeout_s` for more than before."""
+        ...
+
+    def position(self) -> int:
+        """Return the position the entries have reached."""
+        ...
+
+    def at_ms(self) -> int:
+        """Return the time of the event at that position."""
+        ...
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return answers as of one position; who gets no value is to ask the store."""
+        ...
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep what the store answered; tell whether that is of use."""
+        ...
+
+    def held(self) -> Sequence[Wanted]:
+        """Return a read of each table whose objects are held, with its newest list."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the entries come from."""
+        ...
+
+
+class MetadataStore(Protocol):
+    """What answers every list; threads may share it."""
+
+    def position(self) -> int:
+        """Return the position the store has reached now."""
+        ...
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
+        """Return answers as of one position."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the store."""
+        ...
+
+
+class RowMetadataStore(MetadataStore):
+    """The store over the rows of a follower, or of a feeder."""
+
+    def __init__(self, rows: RowReader) -> None:
+        self._rows = rows
+        self._turn = RLock()
+
+    def position(self) -> int:
+        """Return the position of the newest whole batch of rows."""
+        with self._turn:
+            self._rows.refresh()
+            return lookups.position(self._rows)
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
+        """Return answers from the newest whole batch of rows."""
+        with self._turn:
+            self._rows.refresh()
+            return [stored(self._rows, each) for each in wanted]
+
+    def close(self) -> None:
+        """Close the reader."""
+        self._rows.close()
+
+
+class HeldTables:
+    """Which tables are held, how many bytes each takes, and who was read last.
+
+    No more than `bytes_max` bytes are held, but for a single table that takes more.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_used = 0
+        self.evictions = 0
+        self.bytes_max = bytes_max
+        self._sizes: OrderedDict[int, int] = OrderedDict()
+
+    def touch(self, table: int) -> None:
+        """Note that a table was read."""
+        if table in self._sizes:
+            self._sizes.move_to_end(table)
+
+    def hold(self, table: int, size: int) -> list[int]:
+        """Note how many bytes a table takes; return the tables that have to go for it."""
+        self.bytes_used += size - self._sizes.get(table, 0)
+        self._sizes[table] = size
+        gone: list[int] = []
+        while self.bytes_used > self.bytes_max and len(self._sizes) > 1:
+            gone.append(next(iter(self._sizes)))
+            self.release(gone[-1])
+        self.evictions += len(gone)
+        return gone
+
+    def release(self, table: int) -> None:
+        """Note that a table is not held any more."""
+        self.bytes_used -= self._sizes.pop(table, 0)
+
+    def tables(self) -> list[int]:
+        """Return the tables that are held, the one read last at the end."""
+        return list(self._sizes)
+
+
+def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
+    """Return a read of each of the tables for a reader who sees all that is committed."""
+    reads: list[Wanted] = []
+    for table in tables:
+        entry = cache.entries.get(table)
+        if entry is not None and entry.states is not None:
+            ids = None if is_external(entry.states) else ReaderIds.of(entry.ids.listed())
+            reads.append(Wanted(None, ids, table))
+    return reads
+
+
+def entry_bytes(entry: Entry) -> int:
+    """Return about how many bytes the objects of an entry take; equal objects count once."""
+    states = [] if entry.states is None else [each.content for each in entry.states.versions]
+    states += [each.objects for each in entry.exact.values()]
+    distinct = {id(value): value for objects in states if objects for value in objects.values()}
+    return sum(map(value_bytes, distinct.values())) + sum(map(map_bytes, states))
+
+
+def map_bytes(objects: Objects | None) -> int:
+    """Return about how many bytes the names of objects take."""
+    return 100 * len(objects or ())
+
+
+def value_bytes(value: TableDefinition | str) -> int:
+    """Return about how many bytes one object takes: a column or property is some small strings."""
+    if isinstance(value, str):
+        return 50 + len(value)
+    texts = len(value.location) + sum(len(each.type) + len(each.metadata) for each in value.columns)
+    texts += sum(len(each.key) + len(each.value) for each in value.properties)
+    return 500 + 300 * len(value.columns) + 200 * len(value.properties) + texts

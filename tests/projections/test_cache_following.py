@@ -1,0 +1,93 @@
+"""Entries fed by the log: where they begin, what they keep of the store's answers, how they end."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.core.commands import TableDefinition
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import LogDamagedError
+from ledger.log.port import Topic
+from projections.cache_following import FollowedEntries
+from projections.cache_objects import TableMetadata
+from projections.cache_reads import MetadataCache
+from projections.cache_source import RowMetadataStore
+from projections.metadata_cache import Answer
+from tests.driver import CATALOG
+from tests.projections.followed import Followed
+
+NO_IDS = ValidWriteIdList("t", 0, (), (), None)
+FIRST_ID = ValidWriteIdList("t", 1, (), (), None)
+WAIT_S = 10.0
+
+
+def made(word: str) -> TableDefinition:
+    """Return a definition at a location of its own."""
+    return TableDefinition("managed", "listed", word, (), (), ())
+
+
+class Begun:
+    """A table altered by a txn, and a cache that began at a checkpoint after it."""
+
+    def __init__(self) -> None:
+        self.domain = Followed()
+        self.session = self.domain.open_session()
+        self.table = self.domain.create_table(self.session, "t", made=made("v0"))
+        self.domain.alter_table(self.session, self.table, made("v1"), "ALTER")
+        self.txn = self.domain.open_txn(self.session)
+        self.domain.alter_table(self.session, self.table, made("v2"), "ALTER", txn=self.txn)
+        writer = CheckpointWriter(self.domain.log.writer(Topic.CHECKPOINTS), 0)
+        offset = len(self.domain.records)
+        writer.write(Checkpoint(self.domain.state, self.domain.head, offset))
+        self.entries = FollowedEntries.start(self.domain.log)
+        store = RowMetadataStore(self.domain.rows)
+        self.cache = MetadataCache(self.entries, store, CATALOG)
+
+    def read(self, ids: ValidWriteIdList) -> tuple[str, str, str]:
+        """Read the table; return its location, where from and why."""
+        answer: Answer = self.cache.read("t", ids, max_wait_ms=round(WAIT_S * 1000))
+        assert isinstance(answer.value, TableMetadata)
+        return answer.value.definition.location, answer.source, answer.reason
+
+
+@pytest.fixture
+def begun() -> Iterator[Begun]:
+    """Return a cache that follows a log from the middle of it."""
+    found = Begun()
+    yield found
+    found.cache.close()
+
+
+def test_a_checkpoint_is_a_beginning(begun: Begun) -> None:
+    """Readers from the checkpoint on are answered, also of what waited there for its commit."""
+    before = begun.read(FIRST_ID)
+    begun.domain.commit(begun.session, begun.txn)
+    begun.domain.follow()
+
+    assert before == ("v1", "cache", "hit")
+    assert begun.read(ValidWriteIdList("t", 2, (), (), None)) == ("v2", "cache", "hit")
+    assert begun.read(FIRST_ID) == ("v1", "cache", "hit_old_version")
+
+
+def test_older_readers_are_answered_by_the_store_once(begun: Begun) -> None:
+    """What the store says to a list from before the beginning is kept for that list."""
+    assert begun.read(NO_IDS) == ("v0", "store", "before_floor")
+    assert begun.read(NO_IDS) == ("v0", "cache", "hit")
+    assert begun.read(FIRST_ID) == ("v1", "cache", "hit")
+    assert begun.cache.fills == {True: 1}
+
+
+def test_damage_ends_it(begun: Begun) -> None:
+    """Whoever reads after the log was damaged is told so."""
+    begun.domain.append(b"no record of a ledger")
+
+    with pytest.raises(LogDamagedError):
+        begun.entries.advance(WAIT_S)
+    with pytest.raises(LogDamagedError):
+        begun.read(FIRST_ID)
+
+
+def test_the_age_is_that_of_the_last_event(begun: Begun) -> None:
+    """How old the entries are is told by the log's own stamp."""
+    assert begun.entries.at_ms() == begun.domain.state.at

@@ -1,0 +1,119 @@
+"""Write ids in a cache: sets against lists, and single ids merged one by one."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import pytest
+
+from ledger.core.valid_list_text import ID_MAX
+from ledger.core.valid_lists import ValidWriteIdList
+from projections.cache_ids import NO_IDS, IdStates, ReaderIds
+
+LARGEST = 4
+ALL = set(range(1, LARGEST + 3))
+
+
+def lists() -> Iterator[ValidWriteIdList]:
+    """Yield every list with ids up to the largest."""
+    for hwm in range(LARGEST + 1):
+        ids = range(1, hwm + 1)
+        for count in range(hwm + 1):
+            for exceptions in combinations(ids, count):
+                yield ValidWriteIdList(None, hwm, exceptions, (), None)
+
+
+def members(ids: ReaderIds) -> set[int]:
+    """Return the valid ids."""
+    return {each for each in ALL if ids.sees(each)}
+
+
+def test_sets_are_compared_and_not_lists() -> None:
+    """Equal, contained and single ids are what they are as sets, over all pairs of lists."""
+    pairs = list(product(map(ReaderIds.of, lists()), repeat=2))
+
+    assert all((a == b) == (members(a) == members(b)) for a, b in pairs)
+    assert all(a.covers(b) == (members(a) >= members(b)) for a, b in pairs)
+
+
+def test_a_set_less_one_id() -> None:
+    """Taking an id out leaves the others, in the one form equal sets have."""
+    found = [(ReaderIds.of(each), write_id) for each in lists() for write_id in ALL]
+
+    assert all(members(ids.without(each)) == members(ids) - {each} for ids, each in found)
+    assert all(ids.without(each) in map(ReaderIds.of, lists()) for ids, each in found)
+
+
+def test_a_list_of_everything_is_not_expanded() -> None:
+    """The largest number as a mark costs no more than any other."""
+    everything = ReaderIds.of(ValidWriteIdList(None, ID_MAX, (7,), (), 7))
+
+    assert everything.covers(NO_IDS)
+    assert not NO_IDS.covers(everything)
+    assert everything.sees(ID_MAX)
+    assert IdStates(13).first_unknown(everything) == ID_MAX
+
+
+def begun() -> IdStates:
+    """Return ids up to 11 with 2 and 8 aborted, 4, 6 and 10 open."""
+    return IdStates(11, {4: 1, 6: 2, 10: 3}, {2: 4, 8: 5})
+
+
+@pytest.mark.parametrize(
+    ("moves", "hwm", "still_open", "aborted"),
+    [
+        ([("allocate", 13), ("abort", 4), ("abort", 12)], 13, [6, 10, 13], [2, 4, 8, 12]),
+        ([("commit", 4), ("commit", 10)], 11, [6], [2, 8]),
+        ([("commit", 13)], 13, [4, 6, 10, 12], [2, 8]),
+        ([("abort", 13)], 13, [4, 6, 10, 12], [2, 8, 13]),
+        ([("allocate", 5)], 11, [4, 6, 10], [2, 8]),
+        ([("commit", 5), ("commit", 5)], 11, [4, 6, 10], [2, 8]),
+        ([("abort", 5)], 11, [4, 6, 10], [2, 8]),
+        ([("commit", 8)], 11, [4, 6, 10], [2, 8]),
+        ([("abort", 4), ("abort", 4)], 11, [6, 10], [2, 4, 8]),
+    ],
+)
+def test_ids_are_merged(
+    moves: list[tuple[str, int]], hwm: int, still_open: list[int], aborted: list[int]
+) -> None:
+    """Gaps open, ends come once, and what has ended does not change."""
+    ids = begun()
+    steps = {
+        "allocate": lambda write_id: ids.allocate(write_id, 9),
+        "commit": lambda write_id: ids.end(write_id, 9, committed=True),
+        "abort": lambda write_id: ids.end(write_id, 9, committed=False),
+    }
+    for move, write_id in moves:
+        steps[move](write_id)
+
+    assert (ids.hwm, sorted(ids.open), sorted(ids.aborted)) == (hwm, still_open, aborted)
+
+
+def test_a_set_is_settled() -> None:
+    """What a list sees has ended from then on; what it leaves out above stays open."""
+    ids = begun()
+    ids.settle(ReaderIds(15, (6, 12, 13)))
+
+    assert (ids.hwm, sorted(ids.open), sorted(ids.aborted)) == (15, [6, 12, 13], [])
+
+
+def test_a_forgotten_txn_leaves_the_exceptions() -> None:
+    """The id of an aborted txn without data reads as committed, those of others stay."""
+    ids = begun()
+    ids.forget(5)
+
+    assert ids.listed().aborted == (2,)
+
+
+@pytest.mark.parametrize(
+    ("hwm", "exceptions", "lacks"),
+    [
+        (11, (2, 4, 6, 8, 10), False),
+        (11, (4, 6, 10), False),
+        (11, (2, 3, 4, 6, 8, 10), True),
+        (9, (2, 4, 6, 8), True),
+        (13, (2, 4, 6, 8, 10), False),
+    ],
+)
+def test_committed_ids_may_be_missing(hwm: int, exceptions: tuple[int, ...], lacks: bool) -> None:  # noqa: FBT001
+    """A list lacks an id that is neither open nor aborted, if it excepts it or ends below it."""
+    assert begun().lacks_committed(ReaderIds(hwm, exceptions)) is lacks

@@ -1,0 +1,387 @@
+"""The cache for readers: over rows in memory and on disk, and fed by the log in this process."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ledger.core.commands import Property, TableDefinition
+from ledger.core.events import TxnCommitted
+from ledger.core.ids import TableKind
+from ledger.core.valid_list_text import ID_MAX
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import ReaderBehindError
+from projections.cache_following import FollowedEntries
+from projections.cache_objects import OBJECT_PREFIX, TableMetadata
+from projections.cache_reads import MetadataCache, Read
+from projections.cache_rows import BYTES_MAX, RowEntries
+from projections.cache_source import Entries, RowMetadataStore
+from projections.fold import Fold
+from projections.memory import MemoryStore
+from projections.metadata_cache import Answer, Wanted
+from tests.conformance.case_ledger import ManualClock
+from tests.driver import CATALOG
+from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted
+from tests.projections.followed import Followed
+
+Bounded = RowEntries | FollowedEntries
+
+LONG_MS = 30_000
+STATS = "stats:delay"
+
+
+class Cached:
+    """A domain with a session, a table `t`, and a cache of one kind over it."""
+
+    def __init__(self, domain: Followed, entries: Entries, clock: ManualClock) -> None:
+        self.domain = domain
+        self.cache = MetadataCache(entries, RowMetadataStore(domain.reader), CATALOG, clock=clock)
+        self.clock = clock
+        self.session = domain.open_session()
+        self.table = domain.create_table(self.session, "t", made=made("v0"))
+        self.catch_up()
+
+    def catch_up(self) -> int:
+        """Let rows and cache reach the end of the log; return its position."""
+        self.domain.follow()
+        while self.cache.entries.position() < self.domain.head.position:
+            self.cache.entries.advance(1.0)
+        return self.domain.head.position
+
+    def alter(self, word: str, *, txn: int = 0) -> int:
+        """Alter the table and return the position."""
+        altered = self.domain.alter_table(self.session, self.table, made(word), "ALTER", txn=txn)
+        return altered.control.position
+
+    def read(self, ids: str | None, **how: object) -> tuple[str | None, str, str]:
+        """Read the table by name; return its location, where from and why."""
+        answer = self.cache.read("t", listed(ids), **how)  # type: ignore[arg-type]
+        return location(answer), answer.source, answer.reason
+
+
+def made(word: str, kind: TableKind = "managed") -> TableDefinition:
+    """Return a definition at a location of its own, with statistics beside it."""
+    stats = Property(OBJECT_PREFIX + STATS, f"stats of {word}")
+    return TableDefinition(kind, "listed", word, (), (), (stats,))
+
+
+def listed(text: str | None) -> ValidWriteIdList | None:
+    """Return the list `hwm:open ids`."""
+    if text is None:
+        return None
+    hwm, _, ids = text.partition(":")
+    still_open = tuple(int(each) for each in ids.split(",") if each)
+    return ValidWriteIdList("t", int(hwm), still_open, (), still_open[0] if still_open else None)
+
+
+def location(answer: Answer) -> str | None:
+    """Return the location in an answer, None if there is no table."""
+    return answer.value.definition.location if isinstance(answer.value, TableMetadata) else None
+
+
+@pytest.fixture(params=["rows in memory", "rows on disk", "log"])
+def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
+    """Return a domain with a cache, once for each kind of entries."""
+    kind = request.param
+    domain: Followed = request.getfixturevalue("on_disk" if kind == "rows on disk" else "in_memory")
+    found = Cached(domain, entries_of(kind, domain), ManualClock())
+    yield found
+    found.cache.close()
+
+
+def entries_of(kind: str, domain: Followed, bytes_max: int = BYTES_MAX) -> Bounded:
+    """Return entries of one kind."""
+    if kind == "log":
+        return FollowedEntries.start(domain.log, bytes_max=bytes_max)
+    return RowEntries(domain.reader, bytes_max=bytes_max)
+
+
+def test_a_list_is_answered(cached: Cached) -> None:
+    """Readers of the newest list and of an older one get what they see, from the cache."""
+    cached.alter("v1")
+    position = cached.catch_up()
+
+    assert cached.read("1:") == ("v1", "cache", "hit")
+    assert cached.read("0:") == ("v0", "cache", "hit_old_version")
+    assert cached.cache.read("t", listed("1:")).position == position
+
+
+def test_objects_are_answered(cached: Cached) -> None:
+    """Statistics are read alone, as of the same lists; the table is without them."""
+    cached.alter("v1")
+    cached.catch_up()
+
+    new = cached.cache.read(cached.table, listed("1:"), what=STATS)
+    old = cached.cache.read(cached.table, listed("0:"), what=STATS)
+    table = cached.cache.read(cached.table, listed("1:")).value
+
+    assert (new.value, old.value) == ("stats of v1", "stats of v0")
+    assert isinstance(table, TableMetadata)
+    assert table.definition.properties == ()
+
+
+def test_an_open_change_keeps_nobody_waiting(cached: Cached) -> None:
+    """While a txn has altered the table, others see what they saw, from the cache."""
+    txn = cached.domain.open_txn(cached.session)
+    cached.alter("v1", txn=txn)
+    cached.catch_up()
+
+    assert cached.read("1:1") == ("v0", "cache", "hit")
+    assert cached.read("0:") == ("v0", "cache", "hit")
+
+
+def test_a_txn_sees_its_own_changes(cached: Cached) -> None:
+    """With the token of its last change a txn is answered from the cache, without by the store."""
+    txn = cached.domain.open_txn(cached.session)
+    token = cached.alter("v1", txn=txn)
+    cached.catch_up()
+
+    assert cached.read("1:", own_txn=txn, token=token) == ("v1", "cache", "hit")
+    assert cached.read("1:", own_txn=txn) == ("v1", "store", "token")
+    assert cached.read("1:1") == ("v0", "cache", "hit")
+
+
+def test_an_aborted_change_is_never_seen(cached: Cached) -> None:
+    """After the abort, and after its id was forgotten, readers see what was before."""
+    txn = cached.domain.open_txn(cached.session)
+    cached.alter("v1", txn=txn)
+    cached.catch_up()
+    cached.read("1:1")
+    cached.domain.abort(cached.session, txn)
+    cached.catch_up()
+    aborted = cached.read("1:1")
+    cached.domain.tidy()
+    cached.catch_up()
+
+    assert aborted == ("v0", "cache", "hit")
+    assert cached.read("1:") == ("v0", "cache", "hit")
+
+
+def test_a_name_is_no_identity(cached: Cached) -> None:
+    """After a drop the name means another table; an old id is not answered with the new one."""
+    cached.domain.drop_table(cached.session, cached.table)
+    other = cached.domain.create_table(cached.session, "T", made=made("other"))
+    cached.catch_up()
+
+    assert cached.read("0:", table_id=other) == ("other", "cache", "hit")
+    assert cached.read("0:") == ("other", "cache", "hit")
+    assert cached.read("0:", table_id=cached.table)[:2] == (None, "store")
+
+
+def test_absence_is_told_by_the_store(cached: Cached) -> None:
+    """What the cache does not know is looked for in the store, and not found there either."""
+    answer = cached.cache.read("nowhere", listed("0:"))
+
+    assert (answer.value, answer.source, answer.reason) == (None, "store", "absent")
+
+
+def test_an_external_table_needs_no_list(cached: Cached) -> None:
+    """The current state of an external table is served, but a managed one asks for a list."""
+    other = cached.domain.create_table(cached.session, "x", made=made("x0", "external"))
+    changed = cached.domain.alter_table(cached.session, other, made("x1", "external"), "ALTER")
+    cached.catch_up()
+    token = changed.control.position
+
+    assert location(cached.cache.read("x", None, token=token)) == "x1"
+    assert cached.cache.read("x", None, token=token).source == "cache"
+    assert cached.read(None) == ("v0", "store", "null_list")
+
+
+def test_a_list_of_everything_is_for_the_store(cached: Cached) -> None:
+    """A list that makes every id valid proves nothing; it is answered at once, with the newest."""
+    cached.alter("v1")
+    cached.catch_up()
+
+    assert cached.read(f"{ID_MAX}:", max_wait_ms=LONG_MS) == ("v1", "store", "ahead_of_cache")
+
+
+def test_a_reader_that_is_ahead_is_waited_for(cached: Cached) -> None:
+    """Who saw more of the log than the cache gets its answer from the cache once that is there."""
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(cached.read, "1:", max_wait_ms=LONG_MS)
+        cached.alter("v1")
+        cached.domain.follow()
+
+        assert reading.result(LONG_MS / 1000) == ("v1", "cache", "hit")
+
+
+def test_nobody_is_told_what_is_too_old(cached: Cached) -> None:
+    """If neither cache nor store come as far as the list or the token, that is said."""
+    behind = cached.domain.head.position
+
+    with pytest.raises(ReaderBehindError) as list_error:
+        cached.read("7:", max_wait_ms=20)
+    with pytest.raises(ReaderBehindError) as token_error:
+        cached.read("0:", token=behind + 5, max_wait_ms=20)
+
+    assert list_error.value.applied == token_error.value.applied == behind
+    assert (list_error.value.wanted, token_error.value.wanted) == (behind + 1, behind + 5)
+
+
+def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
+    """All of them come from the cache, or if one is missing there all from the store."""
+    other = cached.domain.create_table(cached.session, "u", made=made("u0"))
+    cached.alter("v1")
+    position = cached.catch_up()
+    there = [Read("t", listed("1:")), Read(other, listed("0:"))]
+
+    hits = cached.cache.read_many(there)
+    misses = cached.cache.read_many([*there, Read("nowhere", None)])
+
+    assert [location(each) for each in hits] == ["v1", "u0"]
+    assert {(each.source, each.position) for each in hits} == {("cache", position)}
+    assert [location(each) for each in misses] == ["v1", "u0", None]
+    assert {(each.source, each.position) for each in misses} == {("store", position)}
+
+
+@pytest.mark.parametrize("kind", ["rows", "log"])
+def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
+    """Tables nobody reads are let go, and are right again when they are read."""
+    entries = entries_of(kind, in_memory, bytes_max=5_000)
+    cached = Cached(in_memory, entries, ManualClock())
+    names = [f"t{n}" for n in range(30)]
+    tables = [in_memory.create_table(cached.session, name, made=made(name)) for name in names]
+    cached.catch_up()
+
+    twice = [cached.cache.read(table, listed("0:")) for table in (*tables, *tables)]
+    cached.cache.close()
+
+    assert [location(each) for each in twice] == names * 2
+    assert 0 < entries.tables.bytes_used <= 5_000
+    assert entries.tables.evictions > 20
+
+
+def test_cache_and_store_agree(cached: Cached) -> None:
+    """The sampler finds nothing, whatever was altered, renamed or aborted."""
+    for n in range(10):
+        txn = cached.domain.open_txn(cached.session)
+        cached.alter(f"v{n}", txn=txn)
+        cached.domain.commit(cached.session, txn)
+        cached.domain.rename_table(cached.session, cached.table, f"t{n}")
+    cached.catch_up()
+    cached.cache.read(cached.table, listed("10:"))
+
+    assert cached.cache.entries.held()
+    assert cached.cache.verify() == []
+
+
+def test_most_reads_are_hits(cached: Cached) -> None:
+    """Readers of current and of older lists are answered from the cache while writers go on."""
+    for n in range(1, 31):
+        txn = cached.domain.open_txn(cached.session)
+        cached.alter(f"v{n}", txn=txn)
+        cached.catch_up()
+        cached.read(f"{n}:{n}")
+        body = cached.domain.commit(cached.session, txn).body
+        assert isinstance(body, TxnCommitted)
+        cached.catch_up()
+        cached.read(f"{n}:")
+        cached.read(f"{n // 2}:")
+
+    assert cached.cache.counts.total() == 90
+    assert cached.cache.hit_ratio() == 1.0
+
+
+class Lagging:
+    """A cache over rows that stand still, and a store whose rows go on."""
+
+    def __init__(self) -> None:
+        self.ahead = Followed()
+        self.session = self.ahead.open_session()
+        self.table = self.ahead.create_table(self.session, "x", made=made("x0", "external"))
+        self.rows = MemoryStore()
+        self.fold = Fold.load(self.rows, self.ahead.log)
+        self.fold.feed(self.ahead.records)
+        self.clock = ManualClock()
+        self.clock.elapsed_s = (self.ahead.now - self.clock.now_ms()) / 1000
+        entries, store = RowEntries(self.rows), RowMetadataStore(self.ahead.reader)
+        self.cache = MetadataCache(entries, store, CATALOG, clock=self.clock)
+
+    def alter(self, word: str) -> int:
+        """Alter the table where only the store knows it; return the position."""
+        changed = self.ahead.alter_table(self.session, self.table, made(word, "external"), "ALTER")
+        self.ahead.follow()
+        return changed.control.position
+
+
+@pytest.fixture
+def lagging() -> Lagging:
+    """Return a cache that is one change behind its store."""
+    found = Lagging()
+    found.alter("x1")
+    return found
+
+
+def test_an_external_table_may_be_old(lagging: Lagging) -> None:
+    """Without a bound, what is there is served."""
+    assert location(lagging.cache.read("x", None)) == "x0"
+
+
+@pytest.mark.parametrize(("age_ms", "found"), [(900, "x0"), (1_500, "x1")])
+def test_a_bound_on_the_lag(lagging: Lagging, age_ms: int, found: str) -> None:
+    """Entries older than the bound are no answer where the store knows more."""
+    lagging.clock.elapsed_s += age_ms / 1000
+
+    answer = lagging.cache.read("x", None, max_lag_ms=1_000, max_wait_ms=10)
+
+    assert location(answer) == found
+
+
+def test_the_latest_is_waited_for(lagging: Lagging) -> None:
+    """The policy `latest` wants what the store has now, which the cache has after a while."""
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lagging.cache.read, "x", None, policy="latest", max_wait_ms=LONG_MS)
+        lagging.fold.feed(lagging.ahead.records[lagging.fold.offset :])
+
+        assert location(reading.result(LONG_MS / 1000)) == "x1"
+
+
+def test_the_store_answers_who_does_not_wait(lagging: Lagging) -> None:
+    """With a token the reader gets the store's answer after its wait."""
+    token = lagging.alter("x2")
+
+    answer = lagging.cache.read("x", None, token=token, max_wait_ms=0)
+
+    assert (location(answer), answer.source, answer.reason) == ("x2", "store", "token")
+
+
+class Lying(RowEntries):
+    """Entries that tell everyone the same."""
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return one answer again and again."""
+        return [answer._replace(value="made up") for answer in super().read_many(wanted)]
+
+
+def test_what_differs_is_found() -> None:
+    """The sampler tells of every table for which the cache says something else than the store."""
+    cached = Cached(followed := Followed(), Lying(followed.reader), ManualClock())
+    cached.read("0:")
+
+    found = cached.cache.verify()
+
+    assert [(each.wanted.table, each.cached) for each in found] == [(cached.table, "made up")]
+    assert cached.cache.mismatches == found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_entries_of_rows_follow_the_rows(seed: int) -> None:
+    """Law 12 for entries made of rows and kept while the rows go on."""
+    history, wrong = drawn(seed), list[Reader]()
+    store = MemoryStore()
+    fold = Fold.load(store, history.driver.log)
+    entries = RowEntries(store.reader(), bytes_max=4_000)
+    for position, record in enumerate(history.driver.records, 1):
+        fold.feed([record])
+        entries.advance(0.0)
+        readers = [each for each in history.readers if each.position <= position]
+        wrong += [each for each in readers if not is_right(history, entries, each, position)]
+
+    assert wrong == []
+
+
+def is_right(history: Played, entries: RowEntries, reader: Reader, position: int) -> bool:
+    """Tell whether a reader is told by the entries what it should be, or sent on."""
+    answer = entries.read_many([wanted(reader)])[0]
+    right = told(history, reader, "table", range(1, position + 1))
+    return answer.value is None or as_told(answer.value) == right
