@@ -1,0 +1,142 @@
+"""Rows of metadata: every change with who sees it, what waits, and the ids that have not ended."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ledger.core.commands import TableDefinition
+from projections.cache_ids import ReaderIds, lowered
+from projections.cache_objects import TableMetadata, described
+from projections.keys import pack
+from projections.metadata_cache import Wanted
+from projections.metadata_store import changes, ids_of, stored
+from projections.rows import METADATA, NAME_TAKEN, OPEN_ID, WAITING, number_key, read_value
+from projections.store import prefix_end
+from tests.driver import CATALOG
+from tests.projections.followed import Followed
+
+
+def made(word: str) -> TableDefinition:
+    """Return a definition at a location of its own."""
+    return TableDefinition("managed", "listed", word, (), (), ())
+
+
+def rows(domain: Followed, prefix: bytes) -> list[object]:
+    """Return the values of all rows under a prefix."""
+    return [read_value(data) for _, data in domain.rows.scan(prefix, prefix_end(prefix))]
+
+
+def told(domain: Followed, name: str, ids: ReaderIds | None, own_txn: int = 0) -> str | None:
+    """Return the location of a table for a reader, None if there is none."""
+    found = stored(domain.rows, Wanted((CATALOG, name), ids, own_txn=own_txn))
+    if found.name is None or found.objects is None:
+        return None
+    value = described(found.table, found.name, found.objects, "table")
+    assert isinstance(value, TableMetadata)
+    return value.definition.location
+
+
+def test_changes_are_kept_with_who_sees_them(domain: Followed) -> None:
+    """A change at once, one by a commit of its own and one of a txn each have a row."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    domain.alter_table(session, table, made("v1"), "ALTER")
+    txn = domain.open_txn(session)
+    domain.alter_table(session, table, made("v2"), "ALTER", txn=txn)
+    domain.rename_table(session, table, "r", txn=txn)
+    domain.commit(session, txn)
+    domain.drop_table(session, table)
+
+    found = [tuple(each)[1:] for each in changes(domain.rows, table)]
+
+    assert found == [
+        (0, None, False, True),
+        (2, (CATALOG, "r"), True, False),
+        (1, None, True, False),
+        (0, (CATALOG, "t"), True, False),
+    ]
+    assert rows(domain, number_key(METADATA, table))[1] == {"write_id": 1, "defined": 1}
+    assert rows(domain, pack(NAME_TAKEN, CATALOG)) == [table, table]
+
+
+@pytest.mark.parametrize("ends", ["commit", "abort", "expire"])
+def test_what_waits_goes_with_its_txn(domain: Followed, ends: str) -> None:
+    """Changes of a txn have rows until it ends, however it does."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    txn = domain.open_txn(session)
+    domain.alter_table(session, table, made("v1"), "ALTER", txn=txn)
+    domain.create_table(session, "u", txn=txn)
+    domain.rename_table(session, table, "r", txn=txn)
+    before = rows(domain, number_key(WAITING, txn))
+    end: dict[str, Callable[[], object]] = {
+        "commit": lambda: domain.commit(session, txn),
+        "abort": lambda: domain.abort(session, txn),
+        "expire": lambda: domain.tidy(txns=[txn]),
+    }
+    end[ends]()
+
+    assert len(before) == 3
+    assert rows(domain, number_key(WAITING, txn)) == []
+
+
+def test_ids_are_kept_till_they_commit(domain: Followed) -> None:
+    """Open ids name their txn, aborted ones stay till they are cleaned, committed ones go."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", layout="directories")
+    first = domain.open_txn(session, size=3)
+    domain.allocate(session, range(first, first + 3), [table])
+    domain.commit(session, first)
+    domain.abort(session, first + 1)
+    before = ids_of(domain.rows, table)
+    domain.commit(session, first + 2)
+    domain.forget(session, [first + 1])
+    after = ids_of(domain.rows, table)
+
+    assert (before.hwm, before.open, before.aborted) == (3, {3: first + 2}, {2: first + 1})
+    assert (after.hwm, after.open, after.aborted) == (3, {}, {})
+    assert rows(domain, number_key(OPEN_ID, table)) == []
+
+
+def test_every_list_is_answered(domain: Followed) -> None:
+    """Readers of any age see their version; a txn sees what it did itself."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    domain.alter_table(session, table, made("v1"), "ALTER")
+    txn = domain.open_txn(session)
+    domain.alter_table(session, table, made("v2"), "ALTER", txn=txn)
+
+    assert [told(domain, "t", lowered(hwm, ())) for hwm in (0, 1, 2)] == ["v0", "v1", "v1"]
+    assert told(domain, "t", lowered(2, ()), own_txn=txn) == "v2"
+    assert told(domain, "T", None) == "v1"
+    assert told(domain, "u", None) is None
+
+
+def test_how_final_an_answer_is(domain: Followed) -> None:
+    """An answer is settled once all its ids have ended, and current while nothing newer has."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    txn = domain.open_txn(session)
+    domain.allocate(session, [txn], [table])
+    domain.alter_table(session, table, made("v1"), "ALTER")
+    lists = [lowered(2, (1,)), lowered(2, ()), lowered(1, (1,)), lowered(3, (1,))]
+
+    found = [stored(domain.rows, Wanted(None, ids, table))[1:3] for ids in lists]
+
+    assert found == [(True, True), (False, False), (True, False), (False, False)]
+
+
+def test_a_name_given_again_is_a_change(domain: Followed) -> None:
+    """A rename to the name a table has holds for readers who still saw another one."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    txn = domain.open_txn(session)
+    domain.alter_table(session, table, made("v1"), "ALTER", txn=txn)
+    domain.rename_table(session, table, "r", txn=txn)
+    domain.commit(session, txn)
+    before = told(domain, "t", lowered(0, ()))
+    domain.rename_table(session, table, "r")
+
+    assert before == "v0"
+    assert told(domain, "t", lowered(0, ())) is None
+    assert told(domain, "r", lowered(0, ())) == "v0"

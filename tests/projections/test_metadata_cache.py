@@ -1,0 +1,313 @@
+"""The fold of the metadata cache: what is kept, what is let go, and whom it refuses."""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import Property, TableDefinition
+from ledger.core.state import DomainState
+from ledger.core.tables import DROPS_REMEMBERED_MAX
+from projections.cache_entry import Entry, Reason
+from projections.cache_ids import NO_IDS, ReaderIds, lowered
+from projections.cache_objects import (
+    OBJECT_PREFIX,
+    TABLE,
+    Effect,
+    Name,
+    TableMetadata,
+    objects_of,
+)
+from projections.cache_steps import Changed, ChangedAtOnce, Ended
+from projections.metadata_cache import (
+    VERSIONS_MAX,
+    CacheState,
+    Positions,
+    Stored,
+    Wanted,
+    apply,
+    apply_step,
+    bootstrap,
+    cut,
+    evict,
+    fill,
+    read,
+)
+from tests.driver import CATALOG
+from tests.projections.followed import Followed
+
+T: Name = (CATALOG, "t")
+
+
+def made(word: str) -> TableDefinition:
+    """Return a definition at a location of its own."""
+    return TableDefinition("managed", "listed", word, (), (), ())
+
+
+def ids(hwm: int, *exceptions: int) -> ReaderIds:
+    """Return the ids of a reader."""
+    return lowered(hwm, exceptions)
+
+
+class Scene:
+    """A domain with one managed table, and a cache that has all of it."""
+
+    def __init__(self) -> None:
+        self.domain = Followed()
+        self.session = self.domain.open_session()
+        self.table = self.domain.create_table(self.session, "t", made=made("v0"))
+        self.cache = bootstrap(DomainState())
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Apply every event; those applied before are passed over."""
+        for event in self.domain.events:
+            apply(self.cache, event)
+
+    def alter(self, word: str, *, txn: int = 0) -> None:
+        """Alter the table."""
+        self.domain.alter_table(self.session, self.table, made(word), "ALTER", txn=txn)
+
+    def read(self, reader: ReaderIds | None, **how: Any) -> tuple[str | None, Reason]:
+        """Read the table by name; return its location and why."""
+        answer = read(self.cache, Wanted(T, reader, **how))
+        found = answer.value
+        place = found.definition.location if isinstance(found, TableMetadata) else None
+        return place, answer.reason
+
+    def stored(self, word: str, **how: Any) -> Stored:
+        """Return what a store says of the table."""
+        found: dict[str, Any] = {
+            "position": self.domain.head.position,
+            "is_settled": True,
+            "is_current": True,
+            "name": T,
+            "objects": objects_of(made(word)),
+        }
+        return Stored(table=self.table, **{**found, **how})
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Return a new scene."""
+    return Scene()
+
+
+def test_what_changed_is_told(scene: Scene) -> None:
+    """Applying an event names the tables with new metadata, ids alone and repeats name none."""
+    txn = scene.domain.open_txn(scene.session)
+    scene.domain.allocate(scene.session, [txn], [scene.table])
+    scene.alter("v1", txn=txn)
+    scene.domain.commit(scene.session, txn)
+    new = scene.domain.events[-4:]
+
+    assert [apply(scene.cache, event) for event in new] == [set(), set(), {1}, {1}]
+    assert [apply(scene.cache, event) for event in new] == [set()] * 4
+
+
+def test_positions_count_each_event_once() -> None:
+    """An event ahead of the others is new once, and the position waits for what is missing."""
+    positions = Positions(4)
+    taken = [positions.take(position) for position in (6, 6, 4, 5, 5, 6, 7)]
+
+    assert taken == [True, False, False, True, False, False, True]
+    assert (positions.last, positions.ahead) == (7, set())
+
+
+def test_refusals_have_reasons(scene: Scene) -> None:
+    """Who cannot be answered is told why."""
+    writer = scene.domain.open_txn(scene.session)
+    scene.alter("v1", txn=writer)
+    scene.alter("v2")
+    scene.catch_up()
+    later = scene.domain.head.position + 1
+
+    assert scene.read(ids(2)) == (None, "pending")
+    assert scene.read(ids(3, 1)) == (None, "ahead_of_cache")
+    assert scene.read(ids(3, 1, 2)) == (None, "incomparable")
+    assert scene.read(ids(2, 1), token=later) == (None, "token")
+    assert scene.read(ids(2, 1), table=7) == (None, "id_mismatch")
+    assert scene.read(None) == (None, "null_list")
+    assert scene.read(ids(2, 1), what="partition:day=1") == (None, "absent")
+    assert scene.read(ids(2, 1)) == ("v2", "hit")
+
+
+def test_an_id_that_has_lost_its_name_is_refused(scene: Scene) -> None:
+    """The id may be right and the name of another time: then the store is to say."""
+    scene.domain.rename_table(scene.session, scene.table, "r")
+    scene.catch_up()
+
+    assert scene.read(ids(0), table=scene.table) == (None, "id_mismatch")
+    assert scene.read(ids(0)) == (None, "absent")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [{"is_settled": False}, {"position": 1}, {"name": None}, {"objects": None}],
+)
+def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) -> None:
+    """An answer that is not final, or older than the cache, or none, is no answer for others."""
+    evict(scene.cache, scene.table)
+
+    kept = fill(scene.cache, Wanted(T, NO_IDS), scene.stored("v0", **refused))
+
+    assert not kept
+    assert scene.read(NO_IDS) == (None, "absent")
+
+
+def test_what_its_owner_sees_is_not_kept(scene: Scene) -> None:
+    """A txn's own read is no answer for anyone, not even for a list that looks the same."""
+    evict(scene.cache, scene.table)
+
+    assert not fill(scene.cache, Wanted(T, ids(1), own_txn=1, token=1), scene.stored("v1"))
+    assert scene.read(ids(1)) == (None, "absent")
+
+
+def test_what_is_current_begins_an_entry(scene: Scene) -> None:
+    """Later events continue what was filled; what they repeat of it is passed over."""
+    waiting = scene.domain.open_txn(scene.session)
+    scene.alter("v1", txn=waiting)
+    scene.alter("v2")
+    evict(scene.cache, scene.table)
+    kept = fill(scene.cache, Wanted(T, ids(2, 1)), scene.stored("v2"))
+    scene.catch_up()
+    before = scene.read(ids(2, 1))
+    scene.domain.tidy(txns=[waiting])
+    scene.alter("v3")
+    scene.catch_up()
+
+    assert kept
+    assert before == ("v2", "hit")
+    assert scene.read(ids(3, 1)) == ("v3", "hit")
+    assert scene.read(ids(2, 1)) == ("v2", "hit_old_version")
+
+
+def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
+    """Events between an old list and the store would not fit what that list sees."""
+    scene.alter("v1")
+    evict(scene.cache, scene.table)
+    kept = fill(scene.cache, Wanted(T, NO_IDS), scene.stored("v0", is_current=False))
+    scene.catch_up()
+
+    assert kept
+    assert scene.read(NO_IDS) == ("v0", "hit")
+    assert scene.read(ids(1)) == (None, "absent")
+
+
+def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
+    """What was kept for a list is let go when the table changes for every list."""
+    evict(scene.cache, scene.table)
+    fill(scene.cache, Wanted(T, NO_IDS), scene.stored("v0", is_current=False))
+    scene.domain.rename_table(scene.session, scene.table, "r")
+    scene.catch_up()
+
+    assert read(scene.cache, Wanted(None, NO_IDS, scene.table)).reason == "absent"
+
+
+def test_old_versions_are_cut(scene: Scene) -> None:
+    """History below a floor goes, and with it the readers from before."""
+    for word in ("v1", "v2", "v3"):
+        scene.alter(word)
+    scene.catch_up()
+    cut(scene.cache, scene.table, ids(2))
+
+    found = [scene.read(ids(hwm)) for hwm in range(4)]
+
+    assert found == [
+        (None, "before_floor"),
+        (None, "before_floor"),
+        ("v2", "hit_old_version"),
+        ("v3", "hit"),
+    ]
+
+
+def test_versions_are_bounded(scene: Scene) -> None:
+    """A table altered ever again keeps its newest versions, and says what it no longer knows."""
+    for number in range(1, VERSIONS_MAX + 11):
+        scene.alter(f"v{number}")
+    scene.catch_up()
+
+    assert scene.read(ids(VERSIONS_MAX + 10)) == (f"v{VERSIONS_MAX + 10}", "hit")
+    assert scene.read(ids(11)) == ("v11", "hit_old_version")
+    assert scene.read(ids(10)) == (None, "before_floor")
+
+
+def test_eviction_keeps_what_cannot_be_read_again(scene: Scene) -> None:
+    """Ids, names and changes that wait outlive the objects."""
+    txn = scene.domain.open_txn(scene.session)
+    scene.alter("v1", txn=txn)
+    scene.catch_up()
+    evict(scene.cache, scene.table)
+    fill(scene.cache, Wanted(T, ids(1, 1)), scene.stored("v0"))
+    scene.domain.commit(scene.session, txn)
+    scene.catch_up()
+
+    assert scene.read(ids(1)) == ("v1", "hit")
+    assert scene.read(NO_IDS) == ("v0", "hit_old_version")
+
+
+def test_a_creation_that_is_aborted_leaves_nothing(scene: Scene) -> None:
+    """A table that never came to be is no entry."""
+    txn = scene.domain.open_txn(scene.session)
+    created = scene.domain.create_table(scene.session, "u", txn=txn, made=made("u0"))
+    scene.catch_up()
+    before = created in scene.cache.entries
+    scene.domain.abort(scene.session, txn)
+    scene.catch_up()
+
+    assert before
+    assert created not in scene.cache.entries
+
+
+def test_dropped_tables_are_forgotten_in_the_end() -> None:
+    """So many dropped tables are kept for older readers and no more, names included."""
+    cache = CacheState()
+    create = Effect(T, objects_of(made("v0")), creates=True)
+    for table in range(1, DROPS_REMEMBERED_MAX + 3):
+        apply_step(cache, 2 * table, ChangedAtOnce(table, create))
+        apply_step(cache, 2 * table + 1, ChangedAtOnce(table, Effect(drops=True)))
+
+    assert len(cache.entries) == DROPS_REMEMBERED_MAX
+    assert cache.names.takers(T) == ()
+
+
+def test_changes_without_objects_are_missed(scene: Scene) -> None:
+    """A creation that comes after later changes were seen without it begins nothing."""
+    late = CacheState()
+    apply_step(late, 9, Changed(scene.table, 5, 1, 1, Effect(objects=objects_of(made("v1")))))
+    apply_step(late, 10, Ended(scene.table, 5, 1, 1, committed=True))
+    create = Effect(T, objects_of(made("v0")), creates=True)
+    apply_step(late, 3, ChangedAtOnce(scene.table, create))
+
+    assert read(late, Wanted(T, ids(1))).reason == "absent"
+
+
+def test_values_are_shared(scene: Scene) -> None:
+    """Objects that a change leaves as they were take up no memory in the new version."""
+    stats = Property(OBJECT_PREFIX + "stats:a", "long ago")
+    for word in ("v1", "v2"):
+        definition = made(word)._replace(properties=[stats])
+        scene.domain.alter_table(scene.session, scene.table, definition, "ALTER")
+    scene.catch_up()
+    states = scene.cache.entries[scene.table].states
+    assert states is not None
+    first, second = (each.content for each in states.versions[-2:])
+
+    assert first is not None
+    assert second is not None
+    assert first["stats:a"] is second["stats:a"]
+    assert first[TABLE] != second[TABLE]
+
+
+@pytest.mark.parametrize(
+    "key", ["object.", "object.table", "object.name", "object.a\0b", "subject"]
+)
+def test_other_properties_stay_with_the_table(key: str) -> None:
+    """What has no name of its own as an object is a property like any other."""
+    definition = made("v0")._replace(properties=[Property(key, "x")])
+
+    assert objects_of(definition) == {TABLE: definition._replace(properties=(Property(key, "x"),))}
+
+
+def test_an_empty_entry_answers_nobody() -> None:
+    """An entry that was never loaded sends everyone on."""
+    assert Entry(1).find(TABLE, NO_IDS, 0).reason == "absent"
