@@ -4,7 +4,7 @@ The follower, or the feeder in Spark, writes what a cache needs in the same batc
 so one refresh shows entries and position of one moment. An entry is made when it is first asked
 for. Two rows change with all that can make it answer more, so they tell whether it is still whole;
 an abort changes neither, and makes an entry only too careful: before a reader is sent on, the entry
-is made anew.
+is brought up to date.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from projections import lookups, metadata_store
-from projections.cache_entry import sees_all
+from projections.cache_entry import Entry, sees_all
 from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
 from projections.metadata_cache import Answer, CacheState, Stored, Wanted, read
 from projections.rows import TABLE, WRITE_IDS, number_key
@@ -21,18 +21,26 @@ from projections.store import RowReader
 
 BYTES_MAX: Final = 256 << 20
 PAUSE_S: Final = 0.002
+REFRESH_S: Final = 0.1
 
 Stamp = tuple[bytes | None, ...]
 
 
 class RowEntries(Entries):
-    """Entries of the tables that were asked for, at most `bytes_max` of them; closes its reader."""
+    """Entries of the tables that were asked for, at most `bytes_max` of them; closes its reader.
 
-    def __init__(self, rows: RowReader, *, bytes_max: int = BYTES_MAX) -> None:
+    Who reads without need to wait reads rows that are no older than `refresh_s`.
+    """
+
+    def __init__(
+        self, rows: RowReader, *, bytes_max: int = BYTES_MAX, refresh_s: float = REFRESH_S
+    ) -> None:
         self.tables = HeldTables(bytes_max)
         self._rows = rows
         self._cache = CacheState()
         self._stamps: dict[int, Stamp] = {}
+        self._refresh_s = refresh_s
+        self._refreshed_s = 0.0
         self._turn = RLock()
         self.advance(0.0)
 
@@ -53,8 +61,10 @@ class RowEntries(Entries):
             return lookups.at(self._rows, self._cache.position)
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of the last refresh."""
+        """Return answers as of the last refresh, which is a new one if that was long ago."""
         with self._turn:
+            if monotonic() - self._refreshed_s > self._refresh_s:
+                self._refresh(0)
             return [self._read(each) for each in wanted]
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:  # noqa: ARG002
@@ -73,6 +83,7 @@ class RowEntries(Entries):
     def _refresh(self, before: int) -> bool:
         with self._turn:
             self._rows.refresh()
+            self._refreshed_s = monotonic()
             self._cache.positions.last = lookups.position(self._rows)
             return self._cache.position > before
 
@@ -87,26 +98,34 @@ class RowEntries(Entries):
         is_fresh = self._prepare(table)
         answer = self._answer(by_id)
         if answer.value is None and not is_fresh:
-            self._make(table)
+            self._renew(table)
             answer = self._answer(by_id)
         return answer
 
     def _prepare(self, table: int) -> bool:
-        """Have the entry of a table ready; tell whether it was made just now."""
+        """Have the entry of a table ready; tell whether it was brought up to date just now."""
         if self._stamp(table) == self._stamps.get(table):
             self.tables.touch(table)
             return False
-        self._make(table)
+        self._renew(table)
         return True
 
-    def _make(self, table: int) -> None:
-        entry = metadata_store.load(self._rows, table)
-        self._drop(table)
+    def _renew(self, table: int) -> None:
+        entry = self._cache.entries.get(table)
         if entry is not None:
-            self._cache.entries[table] = entry
-            self._stamps[table] = self._stamp(table)
-            for gone in self.tables.hold(table, entry_bytes(entry)):
-                self._drop(gone)
+            metadata_store.catch_up(self._rows, entry)
+        else:
+            entry = metadata_store.load(self._rows, table)
+        if entry is not None:
+            self._hold(entry)
+
+    def _hold(self, entry: Entry) -> None:
+        """Keep an entry as the one read last, and let go of others for it."""
+        self._cache.entries[entry.table] = entry
+        self._stamps[entry.table] = self._stamp(entry.table)
+        self.tables.touch(entry.table)
+        for gone in self.tables.hold(entry.table, entry_bytes(entry)):
+            del self._cache.entries[gone], self._stamps[gone]
 
     def _answer(self, wanted: Wanted) -> Answer:
         """Answer from the entry; of changes that wait it needs those of the reader's own txn."""
@@ -114,11 +133,6 @@ class RowEntries(Entries):
         if entry is not None:
             entry.waiting = metadata_store.waiting(self._rows, entry.table, wanted.own_txn)
         return read(self._cache, wanted)
-
-    def _drop(self, table: int) -> None:
-        self._cache.entries.pop(table, None)
-        self._stamps.pop(table, None)
-        self.tables.release(table)
 
     def _stamp(self, table: int) -> Stamp:
         keys = (number_key(kind, table) for kind in (WRITE_IDS, TABLE))

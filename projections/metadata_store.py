@@ -16,7 +16,7 @@ from projections.cache_bootstrap import effect_of_change
 from projections.cache_chain import Chain, Sees, Version
 from projections.cache_entry import Entry, Waiting, sees_all
 from projections.cache_ids import IdStates, ReaderIds
-from projections.cache_objects import Effect, Name, Objects, objects_of
+from projections.cache_objects import Effect, Name, Objects, objects_of, shared
 from projections.keys import pack
 from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.rows import (
@@ -45,10 +45,10 @@ class Change(NamedTuple):
     is_dropped: bool
 
 
-def changes(rows: RowReader, table: int) -> Iterator[Change]:
-    """Return the changes of a table, the newest first."""
-    prefix = number_key(METADATA, table)
-    for key, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
+def changes(rows: RowReader, table: int, after: int = 0) -> Iterator[Change]:
+    """Return the changes of a table that came after a position, the newest first."""
+    ends = pair_key(METADATA, table, after + 1), prefix_end(number_key(METADATA, table))
+    for key, data in rows.scan(*ends, reverse=True):
         fields = read_value(data)
         yield Change(
             last_number(key),
@@ -149,26 +149,42 @@ def ids_of(rows: RowReader, table: int) -> IdStates:
     return ids
 
 
-def load(rows: RowReader, table: int, versions_max: int = VERSIONS_MAX) -> Entry | None:
+def load(rows: RowReader, table: int) -> Entry | None:
     """Return the entry of a table as of the rows' position, None if there never was one.
 
-    It goes back over so many versions. Changes that wait are not in it.
+    It goes back over `VERSIONS_MAX` versions. Changes that wait are not in it.
     """
     if rows.get(number_key(TABLE_CREATED, table)) is None:
         return None
-    entry = Entry(table, ids_of(rows, table))
-    names: list[Version[Name]] = []
-    states: list[Version[Objects]] = []
-    for change in changes(rows, table):
-        at = change.position, change.write_id
-        if change.name is not None or change.is_dropped:
-            names.append(Version(*at, change.name))
-        if change.is_dropped:
-            states.append(Version(*at, None))
-        if change.is_defined:
-            states.append(Version(*at, objects_of(definition(rows, table, change.position))))
-        if max(len(names), len(states)) >= versions_max:
+    entry = Entry(table, states=Chain())
+    catch_up(rows, entry)
+    return entry
+
+
+def catch_up(rows: RowReader, entry: Entry) -> None:
+    """Bring an entry to the rows' position: its ids, and the changes since it was made."""
+    found: list[Change] = []
+    for change in changes(rows, entry.table, entry.since):
+        found.append(change)
+        is_named = bool(entry.name.versions) or any(each.name is not None for each in found)
+        if len(found) >= VERSIONS_MAX and is_named:
             entry.is_trimmed = True
             break
-    entry.name, entry.states = Chain(reversed(names)), Chain(reversed(states))
-    return entry
+    for change in reversed(found):
+        add(rows, entry, change)
+    entry.trim(VERSIONS_MAX)
+    entry.ids = ids_of(rows, entry.table)
+    entry.since = lookups.position(rows)
+
+
+def add(rows: RowReader, entry: Entry, change: Change) -> None:
+    """Add a change to the versions of an entry."""
+    assert entry.states is not None, "an entry made of rows has objects"
+    place = change.position, change.write_id
+    if change.name is not None or change.is_dropped:
+        entry.name.put(Version(*place, change.name))
+    if change.is_dropped:
+        entry.states.put(Version(*place, None))
+    if change.is_defined:
+        objects = objects_of(definition(rows, entry.table, change.position))
+        entry.states.put(Version(*place, shared(objects, entry.states.content())))

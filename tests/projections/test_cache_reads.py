@@ -18,7 +18,7 @@ from projections.cache_rows import BYTES_MAX, RowEntries
 from projections.cache_source import Entries, RowMetadataStore
 from projections.fold import Fold
 from projections.memory import MemoryStore
-from projections.metadata_cache import Answer, Wanted
+from projections.metadata_cache import VERSIONS_MAX, Answer, Wanted
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted
@@ -251,6 +251,18 @@ def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
     assert entries.tables.evictions > 20
 
 
+def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
+    """The newest versions are answered from the cache, those from long ago by the store."""
+    for n in range(1, VERSIONS_MAX + 20):
+        cached.alter(f"v{n}")
+    cached.catch_up()
+    newest = VERSIONS_MAX + 19
+
+    assert cached.read(f"{newest}:") == (f"v{newest}", "cache", "hit")
+    assert cached.read("20:") == ("v20", "cache", "hit_old_version")
+    assert cached.read("19:") == ("v19", "store", "before_floor")
+
+
 def test_cache_and_store_agree(cached: Cached) -> None:
     """The sampler finds nothing, whatever was altered, renamed or aborted."""
     for n in range(10):
@@ -315,6 +327,18 @@ def lagging() -> Lagging:
 def test_an_external_table_may_be_old(lagging: Lagging) -> None:
     """Without a bound, what is there is served."""
     assert location(lagging.cache.read("x", None)) == "x0"
+
+
+def test_an_external_table_is_not_old_for_long(in_memory: Followed) -> None:
+    """Rows are looked at again after a while, whether or not somebody waits for them."""
+    cached = Cached(in_memory, RowEntries(in_memory.reader, refresh_s=0.0), ManualClock())
+    table = in_memory.create_table(cached.session, "x", made=made("x0", "external"))
+    cached.catch_up()
+    before = cached.cache.read("x", None)
+    in_memory.alter_table(cached.session, table, made("x1", "external"), "ALTER")
+    in_memory.follow()
+
+    assert (location(before), location(cached.cache.read("x", None))) == ("x0", "x1")
 
 
 @pytest.mark.parametrize(("age_ms", "found"), [(900, "x0"), (1_500, "x1")])
