@@ -19,7 +19,7 @@ from ledger.core.state import DomainState
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.port import Log
+from ledger.log.port import Log, Topic
 from projections import metadata_cache
 from projections.cache_rows import BYTES_MAX
 from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
@@ -33,11 +33,16 @@ AWAY_PAUSE_S: Final = 0.2
 class FollowedEntries(Entries):
     """The entries of a domain, at most `bytes_max` of objects, from `start` to `close`.
 
-    The log stays its maker's to close.
+    They answer nobody before they have come to `end`, where the log ended at the start. The log
+    stays its maker's to close.
     """
 
-    def __init__(self, log: Log, resumed: Checkpoint, *, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(
+        self, log: Log, resumed: Checkpoint, end: int, *, bytes_max: int = BYTES_MAX
+    ) -> None:
         state, head, offset = resumed
+        self._end = end
+        self._has_come = False
         self.tables = HeldTables(bytes_max)
         self._cache = metadata_cache.bootstrap(state)
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
@@ -55,18 +60,17 @@ class FollowedEntries(Entries):
         Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError when the
         broker does not answer.
         """
-        beginning = Checkpoint(DomainState(), LogHead(), 0)
-        entries = cls(log, read_newest(log, domain) or beginning, bytes_max=bytes_max)
+        resumed = read_newest(log, domain) or Checkpoint(DomainState(), LogHead(), 0)
+        entries = cls(log, resumed, log.ends(Topic.EVENTS)[1], bytes_max=bytes_max)
         entries._thread.start()
         return entries
 
     def advance(self, timeout_s: float) -> None:
         """Wait up to `timeout_s` until something more has been applied."""
         with self._changed:
-            before = self._cache.position
-            self._changed.wait_for(
-                lambda: self._ended is not None or self._cache.position > before, timeout_s
-            )
+            self._check()
+            before = self._progress()
+            self._changed.wait_for(lambda: self._progress() != before, timeout_s)
             self._check()
 
     def position(self) -> int:
@@ -81,6 +85,8 @@ class FollowedEntries(Entries):
         """Return answers as of the last event applied; raises what ended the following."""
         with self._changed:
             self._check()
+            if not self._has_come:
+                return [Answer(None, "store", self._cache.position, "ahead_of_cache")] * len(wanted)
             for entry in map(self._cache.resolve, wanted):
                 self.tables.touch(entry.table if entry is not None else 0)
             return metadata_cache.read_many(self._cache, wanted)
@@ -119,16 +125,20 @@ class FollowedEntries(Entries):
     def _follow(self) -> None:
         with closing(self._batches.open()) as events:
             while not self._stop.is_set():
+                has_come = events.next_offset() >= self._end
+                if has_come and not self._has_come:
+                    self._apply([], has_come=True)
                 records = events.read(READ_MAX, READ_WAIT_S)
                 accepted = [event for _, event in self._batches.events(records) if event]
                 if accepted:
-                    self._apply(accepted)
+                    self._apply(accepted, has_come=has_come)
 
-    def _apply(self, events: Sequence[Event]) -> None:
+    def _apply(self, events: Sequence[Event], *, has_come: bool) -> None:
         with self._changed:
             for event in events:
                 self._hold(metadata_cache.apply(self._cache, event))
-            self._at_ms = events[-1].control.at
+                self._at_ms = event.control.at
+            self._has_come = has_come
             self._changed.notify_all()
 
     def _hold(self, tables: Iterable[int]) -> None:
@@ -140,6 +150,9 @@ class FollowedEntries(Entries):
                 continue
             for gone in self.tables.hold(table, entry_bytes(entry)):
                 metadata_cache.evict(self._cache, gone)
+
+    def _progress(self) -> tuple[int, bool, bool]:
+        return self._cache.position, self._has_come, self._ended is not None
 
     def _check(self) -> None:
         if self._ended is not None:

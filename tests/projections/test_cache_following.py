@@ -10,10 +10,11 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LogDamagedError
 from ledger.log.port import Topic
 from projections.cache_following import FollowedEntries
+from projections.cache_ids import ReaderIds
 from projections.cache_objects import TableMetadata
 from projections.cache_reads import MetadataCache
 from projections.cache_source import RowMetadataStore
-from projections.metadata_cache import Answer
+from projections.metadata_cache import Answer, Wanted
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
 
@@ -76,6 +77,16 @@ def test_older_readers_are_answered_by_the_store_once(begun: Begun) -> None:
     assert begun.read(NO_IDS) == ("v0", "cache", "hit")
     assert begun.read(FIRST_ID) == ("v1", "cache", "hit")
     assert begun.cache.fills == {True: 1}
+
+
+def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
+    """Until the end of the log as it was at the start is reached, the store is asked."""
+    resumed = Checkpoint(begun.domain.state, begun.domain.head, len(begun.domain.records))
+    entries = FollowedEntries(begun.domain.log, resumed, resumed.offset + 1)
+
+    answer = entries.read_many([Wanted(None, ReaderIds(1, ()), begun.table)])[0]
+
+    assert (answer.value, answer.reason) == (None, "ahead_of_cache")
 
 
 def test_damage_ends_it(begun: Begun) -> None:
