@@ -167,14 +167,9 @@ def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
     `running`, and BrokerError when the embedded broker died.
     """
     with running(settings, say) as up:
-        address = up.address
-        say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
-        if address.reads_url:
-            say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
-        say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
-        say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
         ended = end_of(up.broker)
         try:
+            announce(up, say)
             code = up.supervisor.watch(ended)
         except KeyboardInterrupt:
             code = ExitCode.DONE
@@ -183,6 +178,16 @@ def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
             up.supervisor.stop_s = ALONE_S
         say("stopping")
     return code
+
+
+def announce(up: Running, say: Callable[[str], None]) -> None:
+    """Say what is up, and what comes next."""
+    address = up.address
+    say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
+    if address.reads_url:
+        say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
+    say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
+    say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
 
 
 def end_of(broker: Broker | None) -> Signal:
