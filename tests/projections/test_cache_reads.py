@@ -5,78 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ledger.core.commands import Property, TableDefinition
 from ledger.core.events import TxnCommitted
-from ledger.core.ids import TableKind
 from ledger.core.valid_list_text import ID_MAX
-from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
-from projections.cache_following import FollowedEntries
-from projections.cache_objects import OBJECT_PREFIX, TableMetadata
-from projections.cache_reads import MetadataCache, Read
-from projections.cache_rows import BYTES_MAX, RowEntries
-from projections.cache_source import Entries, RowMetadataStore
+from projections.cache_objects import TableMetadata
+from projections.cache_reads import Read
+from projections.cache_rows import RowEntries
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.metadata_cache import VERSIONS_MAX, Answer, Wanted
 from tests.conformance.case_ledger import ManualClock
-from tests.driver import CATALOG
 from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted
+from tests.projections.cached import STATS, Cached, entries_of, listed, location, made
 from tests.projections.followed import Followed
 
-Bounded = RowEntries | FollowedEntries
-
 LONG_MS = 30_000
-STATS = "stats:delay"
-
-
-class Cached:
-    """A domain with a session, a table `t`, and a cache of one kind over it."""
-
-    def __init__(self, domain: Followed, entries: Entries, clock: ManualClock) -> None:
-        self.domain = domain
-        self.cache = MetadataCache(entries, RowMetadataStore(domain.reader), CATALOG, clock=clock)
-        self.clock = clock
-        self.session = domain.open_session()
-        self.table = domain.create_table(self.session, "t", made=made("v0"))
-        self.catch_up()
-
-    def catch_up(self) -> int:
-        """Let rows and cache reach the end of the log; return its position."""
-        self.domain.follow()
-        while self.cache.entries.position() < self.domain.head.position:
-            self.cache.entries.advance(1.0)
-        return self.domain.head.position
-
-    def alter(self, word: str, *, txn: int = 0) -> int:
-        """Alter the table and return the position."""
-        altered = self.domain.alter_table(self.session, self.table, made(word), "ALTER", txn=txn)
-        return altered.control.position
-
-    def read(self, ids: str | None, **how: object) -> tuple[str | None, str, str]:
-        """Read the table by name; return its location, where from and why."""
-        answer = self.cache.read("t", listed(ids), **how)  # type: ignore[arg-type]
-        return location(answer), answer.source, answer.reason
-
-
-def made(word: str, kind: TableKind = "managed") -> TableDefinition:
-    """Return a definition at a location of its own, with statistics beside it."""
-    stats = Property(OBJECT_PREFIX + STATS, f"stats of {word}")
-    return TableDefinition(kind, "listed", word, (), (), (stats,))
-
-
-def listed(text: str | None) -> ValidWriteIdList | None:
-    """Return the list `hwm:open ids`."""
-    if text is None:
-        return None
-    hwm, _, ids = text.partition(":")
-    still_open = tuple(int(each) for each in ids.split(",") if each)
-    return ValidWriteIdList("t", int(hwm), still_open, (), still_open[0] if still_open else None)
-
-
-def location(answer: Answer) -> str | None:
-    """Return the location in an answer, None if there is no table."""
-    return answer.value.definition.location if isinstance(answer.value, TableMetadata) else None
 
 
 @pytest.fixture(params=["rows in memory", "rows on disk", "log"])
@@ -87,13 +30,6 @@ def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
     found = Cached(domain, entries_of(kind, domain), ManualClock())
     yield found
     found.cache.close()
-
-
-def entries_of(kind: str, domain: Followed, bytes_max: int = BYTES_MAX) -> Bounded:
-    """Return entries of one kind."""
-    if kind == "log":
-        return FollowedEntries.start(domain.log, bytes_max=bytes_max)
-    return RowEntries(domain.reader, bytes_max=bytes_max)
 
 
 def test_a_list_is_answered(cached: Cached) -> None:
@@ -292,81 +228,6 @@ def test_most_reads_are_hits(cached: Cached) -> None:
 
     assert cached.cache.counts.total() == 90
     assert cached.cache.hit_ratio() == 1.0
-
-
-class Lagging:
-    """A cache over rows that stand still, and a store whose rows go on."""
-
-    def __init__(self) -> None:
-        self.ahead = Followed()
-        self.session = self.ahead.open_session()
-        self.table = self.ahead.create_table(self.session, "x", made=made("x0", "external"))
-        self.rows = MemoryStore()
-        self.fold = Fold.load(self.rows, self.ahead.log)
-        self.fold.feed(self.ahead.records)
-        self.clock = ManualClock()
-        self.clock.elapsed_s = (self.ahead.now - self.clock.now_ms()) / 1000
-        entries, store = RowEntries(self.rows), RowMetadataStore(self.ahead.reader)
-        self.cache = MetadataCache(entries, store, CATALOG, clock=self.clock)
-
-    def alter(self, word: str) -> int:
-        """Alter the table where only the store knows it; return the position."""
-        changed = self.ahead.alter_table(self.session, self.table, made(word, "external"), "ALTER")
-        self.ahead.follow()
-        return changed.control.position
-
-
-@pytest.fixture
-def lagging() -> Lagging:
-    """Return a cache that is one change behind its store."""
-    found = Lagging()
-    found.alter("x1")
-    return found
-
-
-def test_an_external_table_may_be_old(lagging: Lagging) -> None:
-    """Without a bound, what is there is served."""
-    assert location(lagging.cache.read("x", None)) == "x0"
-
-
-def test_an_external_table_is_not_old_for_long(in_memory: Followed) -> None:
-    """Rows are looked at again after a while, whether or not somebody waits for them."""
-    cached = Cached(in_memory, RowEntries(in_memory.reader, refresh_s=0.0), ManualClock())
-    table = in_memory.create_table(cached.session, "x", made=made("x0", "external"))
-    cached.catch_up()
-    before = cached.cache.read("x", None)
-    in_memory.alter_table(cached.session, table, made("x1", "external"), "ALTER")
-    in_memory.follow()
-
-    assert (location(before), location(cached.cache.read("x", None))) == ("x0", "x1")
-
-
-@pytest.mark.parametrize(("age_ms", "found"), [(900, "x0"), (1_500, "x1")])
-def test_a_bound_on_the_lag(lagging: Lagging, age_ms: int, found: str) -> None:
-    """Entries older than the bound are no answer where the store knows more."""
-    lagging.clock.elapsed_s += age_ms / 1000
-
-    answer = lagging.cache.read("x", None, max_lag_ms=1_000, max_wait_ms=10)
-
-    assert location(answer) == found
-
-
-def test_the_latest_is_waited_for(lagging: Lagging) -> None:
-    """The policy `latest` wants what the store has now, which the cache has after a while."""
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(lagging.cache.read, "x", None, policy="latest", max_wait_ms=LONG_MS)
-        lagging.fold.feed(lagging.ahead.records[lagging.fold.offset :])
-
-        assert location(reading.result(LONG_MS / 1000)) == "x1"
-
-
-def test_the_store_answers_who_does_not_wait(lagging: Lagging) -> None:
-    """With a token the reader gets the store's answer after its wait."""
-    token = lagging.alter("x2")
-
-    answer = lagging.cache.read("x", None, token=token, max_wait_ms=0)
-
-    assert (location(answer), answer.source, answer.reason) == ("x2", "store", "token")
 
 
 class Lying(RowEntries):

@@ -1,0 +1,92 @@
+"""A cache that is behind its store: how old an answer may be, and who waits for a newer one."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from projections.cache_reads import MetadataCache
+from projections.cache_rows import RowEntries
+from projections.cache_source import RowMetadataStore
+from projections.fold import Fold
+from projections.memory import MemoryStore
+from tests.conformance.case_ledger import ManualClock
+from tests.driver import CATALOG
+from tests.projections.cached import Cached, location, made
+from tests.projections.followed import Followed
+
+LONG_MS = 30_000
+
+
+class Lagging:
+    """A cache over rows that stand still, and a store whose rows go on."""
+
+    def __init__(self) -> None:
+        self.ahead = Followed()
+        self.session = self.ahead.open_session()
+        self.table = self.ahead.create_table(self.session, "x", made=made("x0", "external"))
+        self.rows = MemoryStore()
+        self.fold = Fold.load(self.rows, self.ahead.log)
+        self.fold.feed(self.ahead.records)
+        self.clock = ManualClock()
+        self.clock.elapsed_s = (self.ahead.now - self.clock.now_ms()) / 1000
+        entries, store = RowEntries(self.rows), RowMetadataStore(self.ahead.reader)
+        self.cache = MetadataCache(entries, store, CATALOG, clock=self.clock)
+
+    def alter(self, word: str) -> int:
+        """Alter the table where only the store knows it; return the position."""
+        changed = self.ahead.alter_table(self.session, self.table, made(word, "external"), "ALTER")
+        self.ahead.follow()
+        return changed.control.position
+
+
+@pytest.fixture
+def lagging() -> Lagging:
+    """Return a cache that is one change behind its store."""
+    found = Lagging()
+    found.alter("x1")
+    return found
+
+
+def test_an_external_table_may_be_old(lagging: Lagging) -> None:
+    """Without a bound, what is there is served."""
+    assert location(lagging.cache.read("x", None)) == "x0"
+
+
+def test_an_external_table_is_not_old_for_long(in_memory: Followed) -> None:
+    """Rows are looked at again after a while, whether or not somebody waits for them."""
+    cached = Cached(in_memory, RowEntries(in_memory.reader, refresh_s=0.0), ManualClock())
+    table = in_memory.create_table(cached.session, "x", made=made("x0", "external"))
+    cached.catch_up()
+    before = cached.cache.read("x", None)
+    in_memory.alter_table(cached.session, table, made("x1", "external"), "ALTER")
+    in_memory.follow()
+
+    assert (location(before), location(cached.cache.read("x", None))) == ("x0", "x1")
+
+
+@pytest.mark.parametrize(("age_ms", "found"), [(900, "x0"), (1_500, "x1")])
+def test_a_bound_on_the_lag(lagging: Lagging, age_ms: int, found: str) -> None:
+    """Entries older than the bound are no answer where the store knows more."""
+    lagging.clock.elapsed_s += age_ms / 1000
+
+    answer = lagging.cache.read("x", None, max_lag_ms=1_000, max_wait_ms=10)
+
+    assert location(answer) == found
+
+
+def test_the_latest_is_waited_for(lagging: Lagging) -> None:
+    """The policy `latest` wants what the store has now, which the cache has after a while."""
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lagging.cache.read, "x", None, policy="latest", max_wait_ms=LONG_MS)
+        lagging.fold.feed(lagging.ahead.records[lagging.fold.offset :])
+
+        assert location(reading.result(LONG_MS / 1000)) == "x1"
+
+
+def test_the_store_answers_who_does_not_wait(lagging: Lagging) -> None:
+    """With a token the reader gets the store's answer after its wait."""
+    token = lagging.alter("x2")
+
+    answer = lagging.cache.read("x", None, token=token, max_wait_ms=0)
+
+    assert (location(answer), answer.source, answer.reason) == ("x2", "store", "token")
