@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Footprint, TableDefinition
-from ledger.core.footprints import packed
+from ledger.core.footprints import EMPTY_FOOTPRINT, packed
 from ledger.delta_actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta_fields import ShapeError
 from ledger.delta_schema import partition_keys, partition_of
 from ledger.file_list import AddFile, RemoveFile
-from ledger.footprint_writer import EMPTY_FOOTPRINT, FootprintWriter
+from ledger.footprint_writer import FootprintWriter
 from ledger.writes import DeclaredPart
 
 UNRECORDED: Final = "Manual Update"

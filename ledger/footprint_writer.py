@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
-from ledger.core.footprints import packed, path_hash
+from ledger.core.footprints import EMPTY_FOOTPRINT, packed, path_hash
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.file_list import AddFile, FileList, RemoveFile, added, listed, removed
 from ledger.reading import TableFiles
@@ -21,25 +21,6 @@ AddLike = AddFile | str
 RemoveLike = RemoveFile | AddFile | FileRow | str
 """A file to remove, or the path of one: then the partition is that of the file as it was read."""
 
-EMPTY_FOOTPRINT: Final = Footprint(
-    operation="",
-    reads=(),
-    reads_whole=False,
-    read_files=b"",
-    read_apps=(),
-    adds=(),
-    removes=b"",
-    removes_in=(),
-    data_change=False,
-    not_blind=False,
-    rows_added=0,
-    protocol=None,
-    domains=(),
-    apps=(),
-    files=b"",
-    staged=0,
-    digest=b"",
-)
 ROW_COUNT: Final = "numRecords"
 
 FileKey = tuple[str, str]

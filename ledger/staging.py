@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Footprint, TableWrite
-from ledger.core.footprints import HASH_BYTES, next_digest
+from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import AddFile, RemoveFile
-from ledger.footprint_writer import EMPTY_FOOTPRINT, FootprintWriter
+from ledger.footprint_writer import FootprintWriter
 from ledger.writes import DeclaredPart
 
 # What a record may hold of footprints, with room for all that stands beside them.

@@ -14,15 +14,12 @@ Scope = Literal["partition", "unpartitioned", "table"]
 EndCause = Literal["lease", "deadline", "closed"]
 IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
 
-NO_TXN: Final = 0
-NO_POSITION: Final = 0
 # No sum of a time and a duration leaves the 64 bits of an Avro long.
 DURATION_MAX_MS: Final = 2**62
 
 # Hive judges only ordinary writers: a replayed txn was judged at its source, a compaction or a
 # soft delete changes no rows (facts of rule c4).
 JUDGED_TYPES: Final = frozenset({"default"})
-LAYOUT_PROPERTY: Final = "layout"
 LEVEL_PROPERTY: Final = "delta.isolationLevel"
 # From the weakest to the strongest (Delta's order; WriteSerializable is Databricks' default).
 LEVELS: Final[tuple[IsolationLevel, ...]] = (

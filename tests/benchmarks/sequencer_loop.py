@@ -6,10 +6,8 @@ hands out and appends the bytes as they are. The sequencer decodes, decides, fol
 appends, and reads every event back.
 """
 
-import gc
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -19,10 +17,10 @@ from ledger.log.connection import Connection, Trouble
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import create_topics
-from ledger.process import GC_THRESHOLDS
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis, SequencerSettings
 from tests.benchmarks.figure import Figure, against
+from tests.benchmarks.repeated import collected_as_in_a_role
 from tests.benchmarks.waiting import within
 from tests.benchmarks.workload import commands
 
@@ -113,7 +111,7 @@ def sequencer_loop(broker: Broker, ledger: str, count: int) -> float:
     settings = SequencerSettings()
     with closing(KafkaLog(broker.bootstrap, ledger, gather_s=settings.gather_s)) as log:
         sequencer = Sequencer(log, Genesis(ledger), settings=settings)
-        with closing(sequencer), as_in_a_role():
+        with closing(sequencer), collected_as_in_a_role():
             for _ in within(ROUND_S, "leading"):
                 sequencer.step(0.01)
                 if sequencer.leader is not None:
@@ -124,17 +122,3 @@ def sequencer_loop(broker: Broker, ledger: str, count: int) -> float:
                 if sequencer.acceptor.head.last_cmd + 1 >= count:
                     break
             return time.perf_counter() - begin
-
-
-@contextmanager
-def as_in_a_role() -> Iterator[None]:
-    """Set up the garbage collection as a role's process has it."""
-    gc.collect()
-    gc.freeze()
-    thresholds = gc.get_threshold()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()

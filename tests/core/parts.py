@@ -9,27 +9,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ledger.core.commands import Column, Footprint, Property, TableDefinition, TableWrite
-from ledger.core.footprints import next_digest, packed
+from ledger.core.footprints import EMPTY_FOOTPRINT, next_digest, packed
 from tests.driver import definition
 
-NOTHING = Footprint(
-    operation="",
-    reads=[],
-    reads_whole=False,
-    read_files=b"",
-    read_apps=[],
-    adds=[],
-    removes=b"",
-    removes_in=[],
-    data_change=True,
-    not_blind=False,
-    rows_added=0,
-    protocol=None,
-    domains=[],
-    apps=[],
-    files=b"",
-    staged=0,
-    digest=b"",
+# Lists as they come off the wire; an operation changes data unless it is said not to.
+NOTHING = EMPTY_FOOTPRINT._replace(
+    reads=[], read_apps=[], adds=[], removes_in=[], data_change=True, domains=[], apps=[]
 )
 
 

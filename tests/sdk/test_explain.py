@@ -10,11 +10,10 @@ from ledger.client import Ledger
 from ledger.core import evidence
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.events import Evidence, Side
-from ledger.core.footprints import packed, path_hash
+from ledger.core.footprints import EMPTY_FOOTPRINT, packed, path_hash
 from ledger.errors import ConflictError, SettingsError
 from ledger.explain import RULES, Explanation, name_conflict
 from ledger.file_list import AddFile
-from ledger.footprint_writer import EMPTY_FOOTPRINT
 from ledger.reads import Reads
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
