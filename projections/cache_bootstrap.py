@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from ledger.core.commands import TableDefinition
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
+from ledger.metadata import objects_of
 from projections.cache_chain import Chain, Version
 from projections.cache_entry import Entry
 from projections.cache_ids import ReaderIds
-from projections.cache_objects import Effect, objects_of
+from projections.cache_objects import Effect
 from projections.cache_steps import Changed
 
 

@@ -9,35 +9,14 @@ Events may come late, twice or out of order.
 """
 
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
+from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, described
 from projections.cache_chain import Chain, Version
 from projections.cache_ids import NO_IDS, IdStates, ReaderIds
-from projections.cache_objects import (
-    TABLE,
-    Effect,
-    Metadata,
-    Name,
-    Objects,
-    combined,
-    described,
-    shared,
-)
-
-Reason = Literal[
-    "hit",
-    "hit_old_version",
-    "absent",
-    "ahead_of_cache",
-    "before_floor",
-    "pending",
-    "id_mismatch",
-    "null_list",
-    "token",
-    "incomparable",
-]
+from projections.cache_objects import Effect, combined, shared
 
 
 class Commit(NamedTuple):

@@ -6,7 +6,7 @@ still has it.
 """
 
 from ledger.core.tables import name_key
-from projections.cache_objects import Name
+from ledger.metadata import Name
 
 
 class TakenNames:

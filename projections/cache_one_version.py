@@ -18,10 +18,11 @@ from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
+from ledger.metadata import TABLE, Answer, Metadata, Name, Objects, Reason, described
 from projections.cache_bootstrap import entries_of
-from projections.cache_entry import Commit, Entry, Reason, Waiting
+from projections.cache_entry import Commit, Entry, Waiting
 from projections.cache_ids import NO_IDS, IdStates, ReaderIds
-from projections.cache_objects import TABLE, Effect, Metadata, Name, Objects, described
+from projections.cache_objects import Effect
 from projections.cache_steps import (
     Allocated,
     Changed,
@@ -31,7 +32,7 @@ from projections.cache_steps import (
     Step,
     steps_of,
 )
-from projections.metadata_cache import Answer, Positions, Stored, Wanted
+from projections.metadata_cache import Positions, Stored, Wanted
 
 
 class Tag(NamedTuple):
@@ -205,7 +206,7 @@ class OneVersionCache:
 
     def read(self, wanted: Wanted) -> Answer:
         """Return what a reader sees, or why the store is to be asked."""
-        entry = self.resolve(wanted)
+        entry = self._resolve(wanted)
         position = self.positions.last if entry is None else max(self.positions.last, entry.since)
         reason = self._refuses(wanted, entry, position)
         if reason is not None or entry is None:
@@ -230,13 +231,6 @@ class OneVersionCache:
         entry.load(stored.position, ids, stored.name, stored.objects)
         return True
 
-    def resolve(self, wanted: Wanted) -> TaggedEntry | None:
-        """Return the entry a reader means, by its id or by the name it has now."""
-        if wanted.table is not None or wanted.name is None:
-            return self.entries.get(wanted.table or 0)
-        named = (each for each in self.entries.values() if is_called(each, wanted.name))
-        return next(named, None)
-
     def _entry(self, table: int) -> TaggedEntry:
         found = self.entries.get(table)
         if found is None:
@@ -247,6 +241,12 @@ class OneVersionCache:
         if not step.table:
             return list(self.entries.values())
         return [self._entry(step.table)]
+
+    def _resolve(self, wanted: Wanted) -> TaggedEntry | None:
+        if wanted.table is not None or wanted.name is None:
+            return self.entries.get(wanted.table or 0)
+        named = (each for each in self.entries.values() if is_called(each, wanted.name))
+        return next(named, None)
 
     def _refuses(self, wanted: Wanted, entry: TaggedEntry | None, position: int) -> Reason | None:
         if position < wanted.token:

@@ -12,40 +12,25 @@ from pathlib import Path
 from random import Random
 from threading import Event as Signal
 from time import monotonic, sleep
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from ledger.clock import Clock, SystemClock
 from ledger.core.valid_list_text import ID_MAX
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
-from projections.cache_entry import Reason
+from ledger.metadata import MAX_WAIT_MS, TABLE, Answer, Metadata, Policy, Read, Reason, described
 from projections.cache_following import FollowedEntries
 from projections.cache_ids import ReaderIds
-from projections.cache_objects import TABLE, Metadata, described
 from projections.cache_rows import BYTES_MAX, RowEntries
 from projections.cache_source import Entries, MetadataStore, RowMetadataStore
-from projections.metadata_cache import Answer, Stored, Wanted
+from projections.metadata_cache import Stored, Wanted
 from projections.rocks_reader import RocksReader
 
-MAX_WAIT_MS: Final = 500
 PAUSE_S: Final = 0.002
 COMPARE_TRIES: Final = 5
 # Why waiting may help: the entries have not come that far.
 BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "token"})
-
-Policy = Literal["list", "latest"]
-"""`list`: what the list says. `latest`: that, and at least all that the store has by now."""
-
-
-class Read(NamedTuple):
-    """One read: a table by name or id, with a list or None, and an object of it."""
-
-    table: str | int
-    write_ids: ValidWriteIdList | None
-    table_id: int | None = None
-    what: str = TABLE
-    own_txn: int | None = None
 
 
 class Mismatch(NamedTuple):
@@ -110,7 +95,7 @@ class MetadataCache:
         *,
         table_id: int | None = None,
         what: str = TABLE,
-        own_txn: int | None = None,
+        own_txn: int = 0,
         token: int | None = None,
         max_wait_ms: int = MAX_WAIT_MS,
         max_lag_ms: int | None = None,
@@ -189,12 +174,12 @@ class MetadataCache:
 
     def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
         """Return a read as entries and store know it; own changes need a token of their own."""
-        table, listed, table_id, what, own_txn = asked
+        table, listed, table_id, what, own_txn, catalog = asked
         ids = None if listed is None else ReaderIds.of(listed)
-        name = (self._catalog, table) if isinstance(table, str) else None
+        name = (catalog or self._catalog, table) if isinstance(table, str) else None
         number = table_id if isinstance(table, str) else table
         needed = 0 if own_txn and not token else least
-        return Wanted(name, ids, number, what, own_txn or 0, needed)
+        return Wanted(name, ids, number, what, own_txn, needed)
 
     def _from_cache(self, wanted: Sequence[Wanted], until_s: float) -> list[Answer]:
         """Return what the entries say, after a wait if all that is missing is behind."""

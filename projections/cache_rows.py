@@ -12,10 +12,11 @@ from threading import RLock
 from time import monotonic, sleep
 from typing import Final
 
+from ledger.metadata import Answer
 from projections import lookups, metadata_store
 from projections.cache_entry import Entry, sees_all
 from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
-from projections.metadata_cache import Answer, CacheState, Stored, Wanted, read
+from projections.metadata_cache import CacheState, Stored, Wanted, read
 from projections.rows import TABLE, WRITE_IDS, number_key
 from projections.store import RowReader
 

@@ -23,7 +23,8 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
-from projections.cache_objects import Effect, objects_of
+from ledger.metadata import objects_of
+from projections.cache_objects import Effect
 
 
 class Allocated(NamedTuple):

@@ -9,16 +9,16 @@ over, so a consumer may go back to any earlier position and read on from there.
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX, name_key
+from ledger.metadata import TABLE, Answer, Name, Objects
 from projections.cache_bootstrap import entries_of
-from projections.cache_entry import Commit, Entry, Reason
+from projections.cache_entry import Commit, Entry
 from projections.cache_ids import NO_IDS, ReaderIds
 from projections.cache_names import TakenNames
-from projections.cache_objects import TABLE, Metadata, Name, Objects
 from projections.cache_steps import (
     Allocated,
     Changed,
@@ -30,21 +30,6 @@ from projections.cache_steps import (
 )
 
 VERSIONS_MAX: Final = 64
-
-Source = Literal["cache", "store"]
-
-
-class Answer(NamedTuple):
-    """What a read found, where, as of which position, and why there.
-
-    The cache answers with a value only; `store` without one = it does not exist for this reader, or
-    the store was not asked yet.
-    """
-
-    value: Metadata | None
-    source: Source
-    position: int
-    reason: Reason
 
 
 class Wanted(NamedTuple):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from ledger.metadata import TABLE, Answer, Metadata, described
 from projections import metadata_cache
 from projections.cache_ids import ReaderIds
-from projections.cache_objects import TABLE, Metadata, described
-from projections.metadata_cache import Answer, Stored, Wanted
+from projections.metadata_cache import Stored, Wanted
 from projections.metadata_store import stored
 from tests.conformance import cache_steps as steps
 from tests.conformance.cache_case import CacheCase, CasePair, Step, listed, reader_ids

@@ -40,8 +40,8 @@ from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
+from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache_ids import ReaderIds
-from projections.cache_objects import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.metadata_cache import Wanted

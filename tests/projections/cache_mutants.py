@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.state import DomainState
+from ledger.metadata import Answer, Objects, Reason
 from projections.cache_chain import Chain, Version
-from projections.cache_entry import Commit, Entry, Reason
+from projections.cache_entry import Commit, Entry
 from projections.cache_ids import NO_IDS, IdStates, ReaderIds
-from projections.cache_objects import Effect, Objects
+from projections.cache_objects import Effect
 from projections.cache_one_version import Tag, TaggedEntry
 from projections.cache_steps import Ended
-from projections.metadata_cache import Answer, Positions, Stored, Wanted
+from projections.metadata_cache import Positions, Stored, Wanted
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 
 

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from ledger import checkpoint
 from ledger.core.events import Event
 from ledger.core.state import DomainState
+from ledger.metadata import Answer, Reason
 from projections import cache_one_version, metadata_cache
-from projections.cache_entry import Entry, Reason
+from projections.cache_entry import Entry
 from projections.cache_ids import ReaderIds
 from projections.cache_one_version import OneVersionCache, TaggedEntry
-from projections.metadata_cache import Answer, CacheState, Stored, Wanted
+from projections.metadata_cache import CacheState, Stored, Wanted
 from projections.metadata_store import stored
 from tests.driver import CATALOG
 from tests.projections.cache_history import WHATS, Played, Reader, Told, as_told, told

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 
+from ledger.metadata import TABLE, described
 from projections import metadata_store
-from projections.cache_objects import TABLE, described
 from projections.metadata_cache import Stored
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (

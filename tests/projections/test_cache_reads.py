@@ -8,12 +8,11 @@ import pytest
 from ledger.core.events import TxnCommitted
 from ledger.core.valid_list_text import ID_MAX
 from ledger.errors import ReaderBehindError
-from projections.cache_objects import TableMetadata
-from projections.cache_reads import Read
+from ledger.metadata import Answer, Read, TableMetadata
 from projections.cache_rows import RowEntries
 from projections.fold import Fold
 from projections.memory import MemoryStore
-from projections.metadata_cache import VERSIONS_MAX, Answer, Wanted
+from projections.metadata_cache import VERSIONS_MAX, Wanted
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted
 from tests.projections.cached import STATS, Cached, entries_of, listed, location, made

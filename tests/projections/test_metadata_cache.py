@@ -7,16 +7,10 @@ import pytest
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX
-from projections.cache_entry import Entry, Reason
+from ledger.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
+from projections.cache_entry import Entry
 from projections.cache_ids import NO_IDS, ReaderIds, lowered
-from projections.cache_objects import (
-    OBJECT_PREFIX,
-    TABLE,
-    Effect,
-    Name,
-    TableMetadata,
-    objects_of,
-)
+from projections.cache_objects import Effect
 from projections.cache_steps import Changed, ChangedAtOnce, Ended
 from projections.metadata_cache import (
     VERSIONS_MAX,
