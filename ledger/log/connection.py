@@ -29,7 +29,7 @@ SUITED_READER: Final = {
     "queued.max.messages.kbytes": 16 * 1024,
 }
 SUITED_WRITER: Final = {
-    "message.max.bytes": 2 * 1024 * 1024,
+    "message.max.bytes": 4 * 1024 * 1024,
     "queue.buffering.max.messages": 100_000,
     "queue.buffering.max.kbytes": 64 * 1024,
     "compression.type": "none",

@@ -3,7 +3,8 @@
 It keeps the contract of the port, and lets a test remove, damage and rewrite what Kafka would lose.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Condition
@@ -24,11 +25,15 @@ class MemoryTopic:
 
     def end(self) -> int:
         """Return the offset after the last record."""
-        return self.start + len(self.records)
+        return self.records[-1].offset + 1 if self.records else self.start
+
+    def place(self, offset: int) -> int:
+        """Return where the records from an offset on begin; compaction leaves holes."""
+        return bisect_left(self.records, offset, key=lambda record: record.offset)
 
 
 class MemoryLog:
-    """Six topics in this process; threads may share it."""
+    """The topics of a ledger in this process; threads may share it."""
 
     def __init__(self) -> None:
         self.topics = {topic: MemoryTopic(topic) for topic in Topic}
@@ -60,14 +65,34 @@ class MemoryLog:
         """Remove the records below `offset`, as retention would."""
         with self.changed:
             found = self.topics[topic]
-            del found.records[: offset - found.start]
+            del found.records[: found.place(offset)]
             found.start = offset
 
     def cut(self, topic: Topic, offset: int) -> None:
         """Lose the records from `offset` on, as an unclean election would."""
         with self.changed:
             found = self.topics[topic]
-            del found.records[offset - found.start :]
+            del found.records[found.place(offset) :]
+
+    def compact(
+        self, topic: Topic, offsets: Collection[int], *, with_tombstones: bool = False
+    ) -> None:
+        """Remove those of the records at `offsets` whose key comes again, as compaction would.
+
+        With `with_tombstones` also those that are tombstones, as it does after a while; never the
+        last record.
+        """
+        with self.changed:
+            found = self.topics[topic]
+            newest = {record.key: record.offset for record in found.records}
+            last = found.end() - 1
+            found.records[:] = [
+                each
+                for each in found.records
+                if each.offset not in offsets
+                or each.offset == last
+                or (newest[each.key] == each.offset and (each.value or not with_tombstones))
+            ]
 
     def recreate(self, topic: Topic) -> None:
         """Replace the topic by an empty one of the same name."""
@@ -99,7 +124,7 @@ class MemoryReader:
                     wanted=self._next,
                     earliest=topic.start,
                 )
-            begin = self._next - topic.start
+            begin = topic.place(self._next)
             found = topic.records[begin : begin + limit]
         if found:
             self._next = found[-1].offset + 1

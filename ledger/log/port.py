@@ -1,13 +1,14 @@
 """The port of the log: what the ledger needs of Kafka, and nothing else of it.
 
-A ledger is six topics of one partition each. Offsets are numbers of this package only; what the
-rest of the product counts in are positions. Both adapters, Kafka and memory, pass the same contract
-tests.
+A ledger is six topics of one partition each, and where it is wanted a seventh for caches. Offsets
+are numbers of this package only; what the rest of the product counts in are positions. Where a
+topic is compacted some offsets are missing, and readers pass over them. Both adapters, Kafka and
+memory, pass the same contract tests.
 """
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class Topic(StrEnum):
@@ -19,6 +20,11 @@ class Topic(StrEnum):
     BEATS = "beats"
     CHECKPOINTS = "checkpoints"
     CATALOGS = "catalogs"
+    CACHE = "cache"
+
+
+REQUIRED: Final = tuple(topic for topic in Topic if topic is not Topic.CACHE)
+"""The topics without which there is no ledger."""
 
 
 class Record(NamedTuple):

@@ -52,10 +52,17 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
     Topic.BEATS: {**_EVERY, **_NEWEST_OF_KEY},
     Topic.CHECKPOINTS: {**_EVERY, **_NEWEST_OF_KEY, "max.message.bytes": str(2 * MIB)},
     Topic.CATALOGS: {**_EVERY, **_NEWEST_OF_KEY},
+    # Who reads it from the beginning takes less than the time for which tombstones are kept.
+    Topic.CACHE: {
+        **_EVERY,
+        **_NEWEST_OF_KEY,
+        "delete.retention.ms": str(24 * 60 * MINUTE_MS),
+        "max.message.bytes": str(4 * MIB),
+    },
 }
 # Of the other settings any value is safe, and a deployment may have its reasons.
 _EXACT: Final = ("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
-_AT_LEAST: Final = ("retention.ms", "retention.bytes", "max.message.bytes")
+_AT_LEAST: Final = ("retention.ms", "retention.bytes", "delete.retention.ms", "max.message.bytes")
 _LEDGER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
 
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 
 from ledger.errors import LogError, SettingsError
 from ledger.log.connection import NO_TOPIC, Connection, Trouble, as_log_error
-from ledger.log.port import Topic
+from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import (
     PARTITIONS,
     FoundTopic,
@@ -45,21 +45,39 @@ def create_topics(
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> list[str]:
-    """Create the topics of a ledger that do not exist; return the names of those created now.
+    """Create the topics that every ledger has; return the names of those created now.
 
     Those that exist stay as they are, see `verify_topics`. Raises SettingsError if the cluster
     cannot keep so many replicas, LogUnavailableError if it does not answer or refuses.
     """
-    wanted = [
-        NewTopic(
-            topic_name(ledger, topic),
-            PARTITIONS,
-            replication,
-            config=settings_for(topic, replication),
-        )
-        for topic in Topic
-    ]
+    wanted = [new_topic(ledger, topic, replication) for topic in REQUIRED]
     return _Admin(bootstrap, client, timeout_s).create(wanted)
+
+
+def add_topic(
+    bootstrap: str,
+    ledger: str,
+    topic: Topic,
+    *,
+    client: Mapping[str, Any] = {},
+    timeout_s: float = ANSWER_S,
+) -> None:
+    """Create a topic that not every ledger has, with as many replicas as its events have.
+
+    One that exists is verified. Raises as `create_topics` and `verify_topics`.
+    """
+    admin = _Admin(bootstrap, client, timeout_s)
+    events = admin.look(ledger, [Topic.EVENTS])[Topic.EVENTS]
+    check(bootstrap, ledger, {Topic.EVENTS: events})
+    replication = events.replicas if events is not None else 1
+    admin.create([new_topic(ledger, topic, replication)])
+    check(bootstrap, ledger, admin.look(ledger, [topic]))
+
+
+def new_topic(ledger: str, topic: Topic, replication: int) -> NewTopic:
+    """Return a topic as it is to be created."""
+    settings = settings_for(topic, replication)
+    return NewTopic(topic_name(ledger, topic), PARTITIONS, replication, config=settings)
 
 
 def verify_topics(
@@ -72,12 +90,17 @@ def verify_topics(
     not answer.
     """
     found = _Admin(bootstrap, client, timeout_s).look(ledger)
+    check(bootstrap, ledger, found)
+    return [line for each in found.values() if each is not None for line in doubts(each)]
+
+
+def check(bootstrap: str, ledger: str, found: Mapping[Topic, FoundTopic | None]) -> None:
+    """Raise SettingsError if a ledger cannot run on the topics that were found."""
     wrong = [
         line for topic, each in found.items() for line in breaches(bootstrap, ledger, topic, each)
     ]
     if wrong:
         raise SettingsError("\n  ".join([f"ledger {ledger} cannot run on its topics:", *wrong]))
-    return [line for each in found.values() if each is not None for line in doubts(each)]
 
 
 def topic_ids(
@@ -110,7 +133,7 @@ def list_ledgers(
     return sorted(
         ledger
         for ledger in ledgers
-        if is_ledger_name(ledger) and {topic_name(ledger, topic) for topic in Topic} <= names
+        if is_ledger_name(ledger) and {topic_name(ledger, topic) for topic in REQUIRED} <= names
     )
 
 
@@ -155,9 +178,11 @@ class _Admin:
         found = {name: self._answer(name, answer) for name, answer in asked.items()}
         return {name: each for name, each in found.items() if each is not None}
 
-    def look(self, ledger: str) -> dict[Topic, FoundTopic | None]:
+    def look(
+        self, ledger: str, topics: Iterable[Topic] = REQUIRED
+    ) -> dict[Topic, FoundTopic | None]:
         """Return how the topics of a ledger are kept, None for one that does not exist."""
-        names = {topic: topic_name(ledger, topic) for topic in Topic}
+        names = {topic: topic_name(ledger, topic) for topic in topics}
         described = self.describe(list(names.values()))
         return {
             topic: self._found(described[name]) if name in described else None

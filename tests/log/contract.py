@@ -82,12 +82,17 @@ class LogContract:
 
     def test_empty_value(self, bench: Bench) -> None:
         """A tombstone is written and read as an empty value."""
-        bench.write(Topic.CATALOGS, b"", b"after")
-        assert values(bench.read(Topic.CATALOGS, 2)) == [b"", b"after"]
+        bench.write(Topic.CACHE, b"", b"after")
+        assert values(bench.read(Topic.CACHE, 2)) == [b"", b"after"]
 
     @pytest.mark.parametrize(
         ("topic", "size"),
-        [(Topic.COMMANDS, LARGE), (Topic.EVENTS, LARGEST_EVENT), (Topic.CHECKPOINTS, LARGE)],
+        [
+            (Topic.COMMANDS, LARGE),
+            (Topic.EVENTS, LARGEST_EVENT),
+            (Topic.CHECKPOINTS, LARGE),
+            (Topic.CACHE, 2 * LARGEST_EVENT),
+        ],
     )
     def test_large_records(self, bench: Bench, topic: Topic, size: int) -> None:
         """Records near the limit of their topic come back whole, several in a row."""

@@ -16,7 +16,7 @@ from ledger.errors import LogError, LogUnavailableError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import LogReader, LogWriter, Topic
 from ledger.log.topic_settings import topic_name
-from ledger.log.topics import create_topics
+from ledger.log.topics import add_topic, create_topics
 from tests.log.contract import WAIT_S, Bench, LogContract, collect, values
 from tests.log.kafka_bench import delete_topic, kafka_bench
 
@@ -29,6 +29,7 @@ LEDGER = "flights"
 def log(broker: Broker, ledger_name: str) -> Iterator[KafkaLog]:
     """Return the log of a ledger whose topics were just created."""
     create_topics(broker.bootstrap, ledger_name)
+    add_topic(broker.bootstrap, ledger_name, Topic.CACHE)
     log = KafkaLog(broker.bootstrap, ledger_name)
     yield log
     log.close()

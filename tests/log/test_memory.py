@@ -32,3 +32,34 @@ def test_cut(bench: Bench, memory: MemoryLog) -> None:
         reader.read(1, 0.0)
     bench.write(Topic.EVENTS, b"other")
     assert values(bench.read(Topic.EVENTS, 2)) == [b"0", b"other"]
+
+
+@pytest.mark.parametrize(
+    ("with_tombstones", "left"),
+    [(False, [(1, b""), (3, b"3"), (5, b"5")]), (True, [(3, b"3"), (5, b"5")])],
+)
+def test_compact(
+    memory: MemoryLog,
+    with_tombstones: bool,  # noqa: FBT001
+    left: list[tuple[int, bytes]],
+) -> None:
+    """Of what is chosen goes what comes again; offsets stay, and a reader passes over the holes."""
+    writer = memory.writer(Topic.CACHE)
+    for key, value in [(b"a", b"0"), (b"b", b""), (b"a", b"2"), (b"a", b"3"), (b"c", b"4")]:
+        writer.append(key, value)
+    writer.append(b"c", b"5")
+    memory.compact(Topic.CACHE, range(5), with_tombstones=with_tombstones)
+    reader = memory.reader(Topic.CACHE, 0)
+    found = [(record.offset, record.value) for record in reader.read(10, 0.0)]
+    assert (found, reader.next_offset()) == (left, 6)
+    assert memory.ends(Topic.CACHE) == (0, 6)
+
+
+def test_compaction_is_chosen(memory: MemoryLog) -> None:
+    """What is not chosen stays, as in the part of a topic that was not compacted yet."""
+    writer = memory.writer(Topic.CACHE)
+    for value in (b"0", b"1", b"2", b"3"):
+        writer.append(b"key", value)
+    memory.compact(Topic.CACHE, [1, 3])
+    records = memory.reader(Topic.CACHE, 1).read(10, 0.0)
+    assert [record.offset for record in records] == [2, 3]

@@ -15,9 +15,9 @@ from confluent_kafka.admin import (
 
 from ledger.broker import Broker
 from ledger.errors import SettingsError
-from ledger.log.port import Topic
+from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import SETTINGS, FoundTopic, doubts, fits, settings_for, topic_name
-from ledger.log.topics import create_topics, list_ledgers, topic_ids, verify_topics
+from ledger.log.topics import add_topic, create_topics, list_ledgers, topic_ids, verify_topics
 from tests.log.contract import WAIT_S
 from tests.log.kafka_bench import admin, delete_topic, eventually
 
@@ -36,7 +36,7 @@ def spoiled(broker: Broker) -> Iterator[str]:
     """Return the name of a ledger whose topics are spoiled, one setting at a time."""
     create_topics(broker.bootstrap, "spoiled")
     yield "spoiled"
-    for topic in Topic:
+    for topic in REQUIRED:
         delete_topic(broker.bootstrap, topic_name("spoiled", topic))
 
 
@@ -58,7 +58,7 @@ def kept_settings(bootstrap: str, name: str) -> dict[str, str]:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("topic", Topic)
+@pytest.mark.parametrize("topic", REQUIRED)
 def test_created_as_they_must_be(broker: Broker, created: str, topic: Topic) -> None:
     """Each topic has the settings of the table, and nothing is wrong with it."""
     kept = kept_settings(broker.bootstrap, topic_name(created, topic))
@@ -68,19 +68,39 @@ def test_created_as_they_must_be(broker: Broker, created: str, topic: Topic) -> 
 @pytest.mark.kafka
 def test_creating_again(broker: Broker, ledger_name: str) -> None:
     """What is missing is created and named; what exists keeps its id."""
-    names = [topic_name(ledger_name, topic) for topic in Topic]
+    names = [topic_name(ledger_name, topic) for topic in REQUIRED]
     assert create_topics(broker.bootstrap, ledger_name) == names
     before = topic_ids(broker.bootstrap, ledger_name)
     assert create_topics(broker.bootstrap, ledger_name) == []
     assert topic_ids(broker.bootstrap, ledger_name) == before
-    assert len(set(before.values())) == len(Topic)
+    assert len(set(before.values())) == len(REQUIRED)
+
+
+@pytest.mark.kafka
+def test_topic_of_caches(broker: Broker, created: str) -> None:
+    """The topic that not every ledger has is made when it is added, and verified from then on."""
+    name = topic_name(created, Topic.CACHE)
+    assert Topic.CACHE not in topic_ids(broker.bootstrap, created)
+    add_topic(broker.bootstrap, created, Topic.CACHE)
+    assert SETTINGS[Topic.CACHE].items() <= kept_settings(broker.bootstrap, name).items()
+    alter(broker.bootstrap, name, "cleanup.policy", "delete")
+    with pytest.raises(SettingsError, match=f"{name} has cleanup.policy=delete, wanted compact"):
+        add_topic(broker.bootstrap, created, Topic.CACHE)
+
+
+@pytest.mark.kafka
+def test_no_topic_of_caches_without_a_ledger(broker: Broker, ledger_name: str) -> None:
+    """Where there are no events there is nothing to cache, and no topic is made."""
+    with pytest.raises(SettingsError, match="events does not exist"):
+        add_topic(broker.bootstrap, ledger_name, Topic.CACHE)
+    assert topic_ids(broker.bootstrap, ledger_name) == {}
 
 
 @pytest.mark.kafka
 def test_one_replica_is_a_doubt(broker: Broker, created: str) -> None:
     """A ledger may run with one replica of each topic, but is told what that means."""
     found = verify_topics(broker.bootstrap, created)
-    assert len(found) == len(Topic)
+    assert len(found) == len(REQUIRED)
     assert f"{created}.events has 1 replica(s): what a lost disk held is gone" in found[1]
 
 
