@@ -2,10 +2,11 @@
 
 It begins with the newest state checkpoint and follows the events topic in a thread of its own. The
 entries of all tables are there from the start; those that were not read for the longest time lose
-their objects first, and what the store answers in their place is kept.
+their objects first, and what the store answers in their place is kept. Whether an entry has several
+versions or one is a matter of its fold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Condition, Thread
@@ -21,9 +22,10 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.metadata import Answer
-from projections import metadata_cache
+from projections.cache_folds import CacheFold, ManyVersions
+from projections.cache_one_version import Tag
 from projections.cache_rows import BYTES_MAX
-from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
+from projections.cache_source import Entries, HeldTables
 from projections.metadata_cache import Stored, Wanted
 
 READ_MAX: Final = 2_000
@@ -39,32 +41,51 @@ class FollowedEntries(Entries):
     """
 
     def __init__(
-        self, log: Log, resumed: Checkpoint, end: int, *, bytes_max: int = BYTES_MAX
+        self,
+        log: Log,
+        resumed: Checkpoint,
+        end: int,
+        *,
+        bytes_max: int = BYTES_MAX,
+        fold: Callable[[DomainState], CacheFold] = ManyVersions,
     ) -> None:
         state, head, offset = resumed
         self._end = end
         self._has_come = False
         self.tables = HeldTables(bytes_max)
-        self._cache = metadata_cache.bootstrap(state)
+        self._fold = fold(state)
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._at_ms = state.at
         self._ended: LedgerError | None = None
         self._changed = Condition()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
-        self._hold(self._cache.entries)
+        self._hold(self._fold.tables())
 
     @classmethod
-    def start(cls, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> Self:
+    def start(
+        cls,
+        log: Log,
+        domain: int = 0,
+        *,
+        bytes_max: int = BYTES_MAX,
+        fold: Callable[[DomainState], CacheFold] = ManyVersions,
+    ) -> Self:
         """Return entries that follow the log from its newest checkpoint on.
 
         Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError when the
         broker does not answer.
         """
         resumed = read_newest(log, domain) or Checkpoint(DomainState(), LogHead(), 0)
-        entries = cls(log, resumed, log.ends(Topic.EVENTS)[1], bytes_max=bytes_max)
+        end = log.ends(Topic.EVENTS)[1]
+        entries = cls(log, resumed, end, bytes_max=bytes_max, fold=fold)
         entries._thread.start()
         return entries
+
+    @property
+    def has_come(self) -> bool:
+        """Tell whether they have come to where the log ended at the start, so that they answer."""
+        return self._has_come
 
     def advance(self, timeout_s: float) -> None:
         """Wait up to `timeout_s` until something more has been applied."""
@@ -76,7 +97,7 @@ class FollowedEntries(Entries):
 
     def position(self) -> int:
         """Return the position of the last event applied."""
-        return self._cache.position
+        return self._fold.position
 
     def at_ms(self) -> int:
         """Return the time of that event."""
@@ -87,15 +108,15 @@ class FollowedEntries(Entries):
         with self._changed:
             self._check()
             if not self._has_come:
-                return [Answer(None, "store", self._cache.position, "ahead_of_cache")] * len(wanted)
-            for entry in map(self._cache.resolve, wanted):
-                self.tables.touch(entry.table if entry is not None else 0)
-            return metadata_cache.read_many(self._cache, wanted)
+                return [Answer(None, "store", self._fold.position, "ahead_of_cache")] * len(wanted)
+            for each in wanted:
+                self.tables.touch(self._fold.table_of(each))
+            return [self._fold.read(each) for each in wanted]
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered."""
         with self._changed:
-            is_kept = metadata_cache.fill(self._cache, wanted, found)
+            is_kept = self._fold.fill(wanted, found)
             if is_kept:
                 self._hold([found.table])
             return is_kept
@@ -103,7 +124,18 @@ class FollowedEntries(Entries):
     def held(self) -> Sequence[Wanted]:
         """Return a read of each table whose objects are held."""
         with self._changed:
-            return newest_reads(self._cache, self.tables.tables())
+            return self._fold.newest_reads(self.tables.tables())
+
+    def apply(self, event: Event) -> None:
+        """Apply an event that this process was answered with, before the log brings it again."""
+        with self._changed:
+            self._hold(self._fold.apply(event))
+            self._changed.notify_all()
+
+    def tag(self, table: int) -> Tag | None:
+        """Return the write ids that the entry of a table is for, None if it holds no objects."""
+        with self._changed:
+            return self._fold.tag(table)
 
     def close(self) -> None:
         """Stop following."""
@@ -137,7 +169,7 @@ class FollowedEntries(Entries):
     def _apply(self, events: Sequence[Event], *, has_come: bool) -> None:
         with self._changed:
             for event in events:
-                self._hold(metadata_cache.apply(self._cache, event))
+                self._hold(self._fold.apply(event))
                 self._at_ms = event.control.at
             self._has_come = has_come
             self._changed.notify_all()
@@ -145,15 +177,15 @@ class FollowedEntries(Entries):
     def _hold(self, tables: Iterable[int]) -> None:
         """Count the bytes of tables again, and evict what is too much."""
         for table in tables:
-            entry = self._cache.entries.get(table)
-            if entry is None or (entry.states is None and not entry.exact):
+            size = self._fold.size(table)
+            if not size:
                 self.tables.release(table)
                 continue
-            for gone in self.tables.hold(table, entry_bytes(entry)):
-                metadata_cache.evict(self._cache, gone)
+            for gone in self.tables.hold(table, size):
+                self._fold.evict(gone)
 
     def _progress(self) -> tuple[int, bool, bool]:
-        return self._cache.position, self._has_come, self._ended is not None
+        return self._fold.position, self._has_come, self._ended is not None
 
     def _check(self) -> None:
         if self._ended is not None:

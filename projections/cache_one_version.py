@@ -206,7 +206,7 @@ class OneVersionCache:
 
     def read(self, wanted: Wanted) -> Answer:
         """Return what a reader sees, or why the store is to be asked."""
-        entry = self._resolve(wanted)
+        entry = self.resolve(wanted)
         position = self.positions.last if entry is None else max(self.positions.last, entry.since)
         reason = self._refuses(wanted, entry, position)
         if reason is not None or entry is None:
@@ -231,6 +231,13 @@ class OneVersionCache:
         entry.load(stored.position, ids, stored.name, stored.objects)
         return True
 
+    def resolve(self, wanted: Wanted) -> TaggedEntry | None:
+        """Return the entry a reader means, by its id or by the name it has now."""
+        if wanted.table is not None or wanted.name is None:
+            return self.entries.get(wanted.table or 0)
+        named = (each for each in self.entries.values() if is_called(each, wanted.name))
+        return next(named, None)
+
     def _entry(self, table: int) -> TaggedEntry:
         found = self.entries.get(table)
         if found is None:
@@ -241,12 +248,6 @@ class OneVersionCache:
         if not step.table:
             return list(self.entries.values())
         return [self._entry(step.table)]
-
-    def _resolve(self, wanted: Wanted) -> TaggedEntry | None:
-        if wanted.table is not None or wanted.name is None:
-            return self.entries.get(wanted.table or 0)
-        named = (each for each in self.entries.values() if is_called(each, wanted.name))
-        return next(named, None)
 
     def _refuses(self, wanted: Wanted, entry: TaggedEntry | None, position: int) -> Reason | None:
         if position < wanted.token:

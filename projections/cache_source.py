@@ -141,16 +141,16 @@ def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
 
 
 def entry_bytes(entry: Entry) -> int:
-    """Return about how many bytes the objects of an entry take; equal objects count once."""
+    """Return about how many bytes the objects of an entry take, 0 if it holds none."""
     states = [] if entry.states is None else [each.content for each in entry.states.versions]
-    states += [each.objects for each in entry.exact.values()]
+    return objects_bytes(*states, *(each.objects for each in entry.exact.values()))
+
+
+def objects_bytes(*states: Objects | None) -> int:
+    """Return about how many bytes states of a table take; equal objects count once."""
     distinct = {id(value): value for objects in states if objects for value in objects.values()}
-    return sum(map(value_bytes, distinct.values())) + sum(map(map_bytes, states))
-
-
-def map_bytes(objects: Objects | None) -> int:
-    """Return about how many bytes the names of objects take."""
-    return 100 * len(objects or ())
+    # What names an object takes memory in every state.
+    return sum(map(value_bytes, distinct.values())) + sum(100 * len(each or ()) for each in states)
 
 
 def value_bytes(value: TableDefinition | str) -> int:

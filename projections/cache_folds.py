@@ -1,0 +1,184 @@
+"""The folds of the log that entries may be fed with: several versions for each table, or one.
+
+Both begin with a domain's state and take the same events in the same order. What follows the log,
+holds bytes and serves threads stands in `cache_following` and does not know which of them it has.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ledger.core.events import Event
+from ledger.core.state import DomainState
+from ledger.metadata import Answer
+from projections import cache_one_version, metadata_cache
+from projections.cache_ids import ReaderIds
+from projections.cache_one_version import Tag, TaggedEntry
+from projections.cache_source import entry_bytes, newest_reads, objects_bytes
+from projections.cache_steps import Changed, ChangedAtOnce, Ended, steps_of
+from projections.metadata_cache import Stored, Wanted
+
+
+class CacheFold(Protocol):
+    """A cache as a fold of the log; one thread at a time."""
+
+    @property
+    def position(self) -> int:
+        """The position up to which every event is applied."""
+        ...
+
+    def apply(self, event: Event) -> Iterable[int]:
+        """Apply an accepted event, once; return the tables whose entries it may have changed."""
+        ...
+
+    def read(self, wanted: Wanted) -> Answer:
+        """Return what a reader sees, or why the store is to be asked."""
+        ...
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep what the store answered; tell whether that is of use."""
+        ...
+
+    def evict(self, table: int) -> None:
+        """Forget the objects of a table."""
+        ...
+
+    def tables(self) -> Iterable[int]:
+        """Return the tables that there are entries of."""
+        ...
+
+    def table_of(self, wanted: Wanted) -> int:
+        """Return the table that a reader means, 0 if it is not known here."""
+        ...
+
+    def size(self, table: int) -> int:
+        """Return about how many bytes the objects of a table take, 0 if none are held."""
+        ...
+
+    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+        """Return a read of each of the tables for a reader who sees all that is committed."""
+        ...
+
+    def tag(self, table: int) -> Tag | None:
+        """Return which ids the entry of a table tells of, None if it holds no objects."""
+        ...
+
+
+class ManyVersions(CacheFold):
+    """The cache that keeps for every reader what its list shows."""
+
+    def __init__(self, state: DomainState) -> None:
+        self._cache = metadata_cache.bootstrap(state)
+
+    @property
+    def position(self) -> int:
+        """The position up to which every event is applied."""
+        return self._cache.position
+
+    def apply(self, event: Event) -> Iterable[int]:
+        """Apply an accepted event, once; return the tables with other objects or changes now."""
+        return metadata_cache.apply(self._cache, event)
+
+    def read(self, wanted: Wanted) -> Answer:
+        """Return what a reader sees, or why the store is to be asked."""
+        return metadata_cache.read(self._cache, wanted)
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep what the store answered; tell whether that is of use."""
+        return metadata_cache.fill(self._cache, wanted, found)
+
+    def evict(self, table: int) -> None:
+        """Forget the objects of a table."""
+        metadata_cache.evict(self._cache, table)
+
+    def tables(self) -> Iterable[int]:
+        """Return the tables that there are entries of."""
+        return self._cache.entries
+
+    def table_of(self, wanted: Wanted) -> int:
+        """Return the table that a reader means, 0 if it is not known here."""
+        entry = self._cache.resolve(wanted)
+        return entry.table if entry is not None else 0
+
+    def size(self, table: int) -> int:
+        """Return about how many bytes the objects of a table take, 0 if none are held."""
+        entry = self._cache.entries.get(table)
+        return entry_bytes(entry) if entry is not None else 0
+
+    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+        """Return a read of each of the tables for a reader who sees all that is committed."""
+        return newest_reads(self._cache, tables)
+
+    def tag(self, table: int) -> Tag | None:
+        """Return the ids the log told of, uncommitted = a change waits; it keeps nobody waiting."""
+        entry = self._cache.entries.get(table)
+        if entry is None or entry.states is None:
+            return None
+        return Tag(entry.ids.listed(), not entry.waiting)
+
+
+class OneVersion(CacheFold):
+    """The cache of Hive's design page, strictly: see `cache_one_version`.
+
+    As on the page the log alone brings an entry up to date. A reader's miss begins one only where
+    there is none, so a reader who is ahead of the log does not get ahead of it for all others.
+    """
+
+    def __init__(self, state: DomainState) -> None:
+        self._cache = cache_one_version.bootstrap(state)
+
+    @property
+    def position(self) -> int:
+        """The position up to which every event is applied."""
+        return self._cache.positions.last
+
+    def apply(self, event: Event) -> Iterable[int]:
+        """Apply an accepted event, once; return the tables whose metadata it is about."""
+        self._cache.apply(event)
+        about = (
+            each for each in steps_of(event) if isinstance(each, Changed | ChangedAtOnce | Ended)
+        )
+        return {each.table for each in about}
+
+    def read(self, wanted: Wanted) -> Answer:
+        """Return what a reader sees, or why the store is to be asked."""
+        return self._cache.read(wanted)
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep what the store answered, if nothing is held."""
+        return self._held(found.table) is None and self._cache.fill(wanted, found)
+
+    def evict(self, table: int) -> None:
+        """Forget the objects of a table."""
+        self._cache.entries[table].evict()
+
+    def tables(self) -> Iterable[int]:
+        """Return the tables that there are entries of."""
+        return self._cache.entries
+
+    def table_of(self, wanted: Wanted) -> int:
+        """Return the table that a reader means, 0 if it is not known here."""
+        entry = self._cache.resolve(wanted)
+        return entry.table if entry is not None else 0
+
+    def size(self, table: int) -> int:
+        """Return about how many bytes the objects of a table take, 0 if none are held."""
+        entry = self._held(table)
+        return objects_bytes(entry.objects) if entry is not None else 0
+
+    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+        """Return a read of each of the tables for the readers that its entry serves."""
+        tags = {table: self.tag(table) for table in tables}
+        return [
+            Wanted(None, None if tag.ids is None else ReaderIds.of(tag.ids), table)
+            for table, tag in tags.items()
+            if tag is not None and tag.is_committed
+        ]
+
+    def tag(self, table: int) -> Tag | None:
+        """Return whom the entry of a table serves, None if it holds no objects."""
+        entry = self._held(table)
+        return entry.tag() if entry is not None else None
+
+    def _held(self, table: int) -> TaggedEntry | None:
+        entry = self._cache.entries.get(table)
+        return entry if entry is not None and entry.objects is not None else None
