@@ -1,0 +1,237 @@
+"""The rows that `ledger.reads` answers with: what is known of txns, tables, files and commits.
+
+They hold plain values and no way to ask on; `ledger.read_form` says how they travel.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ledger.core.commands import TableDefinition, TableWrite
+from ledger.core.events import Evidence
+from ledger.core.ids import TxnType
+
+EndStatus = Literal["open", "committed", "aborted"]
+
+
+class Identity(NamedTuple):
+    """Who a ledger is: its id, its name, and which of its domains is read."""
+
+    ledger: str
+    name: str
+    domain: int
+
+
+class SessionRow(NamedTuple):
+    """Who asked; `session` is the position of its open, `ended` that of its end or 0."""
+
+    session: int
+    user: str
+    host: str
+    application: str
+    lease_ms: int
+    ended: int
+
+
+class TxnPart(NamedTuple):
+    """One table of a txn: its write id there (0 = none) and how often it changed the metadata.
+
+    `version` is the commit version of the table, None unless the txn committed; then `read_at` is
+    the position its plan was made from. `wrote` says of a commit that rows changed, of an abort
+    that it may have left data.
+    """
+
+    table: int
+    write_id: int
+    metadata_events: int
+    version: int | None
+    read_at: int
+    wrote: bool
+
+
+class TxnRow(NamedTuple):
+    """A txn from open to end. `opened`, `ended` and `forgotten` are positions, 0 = not yet.
+
+    Times are milliseconds since 1970 UTC; user, host and application are its session's. `min_open`
+    is the least txn that was open when it opened, 0 for a commit without a txn, which opened and
+    ended at one position. `reason` says why it was aborted, `evidence` what it lost against.
+    """
+
+    txn: int
+    type: TxnType
+    session: int
+    user: str
+    host: str
+    application: str
+    status: EndStatus
+    opened: int
+    opened_at: int
+    deadline: int
+    min_open: int
+    ended: int
+    ended_at: int
+    forgotten: int
+    reason: str
+    parts: Sequence[TxnPart]
+    evidence: Evidence | None
+
+
+class TableRow(NamedTuple):
+    """One incarnation of a table; positions, 0 = not yet.
+
+    `creator` is the open txn that alone may see it, 0 once it exists for all. `version` counts its
+    commits, -1 until its creation is committed. Of its write ids those below `mapped_from` are
+    committed and have no mapping left. `changed` is when `operation` last changed its metadata.
+    """
+
+    table: int
+    catalog: str
+    name: str
+    definition: TableDefinition
+    version: int
+    last_write_id: int
+    mapped_from: int
+    created: int
+    changed: int
+    operation: str
+    dropped: int
+    creator: int
+
+
+class MappingRow(NamedTuple):
+    """One row of TXN_TO_WRITE_ID of a table."""
+
+    write_id: int
+    txn: int
+
+
+class WatermarkRow(NamedTuple):
+    """The cleanup watermark: every live snapshot sees all txns below it as ended (HIVE-18747).
+
+    It is the least of `open_bound`, the least txn that any open txn saw open, of `aborted_bound`,
+    the least aborted txn whose data may still be there, and of `next_txn`. `open` and `aborted` are
+    the txns that hold it there, None for one that does not; `tables` are those that may hold data
+    of the aborted one.
+    """
+
+    watermark: int
+    open_bound: int
+    aborted_bound: int
+    next_txn: int
+    open: TxnRow | None
+    aborted: TxnRow | None
+    tables: Sequence[int]
+
+
+class HistoryRow(NamedTuple):
+    """One event in brief, and the watermark and next txn id after it.
+
+    (`session`, `n`) is the command it answers, (0, 0) if nobody asked. `outcome` and `message` say
+    why, where the type does not: of a refusal, an abort, a repeat. `ended` are the txns that it
+    ended, `forgotten` the aborted ones it let go.
+    """
+
+    position: int
+    at: int
+    type: str
+    txn: int
+    session: int
+    n: int
+    tables: Sequence[int]
+    outcome: str
+    message: str
+    ended: Sequence[int]
+    forgotten: Sequence[int]
+    watermark: int
+    next_txn: int
+
+
+class OutcomeRow(NamedTuple):
+    """The first answer to a command: where, what, and the ids from `first` on that it gave."""
+
+    session: int
+    n: int
+    position: int
+    outcome: str
+    first: int
+    size: int
+
+
+class FileRow(NamedTuple):
+    """A file of a table: `added` and `removed` are positions, `removed` 0 = live.
+
+    `version` is the commit version that added it; `size` is in bytes, `modified` in milliseconds.
+    Path and deletion vector together are the file; `partition` has one value per partition column.
+    """
+
+    table: int
+    path: str
+    vector: str
+    partition: Sequence[str | None]
+    size: int
+    modified: int
+    stats: str
+    added: int
+    version: int
+    removed: int
+
+
+class VersionRow(NamedTuple):
+    """One version of a table, as DESCRIBE HISTORY shows it; `at`, in milliseconds, never falls.
+
+    `txn` and `write_id` are 0 for a table that was created at once. `level` is "" where nothing was
+    judged file by file. `adds` and `removes` count the files that the commit listed.
+    """
+
+    table: int
+    version: int
+    position: int
+    at: int
+    txn: int
+    write_id: int
+    user: str
+    operation: str
+    level: str
+    blind: bool
+    read_at: int
+    adds: int
+    removes: int
+    metadata_events: int
+
+
+class AppRow(NamedTuple):
+    """How far an application came in a table, and the position of the commit that said so."""
+
+    table: int
+    app: str
+    version: int
+    position: int
+
+
+class ConflictRow(NamedTuple):
+    """A txn that lost (`txn` 0 = a one-shot commit), with what it attempted and the evidence.
+
+    `attempted` is as the commit brought it, without file lists; chunks staged before are counted.
+    """
+
+    position: int
+    at: int
+    txn: int
+    session: int
+    user: str
+    evidence: Evidence
+    attempted: Sequence[TableWrite]
+    level: str
+
+
+class AnomalyRow(NamedTuple):
+    """A commit that says what cannot be.
+
+    `kind` is `removed_not_live` (nothing changed), `added_live` (the new entry took the place of
+    the old one) or `unreadable_list`, without path: none of the files of that part is known.
+    """
+
+    position: int
+    table: int
+    kind: str
+    path: str
+    vector: str
