@@ -47,7 +47,7 @@ class Fleet:
 
     def __enter__(self) -> Self:
         for name in self._names:
-            self._processes[name] = started()
+            self._processes[name] = started("spark_sink.demo.producer")
         return self
 
     def __exit__(
@@ -61,11 +61,12 @@ class Fleet:
             end(process)
 
 
-def started() -> subprocess.Popen[bytes]:
-    """Start a producer, in a session of its own: Ctrl-C is for the demo alone."""
+def started(module: str, *, stdout: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a process that is told what to do, in a session of its own: Ctrl-C is for the demo."""
     return subprocess.Popen(
-        [sys.executable, "-m", "spark_sink.demo.producer"],
+        [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
+        stdout=stdout,
         start_new_session=True,
     )
 
@@ -73,5 +74,6 @@ def started() -> subprocess.Popen[bytes]:
 def end(process: subprocess.Popen[bytes]) -> None:
     """Wait for a process that ends, and let go of it."""
     process.wait(STOP_S)
-    if process.stdin is not None:
-        process.stdin.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()

@@ -68,6 +68,14 @@ class Report:
         self._out.print()
         self._out.print(table)
 
+    def grid(self, title: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Write rows of several columns under their heads."""
+        table = Table(*heads, title=title, title_justify="left", title_style="bold")
+        for row in rows:
+            table.add_row(*map(escape, row))
+        self._out.print()
+        self._out.print(table)
+
     def crash(self, error: Exception) -> None:
         """Write where in the code an error came from that nobody raised on purpose."""
         self._out.print(Traceback.from_exception(type(error), error, error.__traceback__))

@@ -1,0 +1,183 @@
+"""A metastore: a process that changes tables and answers readers from a metadata cache of its own.
+
+It is asked in lines of JSON on standard input and answers each with one on standard output, in
+order, until its input ends. Its cache follows the log as far as it is let, so what it knows at each
+moment is chosen by whoever asks.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
+
+from ledger.client import Ledger
+from ledger.core.commands import AbortTxn, AlterTable, CommitTxn, SessionCommand
+from ledger.core.events import Event, TableAltered, TxnAborted, TxnCommitted
+from ledger.core.state import DomainState
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.definitions import changed, operation_of
+from ledger.errors import LedgerError
+from ledger.log.kafka import KafkaLog
+from ledger.metadata import TableMetadata
+from ledger.reading import known_row
+from ledger.refusals import body_as
+from ledger.session import UNNUMBERED
+from ledger.transaction import Transaction
+from projections.cache_folds import CacheFold, ManyVersions, OneVersion
+from projections.cache_following import FollowedEntries
+from projections.cache_reads import MetadataCache
+from projections.cache_source import RowMetadataStore
+from projections.queries import open_reads
+from projections.rocks_reader import RocksReader
+from spark_sink.demo.held_log import HeldLog
+from spark_sink.demo.report import CheckFailedError
+
+WORD: Final = "word"
+"""The table property that tells one state of a table from another."""
+
+Mode = Literal["one version", "many versions"]
+FOLDS: Final[Mapping[Mode, Callable[[DomainState], CacheFold]]] = {
+    "one version": OneVersion,
+    "many versions": ManyVersions,
+}
+STEP_S: Final = 0.1
+PATIENCE_S: Final = 30.0
+
+Answers = dict[str, Any]
+Done = TypeVar("Done", TableAltered, TxnCommitted, TxnAborted)
+
+
+class Place(NamedTuple):
+    """What a metastore is told at its start: where ledger and rows are, and which cache it has."""
+
+    bootstrap: str
+    ledger: str
+    store: str
+    mode: Mode
+
+    def line(self) -> bytes:
+        """Return the place as the line that `read` takes."""
+        return json.dumps(self).encode() + b"\n"
+
+    @classmethod
+    def read(cls, line: bytes) -> Self:
+        """Return the place of a line."""
+        return cls(*json.loads(line))
+
+
+class Metastore:
+    """Does what it is asked; `log` is what its cache follows, `store` are the rows behind that."""
+
+    def __init__(self, ledger: Ledger, log: HeldLog, store: Path, mode: Mode) -> None:
+        self._ledger = ledger
+        self._log = log
+        self._mode = mode
+        self._txns: dict[int, Transaction] = {}
+        self._entries = FollowedEntries.start(log, fold=FOLDS[mode])
+        rows = RowMetadataStore(RocksReader.open(store))
+        self._cache = MetadataCache(self._entries, rows, ledger.catalog)
+        self._requests: Mapping[str, Callable[..., Answers]] = {
+            "follow": self.follow,
+            "alter": self.alter,
+            "commit": self.commit,
+            "abort": self.abort,
+            "read": self.read,
+            "entry": self.entry,
+        }
+
+    def answer(self, line: bytes) -> Answers:
+        """Return the answer to a request; an error is one too."""
+        request = json.loads(line)
+        try:
+            return self._requests[request.pop("do")](**request)
+        except (LedgerError, CheckFailedError) as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    def follow(self, position: int) -> Answers:
+        """Follow the log to a position and not beyond it; at first all of it is followed.
+
+        Return where the cache is then. Its readers are answered from here on.
+        """
+        self._log.hold(position)
+        until_s = monotonic() + PATIENCE_S
+        while self._entries.position() < position or not self._entries.has_come:
+            if monotonic() > until_s:
+                raise CheckFailedError(f"the cache has not come to position {position} in time")
+            self._entries.advance(STEP_S)
+        return {"position": self._entries.position()}
+
+    def alter(self, table: int, word: str) -> Answers:
+        """Open a txn and alter a table in it; return the txn, its write id and the position."""
+        txn = self._ledger.begin()
+        self._txns[txn.id] = txn
+        before = known_row(self._ledger.reads(), table).definition
+        after = changed(before, properties={WORD: word})
+        operation = operation_of(before, after)
+        command = AlterTable(*UNNUMBERED, txn.id, 0, table, after, operation)
+        position, altered = self._ask(txn, command, TableAltered)
+        return {"txn": txn.id, "write_id": altered.write_id, "position": position}
+
+    def commit(self, txn: int) -> Answers:
+        """Commit a txn that was opened here; return the position."""
+        command = CommitTxn(*UNNUMBERED, txn, [], "")
+        return {"position": self._ask(self._txns.pop(txn), command, TxnCommitted)[0]}
+
+    def abort(self, txn: int) -> Answers:
+        """Abort a txn that was opened here; return the position."""
+        command = AbortTxn(*UNNUMBERED, txn, "no longer wanted", None)
+        return {"position": self._ask(self._txns.pop(txn), command, TxnAborted)[0]}
+
+    def read(self, table: int, ids: str) -> Answers:
+        """Return what a reader of a list sees of a table without waiting, from where and why."""
+        answer = self._cache.read(table, ValidWriteIdList.parse(ids), max_wait_ms=0)
+        if not isinstance(answer.value, TableMetadata):
+            raise CheckFailedError(f"a reader of {ids} is told that table {table} is not there")
+        words = dict(answer.value.definition.properties)
+        return {"word": words[WORD], "source": answer.source, "reason": answer.reason}
+
+    def entry(self, table: int) -> Answers:
+        """Return the list that the entry of a table is for, None without one, and its flag."""
+        tag = self._entries.tag(table)
+        if tag is None or tag.ids is None:
+            return {"ids": None, "is_committed": False}
+        return {"ids": tag.ids.text(), "is_committed": tag.is_committed}
+
+    def close(self) -> None:
+        """Let go of the cache."""
+        self._cache.close()
+
+    def _ask(self, txn: Transaction, command: SessionCommand, kind: type[Done]) -> tuple[int, Done]:
+        """Return position and body of the event that answers a command.
+
+        With one version the own entry is changed at once: on the design page the metastore that
+        changes a table does not wait for the log. With many versions the log is the only way.
+        """
+        answer = txn.ask(command)
+        body = body_as(kind, answer.control, answer.body)
+        if self._mode == "one version":
+            self._entries.apply(Event(answer.control, body))
+        return answer.control.position, body
+
+
+def main() -> None:
+    """Answer one request after the other, at the place that the first line names."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    place = Place.read(line)
+    store = Path(place.store)
+    with (
+        closing(open_reads(store)) as reads,
+        closing(HeldLog(KafkaLog(place.bootstrap, place.ledger))) as log,
+        Ledger.connect(place.bootstrap, place.ledger, reads=reads, application="metastore") as own,
+        closing(Metastore(own, log, store, place.mode)) as metastore,
+    ):
+        for request in sys.stdin.buffer:
+            print(json.dumps(metastore.answer(request)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A metastore as it is seen from outside: a child process that is asked and answers."""
+
+import json
+import subprocess
+from types import TracebackType
+from typing import Any, Self
+
+from ledger.core.valid_lists import ValidWriteIdList
+from spark_sink.demo.fleet import end, started
+from spark_sink.demo.metastore import Place
+from spark_sink.demo.metastore_steps import short
+from spark_sink.demo.report import CheckFailedError
+
+
+class MetastoreProcess:
+    """A metastore of a name, running until the end of a `with` block; for one thread."""
+
+    def __init__(self, name: str, place: Place) -> None:
+        self.name = name
+        self._process = started("spark_sink.demo.metastore", stdout=subprocess.PIPE)
+        self._send(place.line())
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+        return self._process.pid
+
+    def ask(self, do: str, **request: Any) -> Any:
+        """Return the answer to a request; raises CheckFailedError if it failed, or has ended."""
+        self._send(json.dumps({"do": do, **request}).encode() + b"\n")
+        assert self._process.stdout is not None, "it was asked for"
+        line = self._process.stdout.readline()
+        if not line:
+            raise CheckFailedError(f"{self.name} ended with exit code {self._process.wait()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise CheckFailedError(f"{self.name} cannot {do}: {answer['error']}")
+        return answer
+
+    def read(self, table: int, ids: ValidWriteIdList) -> str:
+        """Return what a reader of a list gets, from where and why."""
+        answer = self.ask("read", table=table, ids=ids.text())
+        return f"{answer['word']} {answer['source']} {answer['reason']}"
+
+    def entry(self, table: int) -> str:
+        """Return the entry of a table as `Line` has it."""
+        found = self.ask("entry", table=table)
+        if found["ids"] is None:
+            return "-"
+        ids = short(ValidWriteIdList.parse(found["ids"]))
+        return ids if found["is_committed"] else f"{ids} *"
+
+    def _send(self, line: bytes) -> None:
+        assert self._process.stdin is not None, "it was asked for"
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None, "it was asked for"
+        if error is not None:
+            self._process.kill()
+        self._process.stdin.close()
+        end(self._process)

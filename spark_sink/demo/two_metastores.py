@@ -1,0 +1,171 @@
+"""Two metastores: the steps of Hive's design page of a synchronized metastore cache, as they are.
+
+M1 and M2 are processes with a cache each. A table is brought to the write ids of the page, M1
+changes it, and M2 is let know of that event by event. What the entries say and what readers get is
+held against the steps, once with one version of a table, as on the page, and once with many.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+from ledger.client import Ledger
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.reads import TableRow
+from ledger.transaction import Transaction
+from spark_sink.demo.metastore import WORD, Mode, Place
+from spark_sink.demo.metastore_process import MetastoreProcess
+from spark_sink.demo.metastore_steps import WANTED, Line, differences, short
+from spark_sink.demo.report import Report
+
+LAST: Final = 13
+ABORTED: Final = 7
+OPEN: Final = (8, 12)
+NOT_COMMITTED: Final = (ABORTED, *OPEN, 15)
+HEADS: Final = ("step", "what happens", "M1", "M2", "answer")
+TABLES: Final[dict[Mode, str]] = {
+    "one version": "kept_once",
+    "many versions": "kept_often",
+}
+
+
+def show_two_metastores(ledger: Ledger, place: Place, report: Report) -> None:
+    """Walk the steps with both kinds of caches; `place` is that of the first."""
+    with ExitStack() as held:
+        pairs = {
+            mode: tuple(
+                held.enter_context(MetastoreProcess(name, place._replace(mode=mode)))
+                for name in ("M1", "M2")
+            )
+            for mode in WANTED
+        }
+        for mode, (first, second) in pairs.items():
+            show(report, mode, walk(ledger, first, second, mode))
+
+
+def show(report: Report, mode: Mode, found: Sequence[Line]) -> None:
+    """Show the lines that were found and check them against those wanted."""
+    report.grid(f"{mode} of a table; * = uncommitted, - = no entry", HEADS, found)
+    wrong = differences(found, WANTED[mode])
+    answers = [line.answer for line in found if line.answer]
+    hits = sum(" cache " in answer for answer in answers)
+    report.check(
+        f"with {mode} of a table every step is that of the design page",
+        holds=not wrong,
+        found="; ".join(wrong) or f"{hits} of {len(answers)} readers answered from a cache",
+    )
+
+
+class Walk:
+    """The steps on one table, to be taken once; M2 is told nothing by M1 but through the log."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        first: MetastoreProcess,
+        second: MetastoreProcess,
+        mode: Mode,
+        table: int,
+    ) -> None:
+        self._ledger = ledger
+        self._first = first
+        self._second = second
+        self._mode = mode
+        self._table = table
+        self._position = ledger.token.position
+        self._lines: list[Line] = []
+
+    def play(self) -> Sequence[Line]:
+        """Take all steps and return what was seen."""
+        for metastore in (self._first, self._second):
+            metastore.ask("follow", position=self._position)
+        before = self._ids()
+        self._read("1", self._first, before)
+        self._read("1", self._second, before)
+        self._commit(before)
+        self._abort()
+        self._first.ask("follow", position=self._position)
+        self._see("11", "M1 reads of it all")
+        return self._lines
+
+    def _commit(self, before: ValidWriteIdList) -> None:
+        """Commit a change at M1 before M2 knows anything of it; `before` is an older reader's."""
+        altered = self._write("alter", table=self._table, word="v14")
+        self._see("2", "M1 alters")
+        meanwhile = self._ids()
+        self._read("2", self._first, meanwhile)
+        self._read("2", self._second, meanwhile)
+        self._write("commit", txn=altered["txn"])
+        self._see("2", "M1 commits")
+        after = self._ids()
+        self._read("2", self._first, after)
+        self._read("3", self._second, after)
+        self._second.ask("follow", position=altered["position"])
+        self._see("4", "M2 reads of the alter")
+        self._read("5", self._second, after)
+        self._read("5", self._second, before)
+        self._second.ask("follow", position=self._position)
+        self._see("6", "M2 reads of the commit")
+        self._read("7", self._second, after)
+        self._read("7", self._second, before)
+
+    def _abort(self) -> None:
+        """Abort a change at M1, of which M2 always knows."""
+        altered = self._write("alter", table=self._table, word="v15")
+        self._second.ask("follow", position=self._position)
+        self._see("8", "M1 alters, M2 reads of it")
+        self._read("8", self._second, self._ids())
+        self._write("abort", txn=altered["txn"])
+        self._second.ask("follow", position=self._position)
+        self._see("9", "M1 aborts, M2 reads of it")
+        for _ in range(2):
+            self._read("10", self._second, self._ids())
+
+    def _write(self, do: str, **request: Any) -> Any:
+        """Have M1 do something; with many versions it reads of that in the log like all others."""
+        answer = self._first.ask(do, **request)
+        self._position = answer["position"]
+        if self._mode == "many versions":
+            self._first.ask("follow", position=self._position)
+        return answer
+
+    def _ids(self) -> ValidWriteIdList:
+        """Return the list of a reader who comes now; the store has come as far then."""
+        self._ledger.wait(self._position)
+        reads = self._ledger.reads()
+        return reads.valid_write_ids(self._table, reads.valid_txns())
+
+    def _read(self, step: str, metastore: MetastoreProcess, ids: ValidWriteIdList) -> None:
+        answer = metastore.read(self._table, ids)
+        self._see(step, f"reader of {short(ids)} at {metastore.name}", answer)
+
+    def _see(self, step: str, what: str, answer: str = "") -> None:
+        first, second = (each.entry(self._table) for each in (self._first, self._second))
+        self._lines.append(Line(step, what, first, second, answer))
+
+
+def walk(
+    ledger: Ledger, first: MetastoreProcess, second: MetastoreProcess, mode: Mode
+) -> Sequence[Line]:
+    """Take the steps on a table of their own, and leave nothing open; return what was seen."""
+    table, still_open = bring_about(ledger, TABLES[mode])
+    seen = Walk(ledger, first, second, mode, table.table).play()
+    for txn in still_open:
+        txn.abort("the steps are over")
+    ledger.forget_aborted(table=table, write_ids=NOT_COMMITTED)
+    return seen
+
+
+def bring_about(ledger: Ledger, name: str) -> tuple[TableRow, list[Transaction]]:
+    """Create a table whose list is that of the page; return it with the txns left open."""
+    table = ledger.create_table(name, layout="directories", properties={WORD: "v0"})
+    txns = ledger.begin_many(LAST)
+    ids = ledger.allocate(txns, [table])
+    by_write_id = {ids[table.table, txn.id]: txn for txn in txns}
+    for write_id, txn in by_write_id.items():
+        if write_id == ABORTED:
+            txn.abort("an exception of the page")
+        elif write_id not in OPEN:
+            txn.insert(table)
+            txn.commit()
+    return table, [by_write_id[each] for each in OPEN]

@@ -1,0 +1,61 @@
+"""Two metastores as processes on a real broker, step by step as on Hive's design page."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from typing import NamedTuple
+
+import pytest
+
+from ledger.broker import Broker
+from ledger.client import Ledger
+from ledger.log.topics import create_topics
+from projections.queries import open_reads
+from spark_sink.demo.metastore import Mode, Place
+from spark_sink.demo.metastore_process import MetastoreProcess
+from spark_sink.demo.metastore_steps import WANTED
+from spark_sink.demo.report import CheckFailedError
+from spark_sink.demo.two_metastores import walk
+from tests.integration.commands import Command
+from tests.integration.fleet import Fleet
+
+pytestmark = pytest.mark.kafka
+
+
+class Lake(NamedTuple):
+    """A ledger that is up, with rows, and where metastores find both."""
+
+    ledger: Ledger
+    place: Place
+
+
+@pytest.fixture(scope="module")
+def lake(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """Run a sequencer and a follower."""
+    home = tmp_path_factory.mktemp("metastores")
+    store = home / "store"
+    name = f"test-{home.name}"
+    where = ("--bootstrap", broker.bootstrap, "--ledger", name)
+    create_topics(broker.bootstrap, name)
+    with ExitStack() as held:
+        held.enter_context(Fleet(broker.bootstrap, name, 1))
+        follow = ("serve", "follower", "--store", str(store), "--no-http", *where)
+        held.enter_context(Command(home, *follow)).wait_for("caught up")
+        reads = held.enter_context(closing(open_reads(store)))
+        ledger = held.enter_context(Ledger.connect(broker.bootstrap, name, reads=reads))
+        yield Lake(ledger, Place(broker.bootstrap, name, str(store), "one version"))
+
+
+@pytest.mark.parametrize("mode", WANTED)
+def test_steps_of_the_page(lake: Lake, mode: Mode) -> None:
+    """Lists, flags and answers are those of the page with one version, better ones with many."""
+    place = lake.place._replace(mode=mode)
+    with MetastoreProcess("M1", place) as first, MetastoreProcess("M2", place) as second:
+        assert walk(lake.ledger, first, second, mode) == WANTED[mode]
+
+
+def test_failure_is_told(lake: Lake) -> None:
+    """A metastore that cannot do what it is asked says so, and goes on."""
+    with MetastoreProcess("M1", lake.place) as metastore:
+        with pytest.raises(CheckFailedError, match="M1 cannot alter: UnknownTableError"):
+            metastore.ask("alter", table=999, word="v1")
+        assert metastore.ask("follow", position=1)["position"] >= 1
