@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.expressions import Expression, col, lit
     from ledger.file_list import AddFile, RemoveFile
+    from ledger.metadata import TableMetadata
     from ledger.reading import TableFiles
     from ledger.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.transaction import Transaction
@@ -103,6 +104,7 @@ __all__ = [
     "TableDefinition",
     "TableExistsError",
     "TableFiles",
+    "TableMetadata",
     "TableVersion",
     "TableWrite",
     "Token",
@@ -128,6 +130,7 @@ _HOME = {
     "RemoveFile": "ledger.file_list",
     "TableDefinition": "ledger.core.commands",
     "TableFiles": "ledger.reading",
+    "TableMetadata": "ledger.metadata",
     "TableVersion": "ledger.receipt",
     "TableWrite": "ledger.core.commands",
     "Token": "ledger.receipt",

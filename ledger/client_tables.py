@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, Unpack
+from typing import Final, Unpack, overload
 
 from ledger.core.commands import (
     AlterTable,
@@ -14,6 +14,7 @@ from ledger.core.commands import (
     TableDefinition,
 )
 from ledger.core.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.valid_lists import ValidWriteIdList
 from ledger.definitions import (
     Change,
     ColumnLike,
@@ -24,6 +25,7 @@ from ledger.definitions import (
     table_definition,
 )
 from ledger.errors import MetadataChangedException
+from ledger.metadata import TABLE, Metadata, Read, TableMetadata
 from ledger.names import Names, TableLike, created_row
 from ledger.reading import known_row
 from ledger.reads import TableRow
@@ -33,6 +35,9 @@ from ledger.session import UNNUMBERED, Answer
 from ledger.view import View
 
 ALTER_ATTEMPTS: Final = 10
+
+Place = Token | str | int
+"""A token, its text, or a position; 0 = any."""
 
 
 class LedgerTables:
@@ -115,6 +120,42 @@ class LedgerTables:
     def table(self, name: str) -> TableRow:
         """Return the table that has a name now; raises UnknownTableError."""
         return self._names.read(name)
+
+    @overload
+    def metadata(
+        self, table: TableLike, *, write_ids: ValidWriteIdList | None = None, token: Place = 0
+    ) -> TableMetadata: ...
+
+    @overload
+    def metadata(
+        self,
+        table: TableLike,
+        what: str,
+        *,
+        write_ids: ValidWriteIdList | None = None,
+        token: Place = 0,
+    ) -> str: ...
+
+    def metadata(
+        self,
+        table: TableLike,
+        what: str = TABLE,
+        *,
+        write_ids: ValidWriteIdList | None = None,
+        token: Place = 0,
+    ) -> Metadata:
+        """Return what a table is now, or `what` of it, such as "partition:day=1".
+
+        `write_ids` = as a reader of that list sees it. With the `token` of somebody's receipt, also
+        in its text form, it is at least as new as that write; it always is as this client's own.
+
+        Raises UnknownTableError if there is no such thing, ReaderBehindError.
+        """
+        number, _ = self._names.find(table)
+        place = Token.parse(token) if isinstance(token, str) else token
+        return self._view.metadata(
+            Read(number, write_ids, what=what), self._view.position_of(place)
+        )
 
     def tables(self) -> Sequence[TableRow]:
         """Return all tables of the ledger's domain."""

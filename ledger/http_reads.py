@@ -1,22 +1,14 @@
 """Reads over HTTP: what a client on another host reads from.
 
-The counterpart of `projections.web`. Connections are kept and shared by threads; a question that
-was not answered is asked again a few times, since asking changes nothing.
+The counterpart of `projections.web`; how it asks stands in `ledger.http_questions`.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from time import monotonic
-from typing import Any, Final, NoReturn, TypeVar
-from urllib.parse import urlencode, urlsplit
-
-from urllib3 import HTTPConnectionPool, Retry, Timeout, connection_from_url
-from urllib3.exceptions import HTTPError
+from collections.abc import Sequence
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
-from ledger.read_form import NOTHING, error_from, from_json, to_json
+from ledger.http_questions import HttpQuestions
+from ledger.read_form import from_json, to_json
 from ledger.reads import (
     AnomalyRow,
     AppRow,
@@ -34,19 +26,8 @@ from ledger.reads import (
     WatermarkRow,
 )
 
-VERSION_PATH: Final = "/v1"
-OK: Final = 200
-CONNECTIONS: Final = 32
-CONNECT_S: Final = 5.0
-# How long one question may wait at the server; a longer wait is asked in parts.
-WAIT_MAX_MS: Final = 10_000
-RETRIES: Final = Retry(total=3, backoff_factor=0.05, status=0, redirect=0, allowed_methods=None)
 
-Answer = TypeVar("Answer")
-Given = str | int | bytes | None
-
-
-class HttpReads(Reads):
+class HttpReads(HttpQuestions, Reads):
     """The read model behind a URL such as `http://host:8181`; threads may share it.
 
     `headers` go with every question, for a proxy that wants a login. Besides what `Reads` says,
@@ -54,32 +35,9 @@ class HttpReads(Reads):
     LimitExceededError for more rows at once than the server gives.
     """
 
-    def __init__(
-        self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 30.0
-    ) -> None:
-        self._url = url.rstrip("/")
-        self._pool = pool_of(self._url, headers or {}, timeout_s)
-        self._prefix = urlsplit(self._url).path + VERSION_PATH
-
     def identity(self) -> Identity:
         """Return who the ledger is."""
         return self._get(Identity, "/identity")
-
-    def position(self) -> int:
-        """Return the position up to which events are applied now."""
-        return self._get(int, "/position")
-
-    def wait(self, position: int, timeout_ms: int) -> int:
-        """Return the applied position as soon as it is at least `position`."""
-        until_s = monotonic() + timeout_ms / 1000
-        while True:
-            left_ms = max(0, round((until_s - monotonic()) * 1000))
-            part_ms = min(left_ms, WAIT_MAX_MS)
-            try:
-                return self._get(int, "/position", at_least=position, timeout_ms=part_ms)
-            except ReaderBehindError as behind:
-                if part_ms == left_ms:
-                    raise ReaderBehindError(behind.applied, position, timeout_ms) from None
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
@@ -194,74 +152,3 @@ class HttpReads(Reads):
     def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
         return self._get(list[AnomalyRow], "/anomalies", table=table, limit=limit)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._pool.close()
-
-    def _get(self, kind: type[Answer], path: str, **given: Given) -> Answer:
-        return from_json(kind, self._asked("GET", path, given))
-
-    def _find(self, kind: type[Answer], path: str, **given: Given) -> Answer | None:
-        try:
-            return self._get(kind, path, **given)
-        except _NothingFound:
-            return None
-
-    def _asked(
-        self, method: str, path: str, given: Mapping[str, Given], body: bytes | None = None
-    ) -> bytes:
-        query = urlencode({name: text_of(each) for name, each in given.items() if each is not None})
-        target = f"{self._prefix}{path}?{query}" if query else self._prefix + path
-        try:
-            answer = self._pool.request(method, target, body=body)
-        except HTTPError as problem:
-            raise ReadsUnavailableError(
-                f"{self._url} does not answer ({problem}); see whether the follower there runs "
-                "with --http, and whether this host may reach it"
-            ) from problem
-        if answer.status != OK:
-            self._raise(answer.status, answer.data)
-        return answer.data
-
-    def _raise(self, status: int, data: bytes) -> NoReturn:
-        """Raise what an answer says that is none."""
-        form = read_object(data)
-        if form.get("error") == NOTHING:
-            raise _NothingFound
-        said = form.get("message") or data[:200].decode("utf-8", "replace")
-        raise error_from(form) or ReadsUnavailableError(
-            f"{self._url} answers with status {status}: {said}"
-        )
-
-
-class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
-    """There is nothing of that number or name."""
-
-
-def pool_of(url: str, headers: Mapping[str, str], timeout_s: float) -> HTTPConnectionPool:
-    """Return the connections to a URL; raises SettingsError if it is none of HTTP."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-        raise SettingsError(f"{url!r} is no address of reads; it looks like http://host:8181")
-    return connection_from_url(
-        url,
-        maxsize=CONNECTIONS,
-        headers=headers,
-        retries=RETRIES,
-        timeout=Timeout(connect=CONNECT_S, read=max(timeout_s, 2 * WAIT_MAX_MS / 1000)),
-    )
-
-
-def text_of(given: str | int | bytes) -> str:
-    """Return what is asked for as it stands in a query."""
-    return given.hex() if isinstance(given, bytes) else str(given)
-
-
-def read_object(data: bytes) -> Mapping[str, Any]:
-    """Return the object that JSON says, an empty one if it says none."""
-    try:
-        found = json.loads(data)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

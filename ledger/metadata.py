@@ -28,6 +28,8 @@ Source = Literal["cache", "store"]
 Policy = Literal["list", "latest"]
 """`list`: what the list says. `latest`: that, and at least all that the store has by now."""
 
+POLICIES: Final[Mapping[str, Policy]] = {"list": "list", "latest": "latest"}
+
 Reason = Literal[
     "hit",
     "hit_old_version",
@@ -86,6 +88,13 @@ class Bounds(NamedTuple):
 
 AT_HAND: Final = Bounds()
 """What is there, or what a list needs, waited for as long as usual."""
+
+
+class MetadataQuestion(NamedTuple):
+    """Reads to be answered as of one position, as they are asked of another process."""
+
+    reads: Sequence[Read]
+    bounds: Bounds = AT_HAND
 
 
 class Answer(NamedTuple):

@@ -2,6 +2,7 @@
 
 from ledger.core.outcomes import Reason
 from ledger.errors import UnknownTableError, UnknownVersionError
+from ledger.metadata import TABLE
 
 
 def unknown_table(table: int, position: int) -> UnknownTableError:
@@ -21,6 +22,16 @@ def dropped_table(table: int, dropped: int) -> UnknownTableError:
         "earlier position to read what it held",
         reason=Reason.UNKNOWN_TABLE.value,
         subject=table,
+    )
+
+
+def unknown_object(table: str | int, what: str, position: int) -> UnknownTableError:
+    """Return the error for metadata that is not there for a reader."""
+    found = f"table {table}" if what == TABLE else f"object {what!r} of table {table}"
+    return UnknownTableError(
+        f"{found} does not exist for this reader up to position {position}; resolve the name "
+        "again, or see which objects the table has in its properties",
+        reason=Reason.UNKNOWN_TABLE.value,
     )
 
 

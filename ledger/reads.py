@@ -12,6 +12,7 @@ from typing import Protocol
 from ledger.core.commands import Domain, TableDefinition
 from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.metadata import MetadataReads
 from ledger.read_rows import (
     AnomalyRow,
     AppRow,
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 
-class Reads(Protocol):
+class Reads(MetadataReads, Protocol):
     """The read model of one domain. Threads may share it."""
 
     def identity(self) -> Identity:

@@ -18,6 +18,7 @@ from ledger.core.visibility import valid_txn_list, valid_write_ids
 from ledger.core.watermark import bounds
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
+from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import dropped_table, unknown_table, unknown_version
 from ledger.reads import (
     AnomalyRow,
@@ -36,6 +37,7 @@ from ledger.reads import (
     WatermarkRow,
 )
 from ledger.state_fold import StateFold
+from ledger.state_metadata import is_settled, metadata
 from ledger.state_rows import End, open_parts
 
 
@@ -108,6 +110,17 @@ class StateReads(Reads):
         place = self._applied(position)
         known = self._fold.definitions.get(table, ())
         return next((each for since, each in reversed(known) if since <= place), None)
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, in their order, all as of one position."""
+        place = self.wait(bounds.token, bounds.max_wait_ms)
+        events, state = self._fold.events[:place], self._fold.state
+        for each in reads:
+            number = each.table if isinstance(each.table, int) else each.table_id or 0
+            if not each.own_txn and not is_settled(state, number, each.write_ids):
+                raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
+        found = (metadata(events, self._fold.tables, each) for each in reads)
+        return [Answer(each, "store", place, "absent") for each in found]
 
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""

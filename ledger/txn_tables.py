@@ -5,7 +5,7 @@ It sees its changes at once, others see them when it has committed.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Unpack, overload
 
 from ledger.core.commands import (
     AlterTable,
@@ -15,6 +15,7 @@ from ledger.core.commands import (
     SessionCommand,
 )
 from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.valid_lists import ValidWriteIdList
 from ledger.definitions import (
     Change,
     ColumnLike,
@@ -24,6 +25,7 @@ from ledger.definitions import (
     operation_of,
     table_definition,
 )
+from ledger.metadata import TABLE, Metadata, Read, TableMetadata
 from ledger.names import TableLike, TxnNames, created_row
 from ledger.reading import known_row
 from ledger.reads import TableRow
@@ -43,6 +45,11 @@ class TxnTables:
     id: int
     _names: TxnNames
     _view: View
+    _last: int
+
+    @abstractmethod
+    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
+        """Return the write ids of a table that this txn may see, its own included."""
 
     @abstractmethod
     def ask(self, command: SessionCommand) -> Answer:
@@ -54,6 +61,24 @@ class TxnTables:
 
     @abstractmethod
     def _receipt(self, answer: Answer) -> Receipt: ...
+
+    @overload
+    def metadata(self, table: TableLike) -> TableMetadata: ...
+
+    @overload
+    def metadata(self, table: TableLike, what: str) -> str: ...
+
+    def metadata(self, table: TableLike, what: str = TABLE) -> Metadata:
+        """Return what this txn sees of a table: as of its open, and with its own changes.
+
+        `what` names a part of it, such as "partition:day=1". An external table has no snapshot: it
+        is as it is now. Raises UnknownTableError if there is no such thing.
+        """
+        number, found = self._names.find(table)
+        row = found or known_row(self._view.reads(self._last), number)
+        is_external = row.definition.kind == "external"
+        write_ids = None if is_external else self.valid_write_ids(number)
+        return self._view.metadata(Read(number, write_ids, None, what, self.id), self._last)
 
     def create_table(
         self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]

@@ -19,6 +19,8 @@ from ledger.core.txns import exception_hash
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import listed
 from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.metadata import Bounds, Metadata, Read
+from ledger.read_errors import unknown_object
 from ledger.reads import Identity, Reads
 from ledger.receipt import Token
 
@@ -63,6 +65,18 @@ class View:
             self._is_ours = True
         reads.wait(max(position, self.written), timeout_ms)
         return reads
+
+    def metadata(self, read: Read, position: int = 0) -> Metadata:
+        """Return what a reader sees of a table, at `position` and at this client's last write.
+
+        Raises UnknownTableError if that is nothing, and as `reads`.
+        """
+        reads = self.reads(position)
+        bounds = Bounds(max(position, self.written), self._timeout_ms)
+        answer = reads.metadata([read], bounds)[0]
+        if answer.value is None:
+            raise unknown_object(read.table, read.what, answer.position)
+        return answer.value
 
     def at_hand(self) -> Reads:
         """Return the read model as it is, however far behind; raises SettingsError without one."""

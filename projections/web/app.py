@@ -1,7 +1,7 @@
 """The application: every path, what is answered there, and what is said instead."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Generic
 
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ledger.core.outcomes import Reason
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -21,17 +20,16 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.http_reads import VERSION_PATH, WAIT_MAX_MS
+from ledger.http_questions import VERSION_PATH
 from ledger.read_form import NOTHING, error_form, to_json
-from ledger.reads import Reads
 from projections.errors import StoreError
-from projections.follower import Lag
+from projections.lag import Lag
 from projections.web.asked import Asked, BadRequestError
-from projections.web.health import Followed, Health, readiness
+from projections.web.health import Health, readiness
+from projections.web.metadata_questions import check_wait, too_much
 from projections.web.metrics import Counted, Metrics
-from projections.web.questions import GET, QUESTIONS, Question
-from projections.web.readers import Readers
-from projections.web.waiting import Waiting
+from projections.web.questions import GET, Question
+from projections.web.readers import Readers, Source
 
 BODY_BYTES_MAX: Final = 8 << 20
 JSON: Final = "application/json"
@@ -51,24 +49,27 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 log_lines = structlog.get_logger("lakeledger.web")
 
 
-class ReadPages:
-    """The read model, health and metrics as an ASGI application, `app`.
+class Pages(Generic[Source]):
+    """Questions with their answers, health and metrics as an ASGI application, `app`."""
 
-    `followed` gives the follower whose rows these are.
-    """
-
-    def __init__(self, readers: Readers, followed: Followed, *, lag_max_s: float) -> None:
+    def __init__(
+        self,
+        readers: Readers[Source],
+        questions: Sequence[Question[Source]],
+        health: Health,
+        metrics: Metrics,
+    ) -> None:
         self._readers = readers
-        self._waiting = Waiting(readers)
-        self._health = Health(self._waiting, followed, lag_max_s=lag_max_s)
-        self._metrics = Metrics(followed)
+        self._waiting = health.waiting
+        self._health = health
+        self._metrics = metrics
         self.app = Starlette(
             routes=[
                 Route("/livez", self._livez),
                 Route("/readyz", self._readyz),
                 Route("/metrics", self._metrics_text),
                 self._route("/position", self._position),
-                *(self._route(each.path, self._answer(each), each.methods) for each in QUESTIONS),
+                *(self._route(each.path, self._answer(each), each.methods) for each in questions),
             ],
             exception_handlers={HTTPException: on_http_error},
         )
@@ -92,12 +93,12 @@ class ReadPages:
         counted = Middleware(Counted, metrics=self._metrics, path=path)
         return Route(VERSION_PATH + path, endpoint, methods=list(methods), middleware=[counted])
 
-    def _answer(self, question: Question) -> Endpoint:
+    def _answer(self, question: Question[Source]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             asked = Asked(request.path_params, request.query_params, await body_of(request))
 
-            def answer(reads: Reads) -> bytes | None:
-                found = question.ask(reads, asked)
+            def answer(source: Source) -> bytes | None:
+                found = question.ask(source, asked)
                 asked.check_all_read()
                 return None if found is None else to_json(found)
 
@@ -112,11 +113,7 @@ class ReadPages:
         position = asked.number_or_none("at_least") or 0
         timeout_ms = asked.number_or_none("timeout_ms") or 0
         asked.check_all_read()
-        if timeout_ms > WAIT_MAX_MS:
-            raise LimitExceededError(
-                f"one request waits for at most {WAIT_MAX_MS} ms; ask again to wait longer",
-                reason=Reason.LIMIT_EXCEEDED.value,
-            )
+        check_wait(timeout_ms)
         return JSONResponse(await self._waiting.reach(position, timeout_ms))
 
     async def _livez(self, _request: Request) -> Response:
@@ -139,10 +136,7 @@ async def body_of(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > BODY_BYTES_MAX:
-            raise LimitExceededError(
-                f"the body has more than {BODY_BYTES_MAX} bytes",
-                reason=Reason.LIMIT_EXCEEDED.value,
-            )
+            raise too_much(f"the body has more than {BODY_BYTES_MAX} bytes")
     return bytes(body)
 
 

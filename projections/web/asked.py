@@ -6,7 +6,7 @@ reads is an error: misspelled, it would else be answered as if it were not there
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
@@ -17,6 +17,8 @@ LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 100_000
 NUMBER: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 NUMBERS: Final = range(-(2**63), 2**63)
+Kind = TypeVar("Kind")
+
 FLAGS: Final = {"true": True, "false": False}
 
 
@@ -43,7 +45,7 @@ class Asked:
 
     def number_or_none(self, name: str) -> int | None:
         """Return a number, None if it is not given."""
-        text = self._text_or_none(name)
+        text = self.text_or_none(name)
         if text is None:
             return None
         if not NUMBER.fullmatch(text) or int(text) not in NUMBERS:
@@ -67,10 +69,15 @@ class Asked:
 
     def text(self, name: str) -> str:
         """Return a text that must be given."""
-        found = self._text_or_none(name)
+        found = self.text_or_none(name)
         if found is None:
             raise BadRequestError(f"{name} is missing")
         return found
+
+    def text_or_none(self, name: str) -> str | None:
+        """Return a text, None if it is not given."""
+        self._read.add(name)
+        return self._given.get(name)
 
     def digits(self, name: str) -> bytes:
         """Return bytes that are given as hex digits."""
@@ -82,26 +89,26 @@ class Asked:
 
     def flag(self, name: str) -> bool:
         """Return whether something is wanted, False if it is not said."""
-        text = self._text_or_none(name) or "false"
+        text = self.text_or_none(name) or "false"
         if text not in FLAGS:
             raise BadRequestError(f"{name} is {text!r}; it is true or false")
         return FLAGS[text]
 
     def txns(self) -> ValidTxnList | None:
         """Return the valid txn list in the body, None if there is no body."""
+        return self.body(ValidTxnList, "valid txn list")
+
+    def body(self, kind: type[Kind], name: str) -> Kind | None:
+        """Return what the body says, None if there is no body."""
         if not self._body:
             return None
         try:
-            return from_json(ValidTxnList, self._body)
+            return from_json(kind, self._body)
         except IncompatibleError as problem:
-            raise BadRequestError(f"the body is no valid txn list: {problem}") from None
+            raise BadRequestError(f"the body is no {name}: {problem}") from None
 
     def check_all_read(self) -> None:
         """Raise BadRequestError if something was given that means nothing here."""
         if unread := sorted(self._given.keys() - self._read):
             known = ", ".join(sorted(self._read)) or "none"
             raise BadRequestError(f"{', '.join(unread)} means nothing here; known are: {known}")
-
-    def _text_or_none(self, name: str) -> str | None:
-        self._read.add(name)
-        return self._given.get(name)

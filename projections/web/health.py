@@ -1,12 +1,14 @@
 """Health: whether this process lives, and whether what it answers is of use; by named checks."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 from ledger.errors import LedgerError
-from projections.follower import Follower, Lag
+from projections.follower import Follower
+from projections.lag import Lag
 from projections.web.waiting import Waiting
 
 # Whoever asks more often is told the same again: each look asks the broker.
@@ -27,27 +29,22 @@ class Check(NamedTuple):
         return {"status": "UP" if self.is_up else "DOWN", "detail": self.detail}
 
 
-class Health:
-    """Checks the rows and the follower; in a thread of its own, so that no request is in its way.
+class Health(ABC):
+    """Checks a process by names; in a thread of its own, so that no request is in its way.
 
-    `lag_max_s` is how far behind the log the rows may be.
+    Attributes:
+        waiting: how far the answers are.
     """
 
-    def __init__(self, waiting: Waiting, followed: Followed, *, lag_max_s: float) -> None:
-        self._waiting = waiting
-        self._followed = followed
-        self._lag_max_s = lag_max_s
+    def __init__(self, waiting: Waiting[Any]) -> None:
+        self.waiting = waiting
         self._thread = ThreadPoolExecutor(1, "lakeledger-web-health")
         self._looked_s = float("-inf")
         self._lag: Lag | LedgerError | None = None
 
+    @abstractmethod
     async def checks(self) -> Mapping[str, Check]:
         """Return every check by its name."""
-        return {
-            "store": await self._store(),
-            "position": self._position(),
-            "lag": self._lag_check(await self.lag()),
-        }
 
     async def lag(self) -> Lag | LedgerError | None:
         """Return the lag, why nobody knows it, or None before there is anything to know."""
@@ -61,16 +58,40 @@ class Health:
         """End the thread; a look at a broker that is away is not waited for."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
+    @abstractmethod
+    def _measure(self) -> Lag | None:
+        """Return the lag as of now; raises LedgerError where nobody knows it."""
+
     def _look(self) -> Lag | LedgerError | None:
-        follower = self._followed()
         try:
-            return None if follower is None else follower.lag()
+            return self._measure()
         except LedgerError as problem:
             return problem
 
+
+class FollowerHealth(Health):
+    """Checks the rows and their follower; `lag_max_s` is how far behind the log they may be."""
+
+    def __init__(self, waiting: Waiting[Any], followed: Followed, *, lag_max_s: float) -> None:
+        super().__init__(waiting)
+        self._followed = followed
+        self._lag_max_s = lag_max_s
+
+    async def checks(self) -> Mapping[str, Check]:
+        """Return whether the rows can be read, are complete, and how far behind they are."""
+        return {
+            "store": await self._store(),
+            "position": self._position(),
+            "lag": lag_check(await self.lag(), self._lag_max_s),
+        }
+
+    def _measure(self) -> Lag | None:
+        follower = self._followed()
+        return None if follower is None else follower.lag()
+
     async def _store(self) -> Check:
         try:
-            return Check(is_up=True, detail=f"open, at position {await self._waiting.position()}")
+            return Check(is_up=True, detail=f"open, at position {await self.waiting.position()}")
         except LedgerError as problem:
             return Check(is_up=False, detail=str(problem))
 
@@ -83,11 +104,13 @@ class Health:
             return Check(is_up=False, detail=f"catching up, at position {position}")
         return Check(position > 0, f"events up to position {position} are applied")
 
-    def _lag_check(self, lag: Lag | LedgerError | None) -> Check:
-        if not isinstance(lag, Lag):
-            return Check(is_up=False, detail=f"unknown: {lag or 'nothing was read yet'}")
-        text = f"{lag.records} records and {lag.behind_ms} ms, bound {self._lag_max_s} s"
-        return Check(lag.behind_ms <= self._lag_max_s * 1000, text)
+
+def lag_check(lag: Lag | LedgerError | None, lag_max_s: float) -> Check:
+    """Return whether somebody is behind the log by no more than a bound."""
+    if not isinstance(lag, Lag):
+        return Check(is_up=False, detail=f"unknown: {lag or 'nothing was read yet'}")
+    text = f"{lag.records} records and {lag.behind_ms} ms, bound {lag_max_s} s"
+    return Check(lag.behind_ms <= lag_max_s * 1000, text)
 
 
 def readiness(checks: Mapping[str, Check]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Metrics of a follower, in the names and units of Prometheus.
+"""Metrics, in the names and units of Prometheus: of requests, and of a follower.
 
-What the follower counts anyway is collected when somebody asks; only requests are counted here.
+What the process counts anyway is collected when somebody asks; only requests are counted here.
 Labels are bounded: types of events, exceptions, paths of questions, status codes.
 """
 
@@ -22,17 +22,24 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from projections.follower import Follower, Lag
+from projections.follower import Follower
+from projections.lag import Lag
 from projections.web.health import Followed
 
 BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 FAULT: Final = 500
 
 
+class LagCollector(Collector):
+    """Collects what a process knows of itself; `lag` is None where nobody knows it."""
+
+    lag: Lag | None = None
+
+
 class Metrics:
     """What `/metrics` shows; `lag` is None where nobody knows it."""
 
-    def __init__(self, followed: Followed) -> None:
+    def __init__(self, process: LagCollector) -> None:
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "lakeledger_http_requests",
@@ -47,22 +54,21 @@ class Metrics:
             buckets=BUCKETS_S,
             registry=self._registry,
         )
-        self._follower = FollowerCollector(followed)
-        self._registry.register(self._follower)
+        self._process = process
+        self._registry.register(process)
         for collect in (ProcessCollector, PlatformCollector, GCCollector):
             collect(registry=self._registry)
 
     def text(self, lag: Lag | None) -> bytes:
         """Return all of them in the text format of Prometheus."""
-        self._follower.lag = lag
+        self._process.lag = lag
         return generate_latest(self._registry)
 
 
-class FollowerCollector(Collector):
+class FollowerCollector(LagCollector):
     """Collects what a follower knows of itself; nothing before there is one."""
 
     def __init__(self, followed: Followed) -> None:
-        self.lag: Lag | None = None
         self._followed = followed
 
     def collect(self) -> Iterable[Metric]:

@@ -4,21 +4,23 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.reads import Reads
 from projections.web.asked import Asked
+from projections.web.metadata_questions import metadata
 
+Asking = TypeVar("Asking")
 Ask = Callable[[Reads, Asked], Any]
 GET: Final = ("GET",)
 
 
-class Question(NamedTuple):
-    """A path below `/v1`, how it is answered from reads, and the methods it takes."""
+class Question(NamedTuple, Generic[Asking]):
+    """A path below `/v1`, how it is answered from what is asked there, and its methods."""
 
     path: str
-    ask: Ask
+    ask: Callable[[Asking, Asked], Any]
     methods: Sequence[str] = GET
 
 
@@ -35,9 +37,10 @@ def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
     return reads.valid_write_ids(table, asked.txns() or reads.valid_txns())
 
 
-QUESTIONS: Final[Sequence[Question]] = (
+QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question("/identity", lambda reads, _: reads.identity()),
     Question("/snapshot", lambda reads, asked: reads.valid_txns(asked.number_or_none("position"))),
+    Question("/metadata", lambda reads, asked: metadata(reads, reads, asked), ("GET", "POST")),
     Question("/watermark", lambda reads, _: reads.watermark()),
     Question(
         "/history",

@@ -8,10 +8,9 @@ yet, or comes back, needs nobody's care. Threads and readers are bounded; what c
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from ledger.errors import ReaderBehindError, RefusedError
-from ledger.reads import Reads
 from projections.web.asked import BadRequestError
 
 THREADS: Final = 4
@@ -21,15 +20,30 @@ ANSWERS: Final = (BadRequestError, ReaderBehindError, RefusedError)
 Answer = TypeVar("Answer")
 
 
-class Readers:
-    """Asks reads in threads of its own; `open_reads` is called when one more is needed."""
+class Answering(Protocol):
+    """What answers from one place, up to a position."""
 
-    def __init__(self, open_reads: Callable[[], Reads], threads: int = THREADS) -> None:
-        self._open = open_reads
-        self._idle: list[Reads] = []
+    def position(self) -> int:
+        """Return the position up to which events are applied now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the answers are made from."""
+        ...
+
+
+Source = TypeVar("Source", bound=Answering)
+
+
+class Readers(Generic[Source]):
+    """Asks in threads of its own; `open_source` is called when one more answer is needed."""
+
+    def __init__(self, open_source: Callable[[], Source], threads: int = THREADS) -> None:
+        self._open = open_source
+        self._idle: list[Source] = []
         self._threads = ThreadPoolExecutor(threads, "lakeledger-web-reader")
 
-    async def ask(self, question: Callable[[Reads], Answer]) -> Answer:
+    async def ask(self, question: Callable[[Source], Answer]) -> Answer:
         """Return the answer to a question; raises as `Reads` do, and whatever opening them does."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._answer, question)
@@ -40,23 +54,23 @@ class Readers:
         while self._idle:
             self._idle.pop().close()
 
-    def _answer(self, question: Callable[[Reads], Answer]) -> Answer:
-        reads = self._take()
+    def _answer(self, question: Callable[[Source], Answer]) -> Answer:
+        source = self._take()
         is_sound = False
         try:
-            answer = question(reads)
+            answer = question(source)
             is_sound = True
         except ANSWERS:
             is_sound = True
             raise
         finally:
             if is_sound:
-                self._idle.append(reads)
+                self._idle.append(source)
             else:
-                reads.close()
+                source.close()
         return answer
 
-    def _take(self) -> Reads:
+    def _take(self) -> Source:
         try:
             return self._idle.pop()
         except IndexError:

@@ -2,13 +2,13 @@
 
 import socket
 from threading import Thread
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import uvicorn
 
 from ledger.errors import SettingsError
-from projections.web.app import ReadPages
+from projections.web.app import Pages
 
 CONNECTIONS_MAX: Final = 512
 IDLE_S: Final = 30
@@ -37,7 +37,7 @@ class Endpoint(NamedTuple):
 class WebServer:
     """Answers HTTP; `url` is where."""
 
-    def __init__(self, pages: ReadPages, listening: socket.socket) -> None:
+    def __init__(self, pages: Pages[Any], listening: socket.socket) -> None:
         self._pages = pages
         self._socket = listening
         self._server = uvicorn.Server(
@@ -58,7 +58,7 @@ class WebServer:
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     @classmethod
-    def start(cls, pages: ReadPages, endpoint: Endpoint) -> Self:
+    def start(cls, pages: Pages[Any], endpoint: Endpoint) -> Self:
         """Listen and answer; raises SettingsError if nobody can listen there."""
         server = cls(pages, listen(endpoint))
         server._thread.start()

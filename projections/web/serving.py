@@ -5,14 +5,19 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ledger.reads import Reads
 from ledger.settings import FollowerSettings
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.rocks import RocksLimits
 from projections.rocks_reader import RocksReader
-from projections.web.app import ReadPages
+from projections.web.app import Pages
+from projections.web.health import Followed, FollowerHealth
+from projections.web.metrics import FollowerCollector, Metrics
+from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
 from projections.web.server import Endpoint, WebServer
+from projections.web.waiting import Waiting
 
 # There are several readers in one process; the operating system caches files for all of them.
 LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
@@ -28,11 +33,17 @@ def serve_store(
     SettingsError if nobody can listen where that is wanted.
     """
     endpoint = Endpoint.parse(settings.http)
-    readers = Readers(partial(open_rows, store))
-    pages = ReadPages(
+    readers: Readers[Reads] = Readers(partial(open_rows, store))
+    pages = read_pages(
         readers, lambda: followers[0] if followers else None, lag_max_s=settings.lag_max_s
     )
     return WebServer.start(pages, endpoint)
+
+
+def read_pages(readers: Readers[Reads], followed: Followed, *, lag_max_s: float) -> Pages[Reads]:
+    """Return the pages of a read model; `followed` gives the follower whose rows these are."""
+    health = FollowerHealth(Waiting(readers), followed, lag_max_s=lag_max_s)
+    return Pages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)))
 
 
 def open_rows(store: Path) -> StoreReads:

@@ -1,25 +1,25 @@
 """Waiting for a position: however many wait, the store is looked at once for all of them."""
 
 import asyncio
-from typing import Final
+from typing import Final, Generic
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError
-from projections.web.readers import Readers
+from projections.web.readers import Readers, Source
 
 PAUSE_S: Final = 0.004
 
 
-class Waiting:
+class Waiting(Generic[Source]):
     """Answers at which position the rows are, and waits until they have reached one."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: Readers[Source]) -> None:
         self._readers = readers
         self._next: asyncio.Task[int] | None = None
         self._is_closing = False
 
     async def position(self) -> int:
         """Return the position of the rows now."""
-        return await self._readers.ask(lambda reads: reads.position())
+        return await self._readers.ask(lambda source: source.position())
 
     async def reach(self, position: int, timeout_ms: int) -> int:
         """Return the position as soon as it is at least this one.
@@ -41,7 +41,7 @@ class Waiting:
 
     async def _look_again(self) -> int:
         if self._is_closing:
-            raise ReadsUnavailableError("the follower stops; ask again when it runs")
+            raise ReadsUnavailableError("this process stops; ask again when it runs")
         if self._next is None or self._next.done():
             self._next = asyncio.create_task(self._after_pause())
         return await asyncio.shield(self._next)

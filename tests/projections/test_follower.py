@@ -16,7 +16,8 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Record, Topic
 from ledger.log.topics import create_topics
 from projections.errors import StoreForeignError, StoreLockedError
-from projections.follower import Follower, Lag, follow
+from projections.follower import Follower, follow
+from projections.lag import Lag
 from projections.memory import MemoryStore
 from projections.queries import StoreReads, open_reads
 from projections.rocks_store import RocksStore

@@ -12,9 +12,9 @@ from ledger.reads import Reads
 from projections.follower import Follower
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
-from projections.web.app import ReadPages
 from projections.web.readers import Readers
 from projections.web.server import Endpoint, WebServer
+from projections.web.serving import read_pages
 from tests.projections.followed import Followed
 
 ANY_PORT: Final = Endpoint("127.0.0.1", 0)
@@ -66,7 +66,7 @@ def serving(
     open_reads: OpenReads, follower: Follower | None = None, *, lag_max_s: float = LAG_MAX_S
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
-    pages = ReadPages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s)
+    pages = read_pages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s)
     with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
         yield served
 

@@ -17,7 +17,8 @@ from ledger.errors import (
     ReadsUnavailableError,
     SettingsError,
 )
-from ledger.http_reads import WAIT_MAX_MS, HttpReads
+from ledger.http_questions import WAIT_MAX_MS
+from ledger.http_reads import HttpReads
 from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.memory import MemoryStore

@@ -1,0 +1,97 @@
+"""Questions about metadata, as a follower and a cache are asked them.
+
+A `POST` brings any number of reads with their lists, for programs. A `GET` brings one in the place
+behind the path, for people: who names neither list nor position means the newest one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ledger.core.outcomes import Reason
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import LimitExceededError
+from ledger.http_questions import WAIT_MAX_MS
+from ledger.metadata import (
+    MAX_WAIT_MS,
+    POLICIES,
+    TABLE,
+    Answer,
+    Bounds,
+    MetadataQuestion,
+    MetadataReads,
+    Policy,
+    Read,
+)
+from ledger.reads import Reads
+from projections.cache_lists import read_at
+from projections.web.asked import Asked, BadRequestError
+
+READS_MAX: Final = 10_000
+
+
+def metadata(answering: MetadataReads, reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
+    """Return the answer to one read, or to those in the body, all as of one position.
+
+    `reads` tell the list of who names none.
+    """
+    question = asked.body(MetadataQuestion, "question about metadata")
+    if question is None:
+        bounds = bounds_of(asked)
+        return answering.metadata([read_of(reads, asked)], bounds)[0]
+    check_wait(question.bounds.max_wait_ms)
+    if len(question.reads) > READS_MAX:
+        raise too_much(f"{len(question.reads)} reads were asked for, {READS_MAX} go at once")
+    return answering.metadata(question.reads, question.bounds)
+
+
+def bounds_of(asked: Asked) -> Bounds:
+    """Return what the answer must have seen, as the parameters say."""
+    given = asked.number_or_none("max_wait_ms")
+    max_wait_ms = MAX_WAIT_MS if given is None else given
+    check_wait(max_wait_ms)
+    lag_ms = asked.number_or_none("max_lag_ms")
+    return Bounds(asked.number_or_none("token") or 0, max_wait_ms, lag_ms, policy_of(asked))
+
+
+def policy_of(asked: Asked) -> Policy:
+    """Return the policy that is asked for."""
+    text = asked.text_or_none("policy") or "list"
+    if text not in POLICIES:
+        raise BadRequestError(f"policy is {text!r}; it is one of: {', '.join(POLICIES)}")
+    return POLICIES[text]
+
+
+def read_of(reads: Reads, asked: Asked) -> Read:
+    """Return the read that the parameters say, with a list."""
+    table_id = asked.number_or_none("table_id")
+    name = asked.text_or_none("table") if table_id is not None else asked.text("table")
+    found = read_at(
+        reads,
+        table_id if name is None and table_id is not None else str(name),
+        catalog=asked.text_or_none("catalog") or "",
+        table_id=table_id,
+        write_ids=list_of(asked),
+        position=asked.number_or_none("position"),
+    )
+    own_txn = asked.number_or_none("own_txn") or 0
+    return found._replace(what=asked.text_or_none("what") or TABLE, own_txn=own_txn)
+
+
+def list_of(asked: Asked) -> ValidWriteIdList | None:
+    """Return the list that is given in Hive's text form, None if there is none."""
+    text = asked.text_or_none("write_ids")
+    try:
+        return None if text is None else ValidWriteIdList.parse(text)
+    except ValueError as problem:
+        raise BadRequestError(f"write_ids: {problem}") from None
+
+
+def check_wait(wait_ms: int) -> None:
+    """Raise LimitExceededError for a wait that is too long for one request."""
+    if wait_ms > WAIT_MAX_MS:
+        raise too_much(f"one request waits for at most {WAIT_MAX_MS} ms; ask again to wait longer")
+
+
+def too_much(what: str) -> LimitExceededError:
+    """Return the error for a request that asks for more than one may."""
+    return LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)

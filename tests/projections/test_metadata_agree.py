@@ -1,0 +1,59 @@
+"""Reads of metadata say the same from rows, from a state in memory and over HTTP."""
+
+import pytest
+
+from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
+from ledger.state_reads import StateReads
+from projections.queries import StoreReads
+from tests.driver import CATALOG
+from tests.projections.cache_history import Played, drawn
+from tests.projections.followed import rows_of
+from tests.projections.test_reads_agree import plain
+from tests.web.served import serving
+
+AT_ONCE = Bounds(max_wait_ms=0)
+
+
+def every_read(history: Played) -> list[Read]:
+    """Return what every reader there ever was asks for, by id and by name."""
+    by_id = [
+        Read(each.table, each.ids, what=what, own_txn=each.own_txn)
+        for each in history.readers
+        for what in ("table", "stats:delay")
+    ]
+    by_name = [
+        Read(each.name, each.ids, each.table, catalog=CATALOG)
+        for each in history.readers
+        if not each.own_txn
+    ]
+    newest = [Read(table, None) for table in history.changes]
+    return by_id + by_name + newest
+
+
+def values(reads: MetadataReads, asked: list[Read]) -> list[Metadata | None]:
+    """Return what is answered, all as of one position."""
+    found: list[Answer] = list(reads.metadata(asked, AT_ONCE))
+    assert len({each.position for each in found}) == 1
+    return [each.value for each in found]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_and_state_agree(seed: int) -> None:
+    """Every list is answered alike from rows and from the events."""
+    history = drawn(seed)
+    asked = every_read(history)
+
+    rows, state = StoreReads(rows_of(history.driver)), StateReads(history.driver.log)
+
+    assert values(rows, asked) == values(state, asked)
+    assert any(values(rows, asked))
+
+
+def test_nothing_is_lost_on_the_way() -> None:
+    """Lists, definitions and absence travel over HTTP."""
+    history = drawn(3)
+    asked = every_read(history)
+    store = rows_of(history.driver)
+
+    with serving(lambda: StoreReads(store.reader())) as served:
+        assert plain(values(served.reads, asked)) == plain(values(StoreReads(store), asked))

@@ -1,0 +1,138 @@
+"""Metadata of tables as clients and their txns see it, by their own changes and by others'."""
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import TableDefinition
+from ledger.definitions import changed, table_definition
+from ledger.errors import UnknownTableError
+from ledger.metadata import TableMetadata
+from ledger.testing import InMemoryLedger
+from tests.sdk.conftest import IMPATIENT
+
+TABLE = "db.flights"
+STATS = {"object.stats:delay": "mean 7"}
+
+
+@pytest.fixture(autouse=True)
+def table(ledger: Ledger) -> int:
+    """Create the table that all of this is about."""
+    made = ledger.create_table(TABLE, [("day", "int")], location="v0", properties=STATS)
+    return made.table
+
+
+def moved(definition: TableDefinition) -> TableDefinition:
+    """Return a definition at another location."""
+    return changed(definition, location="v1")
+
+
+def place(found: TableMetadata) -> str:
+    """Return where a table lies."""
+    return found.definition.location
+
+
+def test_the_latest(ledger: Ledger, table: int) -> None:
+    """A client sees its own change at once, and statistics apart from the table."""
+    ledger.alter_table(TABLE, moved)
+
+    found = ledger.metadata(TABLE)
+
+    assert found == TableMetadata(table, "main", TABLE, found.definition)
+    assert (place(found), found.definition.properties) == ("v1", ())
+    assert ledger.metadata(table, "stats:delay") == "mean 7"
+
+
+@pytest.mark.parametrize("change", [moved, table_definition([("day", "int")], location="v1")])
+def test_a_txn_sees_its_own_change(
+    ledger: Ledger, change: TableDefinition | type[TableDefinition]
+) -> None:
+    """What a txn altered, by a function or as a whole, it sees alone until it has committed."""
+    with ledger.transaction() as txn:
+        txn.alter_table(TABLE, change)
+        own, others = txn.metadata(TABLE), ledger.metadata(TABLE)
+
+    assert (place(own), place(others)) == ("v1", "v0")
+    assert place(ledger.metadata(TABLE)) == "v1"
+
+
+def test_a_txn_sees_all_its_changes(ledger: Ledger) -> None:
+    """A txn alters, renames and creates on top of what it did before."""
+    txn = ledger.begin()
+    txn.alter_table(TABLE, moved)
+    txn.alter_table(TABLE, properties={"owner": "etl"})
+    txn.rename_table(TABLE, "db.delays")
+    created = txn.create_table(TABLE, location="new")
+
+    found = txn.metadata("db.delays")
+
+    assert (found.name, place(found), dict(found.definition.properties)) == (
+        "db.delays",
+        "v1",
+        {"owner": "etl"},
+    )
+    assert place(txn.metadata(TABLE)) == place(txn.metadata(created.table)) == "new"
+
+
+def test_a_txn_keeps_its_snapshot(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """What others altered since its open a txn does not see, whether or not it has a write id."""
+    reader, writer = ledger.begin("read_only"), ledger.begin()
+    writer.write_id(TABLE)
+    memory.connect(settings=IMPATIENT).alter_table(TABLE, moved)
+
+    assert place(reader.metadata(TABLE)) == place(writer.metadata(TABLE)) == "v0"
+    assert place(ledger.begin().metadata(TABLE)) == "v1"
+
+
+def test_a_list_is_read(ledger: Ledger) -> None:
+    """The list that a txn handed out is answered as that txn would be."""
+    held = ledger.begin("read_only").valid_write_ids(TABLE)
+    ledger.alter_table(TABLE, moved)
+
+    assert place(ledger.metadata(TABLE, write_ids=held)) == "v0"
+
+
+def test_an_aborted_change_is_gone(ledger: Ledger) -> None:
+    """Nobody sees what was aborted."""
+    txn = ledger.begin()
+    txn.alter_table(TABLE, moved)
+    txn.abort()
+
+    assert place(ledger.metadata(TABLE)) == place(ledger.begin().metadata(TABLE)) == "v0"
+
+
+def test_an_external_table_has_no_snapshot(ledger: Ledger) -> None:
+    """An external table is as it is now, for a txn too, which sees its own change of it."""
+    ledger.create_table("db.raw", kind="external", location="v0")
+    before = ledger.begin()
+    ledger.alter_table("db.raw", moved)
+    own = ledger.begin()
+    own.alter_table("db.raw", lambda found: changed(found, location="v2"))
+
+    assert place(before.metadata("db.raw")) == "v1"
+    assert place(own.metadata("db.raw")) == "v2"
+    assert place(ledger.metadata("db.raw")) == "v1"
+
+
+def test_the_token_of_a_receipt(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Another client that brings the token of a receipt sees what was written."""
+    token = ledger.alter_table(TABLE, moved).token
+
+    assert place(memory.connect().metadata(TABLE, token=str(token))) == "v1"
+    assert place(memory.connect().metadata(TABLE, token=token)) == "v1"
+
+
+@pytest.mark.parametrize("what", ["stats:none", "table:"])
+def test_no_such_object(ledger: Ledger, table: int, what: str) -> None:
+    """A part that the table does not have is told by its name."""
+    with pytest.raises(UnknownTableError, match=f"object '{what}' of table {table}"):
+        ledger.metadata(TABLE, what)
+
+
+def test_no_such_table(ledger: Ledger, table: int) -> None:
+    """A dropped table is gone for readers of now, by name and by id."""
+    ledger.drop_table(table)
+
+    with pytest.raises(UnknownTableError):
+        ledger.metadata(TABLE)
+    with pytest.raises(UnknownTableError, match=f"table {table} does not exist"):
+        ledger.metadata(table)
