@@ -23,8 +23,10 @@ from spark_sink.demo.isolation import show_isolation
 from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Loader
 from spark_sink.demo.log_checks import check_bytes, check_log
 from spark_sink.demo.manifest import read_manifests, with_step
+from spark_sink.demo.metastore import Place
 from spark_sink.demo.report import Report
 from spark_sink.demo.stage import Home, Stage, set_up
+from spark_sink.demo.two_metastores import show_two_metastores
 from spark_sink.demo.visibility import Commit, Watches
 
 TABLE: Final = "flights"
@@ -80,6 +82,12 @@ def play_on(
     answers.check_spark_now("Spark under a new snapshot, unchanged")
     report.step("Isolation: statements side by side on a table whose files the ledger lists")
     conflicts = show_isolation(stage, report)
+    report.step(
+        "Two metastores: the steps of Hive's page, M1 writes and M2 hears of it from the log"
+    )
+    address = stage.up.address
+    place = Place(address.bootstrap, address.ledger, str(address.store), "one version")
+    show_two_metastores(stage.ledger, place, report)
     report.step("The log, read once more from its first record")
     audit = check_log(stage, report, table, load, told, conflicts=conflicts)
     verified = check_bytes(stage, report)
