@@ -4,17 +4,17 @@ from ledger.core import watermark
 from ledger.core.events import Control, TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Table
-from ledger.core.txns import OpenTxn
+from ledger.core.txns import OpenTxn, Txns
 
 
-def give_write_id(table: Table, txn: OpenTxn, write_id: int) -> None:
+def give_write_id(txns: Txns, table: Table, txn: OpenTxn, write_id: int) -> None:
     """Map one write id; ids of a table are dense and a txn has at most one there."""
     known = txn.write_ids.get(table.table)
     if known is not None:
         assert known == write_id, f"write id {write_id} given to txn {txn.txn}, it has {known}"
         return
     take_write_id(table, write_id)
-    txn.write_ids[table.table] = write_id
+    txns.give(txn, table.table, write_id)
 
 
 def take_write_id(table: Table, write_id: int) -> None:
@@ -122,7 +122,7 @@ def await_commit(
     """Keep a metadata change of an open txn until its end."""
     txn = state.txns.open[control.txn]
     if body.write_id:
-        give_write_id(state.tables.by_id[body.table], txn, body.write_id)
+        give_write_id(state.txns, state.tables.by_id[body.table], txn, body.write_id)
     txn.metadata[body.table] = txn.metadata.get(body.table, 0) + 1
     state.tables.pending.setdefault(control.txn, []).append(pending)
 

@@ -34,7 +34,7 @@ def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:
 def write_ids_allocated(state: DomainState, _control: Control, body: WriteIdsAllocated) -> None:
     """Give write ids to open txns; an id given before is given again unchanged."""
     for table, txn, write_id in body.ids:
-        give_write_id(state.tables.by_id[table], state.txns.open[txn], write_id)
+        give_write_id(state.txns, state.tables.by_id[table], state.txns.open[txn], write_id)
 
 
 def writes_staged(state: DomainState, control: Control, body: WritesStaged) -> None:

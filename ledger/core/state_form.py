@@ -199,6 +199,8 @@ def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
             txn.staged[table] = [footprint_from(chunk) for chunk in chunks]
         txns.staged_bytes += txn.waiting_bytes()
         txns.open[number] = txn
+        for table, write_id in ids:
+            txns.index_open(table, write_id)
         if session in state.sessions.by_number:
             state.sessions.by_number[session].txns[number] = None
         if kind != "read_only":

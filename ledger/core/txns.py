@@ -77,6 +77,7 @@ class Txns:
     pinning: IdSet = field(default_factory=IdSet)
     forgettable: IdSet = field(default_factory=IdSet)
     writers: dict[int, set[int]] = field(default_factory=dict)
+    open_ids: dict[int, IdSet] = field(default_factory=dict)
     digest: int = 0
     staged_bytes: int = 0
 
@@ -96,6 +97,23 @@ class Txns:
     def min_open(self) -> int:
         """Return the least open id, or the next id: what a txn opened now adds to min history."""
         return next(iter(self.open), self.next_txn)
+
+    def give(self, txn: OpenTxn, table: int, write_id: int) -> None:
+        """Give an open txn its write id in a table."""
+        txn.write_ids[table] = write_id
+        self.index_open(table, write_id)
+
+    def index_open(self, table: int, write_id: int) -> None:
+        """Enter a write id of an open txn into the derived sets."""
+        ids = self.open_ids.get(table)
+        if ids is None:
+            ids = self.open_ids[table] = IdSet()
+        ids.add(write_id)
+
+    def first_open(self, table: int, last_write_id: int) -> int:
+        """Return the least write id of a table that has not ended; it only ever rises."""
+        ids = self.open_ids.get(table)
+        return last_write_id + 1 if ids is None else ids.minimum(last_write_id + 1)
 
     def commit(self, txn: int, position: int, outcomes_max: int) -> OpenTxn:
         """End an open txn as committed at `position` and return it."""
@@ -187,12 +205,20 @@ class Txns:
         ended = self.open.pop(txn)
         if ended.write_ids:
             self.mappings[txn] = ended.write_ids
+            self._end_ids(ended.write_ids)
         if ended.staged:
             self.staged_bytes -= ended.waiting_bytes()
         if ended.type != "read_only":
             self.open_visible.discard(txn)
             self.digest ^= exception_hash(txn, aborted=False)
         return ended
+
+    def _end_ids(self, write_ids: dict[int, int]) -> None:
+        for table, write_id in write_ids.items():
+            ids = self.open_ids[table]
+            ids.discard(write_id)
+            if not ids:
+                del self.open_ids[table]
 
     def _remember(self, txn: int, code: int, outcomes_max: int) -> None:
         self.ended[txn] = code

@@ -96,6 +96,10 @@ def write_ids_are_dense(state: DomainState) -> None:
     assert all(txns.cleaned_below <= txn < txns.next_txn for txn in txns.mappings), (
         "mappings of cleaned or unknown txns are left"
     )
+    still_open = [each for txn in txns.open.values() for each in txn.write_ids.items()]
+    indexed = [(table, write_id) for table, ids in txns.open_ids.items() for write_id in ids]
+    assert sorted(indexed) == sorted(still_open), "open_ids is not what open txns hold"
+    assert all(txns.open_ids.values()), "a table without open write ids is listed among them"
     for table in state.tables.by_id.values():
         check_table_ids(table, sorted(write_id for each, write_id in rows if each == table.table))
 
