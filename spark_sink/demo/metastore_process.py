@@ -50,6 +50,11 @@ class MetastoreProcess:
         ids = short(ValidWriteIdList.parse(found["ids"]))
         return ids if found["is_committed"] else f"{ids} *"
 
+    def dismiss(self) -> None:
+        """Let it end by itself; what leaves the `with` block waits for that."""
+        assert self._process.stdin is not None, "it was asked for"
+        self._process.stdin.close()
+
     def _send(self, line: bytes) -> None:
         assert self._process.stdin is not None, "it was asked for"
         self._process.stdin.write(line)
@@ -64,8 +69,7 @@ class MetastoreProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._process.stdin is not None, "it was asked for"
         if error is not None:
             self._process.kill()
-        self._process.stdin.close()
+        self.dismiss()
         end(self._process)

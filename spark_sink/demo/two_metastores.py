@@ -42,6 +42,8 @@ def show_two_metastores(ledger: Ledger, place: Place, report: Report) -> None:
         for mode, (first, second) in pairs.items():
             report.say(f"M1 is process {first.pid}, M2 is {second.pid}")
             show(report, mode, walk(ledger, first, second, mode))
+            first.dismiss()
+            second.dismiss()
 
 
 def show(report: Report, mode: Mode, found: Sequence[Line]) -> None:
