@@ -56,6 +56,7 @@ class FollowedEntries(Entries):
         self._fold = fold(state)
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._at_ms = state.at
+        self._applied = 0
         self._ended: LedgerError | None = None
         self._changed = Condition()
         self._stop = Signal()
@@ -129,7 +130,7 @@ class FollowedEntries(Entries):
     def apply(self, event: Event) -> None:
         """Apply an event that this process was answered with, before the log brings it again."""
         with self._changed:
-            self._hold(self._fold.apply(event))
+            self._take(event)
             self._changed.notify_all()
 
     def tag(self, table: int) -> Tag | None:
@@ -169,10 +170,14 @@ class FollowedEntries(Entries):
     def _apply(self, events: Sequence[Event], *, has_come: bool) -> None:
         with self._changed:
             for event in events:
-                self._hold(self._fold.apply(event))
+                self._take(event)
                 self._at_ms = event.control.at
             self._has_come = has_come
             self._changed.notify_all()
+
+    def _take(self, event: Event) -> None:
+        self._hold(self._fold.apply(event))
+        self._applied += 1
 
     def _hold(self, tables: Iterable[int]) -> None:
         """Count the bytes of tables again, and evict what is too much."""
@@ -185,7 +190,7 @@ class FollowedEntries(Entries):
                 self._fold.evict(gone)
 
     def _progress(self) -> tuple[int, bool, bool]:
-        return self._fold.position, self._has_come, self._ended is not None
+        return self._applied, self._has_come, self._ended is not None
 
     def _check(self) -> None:
         if self._ended is not None:

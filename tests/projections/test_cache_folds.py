@@ -1,0 +1,115 @@
+"""Entries with one version that follow the log: what they keep of misses, and events told twice."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+import pytest
+
+from ledger.checkpoint import Checkpoint
+from projections.cache_folds import OneVersion
+from projections.cache_following import FollowedEntries
+from projections.cache_source import Entries
+from tests.conformance.case_ledger import ManualClock
+from tests.projections.cached import Cached, made
+from tests.projections.followed import Followed
+
+AT_ONCE = {"max_wait_ms": 0}
+SMALL = 2_000
+
+
+def one_version(bytes_max: int) -> Cached:
+    """Return a domain under entries with one version a table."""
+    domain = Followed()
+    entries = FollowedEntries.start(domain.log, bytes_max=bytes_max, fold=OneVersion)
+    return Cached(domain, entries, ManualClock())
+
+
+@pytest.fixture
+def cached() -> Iterator[Cached]:
+    """Return a domain under entries that have room."""
+    found = one_version(1 << 20)
+    yield found
+    found.cache.close()
+
+
+def tag(entries: Entries, table: int) -> tuple[int, tuple[int, ...], bool]:
+    """Return mark, exceptions and flag of the entry of a table."""
+    assert isinstance(entries, FollowedEntries)
+    found = entries.tag(table)
+    assert found is not None
+    assert found.ids is not None
+    return found.ids.hwm, found.ids.exceptions(), found.is_committed
+
+
+def test_open_change_keeps_all_readers_waiting(cached: Cached) -> None:
+    """From the alter to the commit the entry serves nobody, then those who see the change."""
+    txn = cached.domain.open_txn(cached.session)
+    cached.alter("v1", txn=txn)
+    cached.catch_up()
+
+    assert tag(cached.cache.entries, cached.table) == (1, (), False)
+    assert cached.read("1:1", **AT_ONCE) == ("v0", "store", "pending")
+    cached.domain.commit(cached.session, txn)
+    cached.catch_up()
+    assert cached.read("1:", **AT_ONCE) == ("v1", "cache", "hit")
+    assert cached.read("0:", **AT_ONCE) == ("v0", "store", "before_floor")
+
+
+def test_miss_does_not_renew_an_entry(cached: Cached) -> None:
+    """What the store says to an older reader leaves the entry to the newer ones."""
+    cached.alter("v1")
+    cached.catch_up()
+
+    assert cached.read("0:", **AT_ONCE) == ("v0", "store", "before_floor")
+    assert cached.read("1:", **AT_ONCE) == ("v1", "cache", "hit")
+    assert cached.cache.fills == {False: 1}
+
+
+def test_abort_empties_an_entry_and_a_miss_fills_it(cached: Cached) -> None:
+    """After an abort the first reader goes to the store, the second is answered from the cache."""
+    txn = cached.domain.open_txn(cached.session)
+    cached.alter("v1", txn=txn)
+    cached.domain.abort(cached.session, txn)
+    cached.catch_up()
+
+    assert list(cached.cache.entries.held()) == []
+    assert cached.read("1:1", **AT_ONCE) == ("v0", "store", "absent")
+    assert cached.read("1:1", **AT_ONCE) == ("v0", "cache", "hit")
+    assert cached.cache.verify() == []
+
+
+def test_event_told_beforehand_counts_once() -> None:
+    """Who applies its own change and commit at once sees nothing new when the log brings them."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    state, head, end = deepcopy((domain.state, domain.head, len(domain.records)))
+    entries = FollowedEntries(domain.log, Checkpoint(state, head, end), end, fold=OneVersion)
+    txn = domain.open_txn(session)
+
+    entries.apply(domain.alter_table(session, table, made("v1"), "ALTER", txn=txn))
+    altered = tag(entries, table), entries.position()
+    entries.apply(domain.commit(session, txn))
+    committed = tag(entries, table), entries.position()
+    for event in domain.events[-3:]:
+        entries.apply(event)
+
+    assert altered == ((1, (), False), head.position)
+    assert committed == ((1, (), True), head.position)
+    assert (tag(entries, table), entries.position()) == ((1, (), True), domain.head.position)
+
+
+def test_bytes_are_bounded() -> None:
+    """The tables read last stay, those that go come back by a miss."""
+    cached = one_version(SMALL)
+    names = [f"t{number}" for number in range(9)]
+    tables = [cached.domain.create_table(cached.session, name) for name in names]
+    cached.catch_up()
+
+    held = [each.table for each in cached.cache.entries.held()]
+
+    assert tables[-1] in held
+    assert cached.table not in held
+    assert cached.read("0:", **AT_ONCE) == ("v0", "store", "absent")
+    assert cached.read("0:", **AT_ONCE) == ("v0", "cache", "hit")
+    cached.cache.close()
