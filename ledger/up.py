@@ -109,7 +109,7 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     if settings.bootstrap is not None:
         return None
     fetch()
-    broker = Broker.start(settings.folder / "broker", port=settings.port)
+    broker = Broker.start(settings.folder / "broker", port=settings.port, lasting=True)
     say(f"Kafka is ready at {broker.bootstrap}, its data in {broker.folder}")
     return broker
 

@@ -66,6 +66,12 @@ def copy(used_folder: Path, tmp_path: Path) -> Path:
     return shutil.copytree(used_folder, tmp_path / "copy")
 
 
+def test_broker_for_hours(copy: Path) -> None:
+    """A broker made for hours goes on with what one made for seconds has kept."""
+    with Broker.start(copy, lasting=True) as broker:
+        assert read(broker, "kept") == b"record"
+
+
 def test_folder_is_kept(used_folder: Path) -> None:
     """A broker started again in its folder has its address and its records."""
     before = read_properties(used_folder / "server.properties")["advertised.listeners"]
