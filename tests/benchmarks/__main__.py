@@ -101,7 +101,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         lines_kept(Path(folder) / "lines") as terminal,
-        Broker.start(Path(folder) / "kafka") as broker,
+        Broker.start(Path(folder) / "kafka", lasting=True) as broker,
     ):
         set_up_logging()
         for name in asked:
