@@ -8,6 +8,7 @@ StoreError
 ├── StoreDamagedError      its files do not hold what was written
 ├── StoreUnavailableError  the operating system refuses: disk full, no permission, files in motion
 └── StoreClosedError       used after close
+PublishedElsewhereError    another process publishes to the same cache topic
 
 A store holds nothing that the log does not hold: the way out of every damage is to rebuild it.
 """
@@ -104,3 +105,18 @@ class StoreClosedError(StoreError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is closed; open it again")
+
+
+class PublishedElsewhereError(LedgerError):
+    """The cache topic ended at `found`, where this writer's batch would have ended at `wanted`."""
+
+    retry_unchanged = True
+
+    def __init__(self, wanted: int, found: int) -> None:
+        super().__init__(
+            f"the cache topic ends at offset {found} instead of {wanted}: somebody else publishes "
+            "to it. Readers take no batch before a publisher that is alone has compared the topic "
+            "with its store; let one feeder publish and start it anew"
+        )
+        self.wanted = wanted
+        self.found = found

@@ -1,0 +1,163 @@
+"""Publishing: the rows of metadata that a store is written, sent to the cache topic batch by batch.
+
+The store is written first, then its batch is published and closed by a marker. A process that ends
+between the two has published nothing or a part; so at its start the topic is compared with the
+store, and what differs goes into the next batch. A store that is behind the topic publishes nothing
+before it has come as far: readers never go back. There is one writer. A second one makes its marker
+void and is told, as is the first, so no reader takes a mixture for a batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Final
+
+import structlog
+
+from ledger.log.port import Log, Topic
+from projections.cache_topic import (
+    MARKER,
+    Changes,
+    Gathered,
+    Marker,
+    difference,
+    published,
+    rows_held,
+)
+from projections.errors import PublishedElsewhereError
+from projections.fold import Mark
+from projections.rows import LOG, read_value
+from projections.store import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
+
+READ_S: Final = 1.0
+READ_TOGETHER: Final = 10_000
+FLUSH_S: Final = 60.0
+
+log_lines = structlog.get_logger("lakeledger.publisher")
+
+
+class Publisher:
+    """Keeps the cache topic of a log equal to the rows of one store; for one thread.
+
+    Attributes:
+        batches: how many batches it published.
+    """
+
+    def __init__(self, log: Log, rows: RowReader) -> None:
+        self.batches = 0
+        self._log = log
+        self._rows = rows
+        self._writer = log.writer(Topic.CACHE)
+        # The first offset of the next batch and the end of the topic, both as this writer left it.
+        self._first = 0
+        self._end = 0
+        self._is_equal = False
+        self._ahead: Mark | None = None
+
+    def start(self) -> None:
+        """Bring the topic to where the store is, however the last publisher ended.
+
+        Raises LogUnavailableError and PublishedElsewhereError.
+        """
+        mark = self._mark()
+        if mark is None or self._is_ahead(mark):
+            return
+        first, end = self._log.ends(Topic.CACHE)
+        self._first = self._end = end
+        if not self._ends_with(mark, end):
+            held = self._gathered(first, end)
+            last = held.marker
+            self._first = 0 if last is None else last.offset + 1
+            self._ahead = None if last is None else last.at()
+            if self._is_ahead(mark):
+                log_lines.info("behind the cache topic", position=mark.position)
+                return
+            self._send(difference(held.changes, rows_held(self._rows)))
+            log_lines.info("cache topic brought up to the store", position=mark.position)
+        self._is_equal = True
+
+    def publish(self, changes: Sequence[RowChange]) -> None:
+        """Publish what a write changed; the store holds it by now.
+
+        Raises LogUnavailableError and PublishedElsewhereError; then another publisher must start.
+        """
+        if self._is_equal:
+            self._send(published(changes))
+        else:
+            self.start()
+
+    def close(self) -> None:
+        """Let go of the topic."""
+        self._writer.close()
+
+    def _mark(self) -> Mark | None:
+        data = self._rows.get(LOG)
+        return None if data is None else Mark(*read_value(data))
+
+    def _is_ahead(self, mark: Mark) -> bool:
+        """Tell whether the topic was found to be ahead of a store of the same log."""
+        ahead = self._ahead
+        return ahead is not None and ahead.topic == mark.topic and ahead.position > mark.position
+
+    def _ends_with(self, mark: Mark, end: int) -> bool:
+        """Tell whether the last record is the marker of where the store is."""
+        if end == 0:
+            return False
+        last = self._gathered(end - 1, end).marker
+        return last is not None and last.form == FORMAT_VERSION and last.at() == mark
+
+    def _gathered(self, first: int, end: int) -> Gathered:
+        """Return what the topic says from one offset to before another."""
+        held = Gathered()
+        with closing(self._log.reader(Topic.CACHE, first)) as reader:
+            while reader.next_offset() < end:
+                records = reader.read(READ_TOGETHER, READ_S)
+                if not records:
+                    # Raises if nothing came because nobody answers.
+                    self._log.ends(Topic.CACHE)
+                for record in records:
+                    held.take(record)
+        return held
+
+    def _send(self, changes: Changes) -> None:
+        """Append a batch with its marker, and see whether nobody else appended anything."""
+        for key, data in changes.items():
+            assert data != b"", "an empty value says that the row is gone"
+            self._writer.append(key, data or b"")
+        marker = Marker.of_rows(self._first, self._end + len(changes), self._rows)
+        self._writer.append(MARKER, marker.data())
+        self._writer.flush(FLUSH_S)
+        self._first = self._end = marker.offset + 1
+        found = self._log.ends(Topic.CACHE)[1]
+        if found != self._end:
+            raise PublishedElsewhereError(self._end, found)
+        self.batches += 1
+
+
+class PublishingStore(RowStore):
+    """A store whose batches are published as they are written; closes neither of its parts."""
+
+    def __init__(self, store: RowStore, publisher: Publisher) -> None:
+        self._store = store
+        self._publisher = publisher
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, None if there is no such row."""
+        return self._store.get(key)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return the rows of [start, end) in key order; see RowReader."""
+        return self._store.scan(start, end, limit=limit, reverse=reverse)
+
+    def refresh(self) -> None:
+        """Do as the store does."""
+        self._store.refresh()
+
+    def write(self, changes: Sequence[RowChange]) -> None:
+        """Apply all changes or none, and publish them; raises as `Publisher.publish` too."""
+        self._store.write(changes)
+        self._publisher.publish(changes)
+
+    def close(self) -> None:
+        """Do nothing: who made the parts closes them."""

@@ -1,0 +1,299 @@
+"""Rows of metadata that travel through a compacted topic: whole batches, or nothing."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
+from projections.cache_published import PublishedRows, open_published
+from projections.cache_publishing import Publisher
+from projections.cache_reads import MetadataCache
+from projections.cache_rows import RowEntries
+from projections.cache_source import RowMetadataStore
+from projections.cache_topic import KINDS, MARKER, Gathered, Marker, difference
+from projections.errors import PublishedElsewhereError, StoreForeignError, StoreVersionError
+from projections.memory import MemoryStore
+from projections.rows import LOG, value
+from projections.store import FORMAT_VERSION
+from tests.core.histories import Step
+from tests.driver import CATALOG
+from tests.projections.cache_history import HISTORIES, Played, drawn, played
+from tests.projections.followed import PATIENT
+from tests.projections.publishing import Host, compact, events_log, holes, metadata_rows, slow
+
+ALL = 10_000
+SEED = 5
+FATES = (
+    "published",
+    "ends before publishing",
+    "ends while publishing",
+    "starts anew",
+    "another publishes too",
+    "compacted",
+    "compacted for long",
+    "read on",
+    "read anew",
+)
+PLANS = st.lists(
+    st.tuples(st.sampled_from(FATES), st.integers(1, 12), st.integers(0, 2**32)), max_size=25
+)
+
+
+@pytest.fixture
+def history() -> Played:
+    """Return a history of metadata."""
+    return drawn(SEED)
+
+
+@pytest.fixture
+def host(history: Played) -> Host:
+    """Return a host that has published nothing of the history yet."""
+    return Host(events_log(history))
+
+
+def as_of(history: Played, rows: PublishedRows) -> bool:
+    """Tell whether rows are those of the store at the position they say they are of."""
+    position, held = metadata_rows(rows)
+    return held == metadata_rows(history.store(position))[1]
+
+
+def befall(host: Host, other: Host, fate: str, count: int, seed: int) -> None:
+    """Let something happen to a host, or to what it has published."""
+    match fate:
+        case "published":
+            host.feed(count)
+        case "ends before publishing":
+            host.end_before_publishing(count)
+        case "ends while publishing":
+            host.end_while_publishing(count, lost=seed % 20)
+        case "starts anew":
+            host.start()
+        case "another publishes too":
+            host.feed_beside(other, count)
+        case _:
+            with_tombstones = fate == "compacted for long"
+            compact(host.log, Random(seed), with_tombstones=with_tombstones)  # noqa: S311
+
+
+@PATIENT
+@given(history=HISTORIES, plan=PLANS)
+def test_rows_are_those_of_a_position(
+    history: list[Step], plan: list[tuple[str, int, int]]
+) -> None:
+    """Whatever becomes of publishers and topic, readers have the store's rows of one position."""
+    known = played(history)
+    log = events_log(known)
+    host, other, rows = Host(log), Host(log), PublishedRows(log)
+    for fate, count, seed in plan:
+        before = metadata_rows(rows)[0]
+        if fate == "read anew":
+            rows = PublishedRows(log)
+        elif fate == "read on":
+            rows.refresh()
+            assert metadata_rows(rows)[0] >= before
+        else:
+            befall(host, other, fate, count, seed)
+        assert as_of(known, rows)
+    host.start()
+    host.feed_all()
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows(log)) == metadata_rows(host.store)
+
+
+@PATIENT
+@given(history=HISTORIES, size=st.integers(1, 7), seed=st.integers(0, 2**32))
+def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: int) -> None:
+    """A reader that is overtaken by compaction shows nothing before it has a whole position."""
+    known, source = played(history), Random(seed)  # noqa: S311 - it must come back from its seed
+    host = Host(events_log(known))
+    host.feed(20)
+
+    def go_on() -> None:
+        if source.random() < 0.5:
+            host.feed(source.randint(1, 3))
+        compact(host.log, source, with_tombstones=False)
+
+    rows = PublishedRows(slow(host.log, size, go_on))
+    assert as_of(known, rows)
+    host.feed_all()
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
+
+
+def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
+    """Of a batch whose marker has not come readers see nothing, and all of it once it has."""
+    host.feed(30)
+    rows = PublishedRows(host.log)
+    before = metadata_rows(rows)
+    host.start()
+    records = host.log.topics[Topic.CACHE].records
+    first = len(records)
+    host.feed(30)
+    tail = records[first:]
+    host.log.cut(Topic.CACHE, tail[-1].offset)
+    rows.refresh()
+    assert (tail[-1].key, metadata_rows(rows)) == (MARKER, before)
+    host.start()
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
+    assert as_of(history, rows)
+
+
+def test_nothing_is_published_twice(host: Host) -> None:
+    """A publisher that finds the topic where its store is appends nothing."""
+    host.feed_all()
+    before = host.log.ends(Topic.CACHE)
+    host.start()
+    assert host.log.ends(Topic.CACHE) == before
+
+
+def test_only_what_is_missing_is_published(host: Host) -> None:
+    """What a publisher finds in the topic already it does not publish again."""
+    host.feed(40)
+    before = host.log.ends(Topic.CACHE)[1]
+    held = dict(metadata_rows(host.store)[1])
+    host.end_before_publishing(10)
+    changes = difference(held, metadata_rows(host.store)[1])
+    assert host.log.ends(Topic.CACHE)[1] == before + len(changes) + 1
+
+
+def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
+    """A store made anew publishes nothing before it has come as far as the topic."""
+    host.feed(50)
+    end = host.log.ends(Topic.CACHE)
+    fresh = Host(host.log)
+    fresh.feed(20)
+    fresh.feed(29)
+    assert host.log.ends(Topic.CACHE) == end
+    fresh.feed(5)
+    assert metadata_rows(PublishedRows(host.log)) == metadata_rows(fresh.store)
+
+
+def test_two_publishers(history: Played, host: Host) -> None:
+    """Who finds records of somebody else ends, and no reader takes what both wrote for a batch."""
+    other = Host(host.log)
+    host.feed(20)
+    other.feed(30)
+    rows = PublishedRows(host.log)
+    with pytest.raises(PublishedElsewhereError):
+        host.feed(20)
+    rows.refresh()
+    assert (metadata_rows(rows)[0], as_of(history, rows)) == (30, True)
+    host.start()
+    rows.refresh()
+    assert (metadata_rows(rows)[0], as_of(history, rows)) == (40, True)
+
+
+def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) -> None:
+    """Who was away for so long that tombstones are gone does not keep the rows they ended."""
+    host.feed(30)
+    rows = PublishedRows(host.log)
+    host.feed_all()
+    assert metadata_rows(rows)[1].keys() - metadata_rows(host.store)[1].keys()
+    host.log.compact(Topic.CACHE, range(ALL), with_tombstones=True)
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
+    assert as_of(history, rows)
+
+
+@pytest.mark.parametrize("begun", [10, 60])
+def test_topic_made_anew(host: Host, begun: int) -> None:
+    """Readers notice that the topic is another one, shorter or longer than the one they read."""
+    host.feed(30)
+    rows = PublishedRows(host.log)
+    host.log.recreate(Topic.CACHE)
+    fresh = Host(host.log)
+    fresh.feed(begun)
+    fresh.feed_all()
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(fresh.store)
+
+
+def test_rows_kept_on_disk(host: Host) -> None:
+    """Rows that were kept serve at once, and what they have too many goes."""
+    host.feed(40)
+    store = MemoryStore()
+    PublishedRows(host.log, store)
+    store.write([(KINDS[0] + b"never", b"0")])
+    host.feed_all()
+    assert metadata_rows(PublishedRows(host.log, store)) == metadata_rows(host.store)
+
+
+def test_rows_of_another_log_are_refused(host: Host) -> None:
+    """Rows that were made from another log are not read on."""
+    store = MemoryStore()
+    store.write([(LOG, value([3, "00", 3, "events-of-another"]))])
+    with pytest.raises(StoreForeignError):
+        PublishedRows(host.log, store)
+
+
+def test_batches_of_another_log_are_not_taken(host: Host) -> None:
+    """What was published of a log that is no more shows nothing to readers of the new one."""
+    host.feed_all()
+    host.log.recreate(Topic.EVENTS)
+    assert metadata_rows(PublishedRows(host.log)) == (0, {})
+
+
+def test_rows_of_another_format_are_refused(host: Host) -> None:
+    """A reader of another version is told, whether it comes first or is there already."""
+    host.feed(40)
+    rows = PublishedRows(host.log)
+    end = host.log.ends(Topic.CACHE)[1]
+    marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION + 1)
+    host.log.writer(Topic.CACHE).append(MARKER, marker.data())
+    with pytest.raises(StoreVersionError):
+        rows.refresh()
+    with pytest.raises(StoreVersionError):
+        PublishedRows(host.log)
+
+
+def test_publisher_of_another_format_begins_anew(host: Host) -> None:
+    """A marker of another version says nothing about the rows: they are compared."""
+    host.feed(40)
+    end = host.log.ends(Topic.CACHE)[1]
+    marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION - 1)
+    host.log.writer(Topic.CACHE).append(MARKER, marker.data())
+    host.start()
+    assert metadata_rows(PublishedRows(host.log)) == metadata_rows(host.store)
+
+
+def test_markers() -> None:
+    """A marker counts where it says that it lies, and nowhere else."""
+    log = MemoryLog()
+    marker = Marker(FORMAT_VERSION, 0, 1, value([4, "ab", 4, "events-0"]), b'{"at":5}')
+    for _ in range(3):
+        log.writer(Topic.CACHE).append(MARKER, marker.data())
+    gathered = Gathered()
+    found = [gathered.take(record) for record in log.topics[Topic.CACHE].records]
+    assert found == [None, marker, None]
+    assert (gathered.marker, gathered.changes) == (marker, {})
+
+
+def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
+    """A cache over the topic answers every reader as one over the store does."""
+    host.feed(20)
+    host.feed(20)
+    host.feed_all()
+    host.log.compact(Topic.CACHE, range(ALL))
+    assert holes(host.log)
+    stored = MetadataCache(RowEntries(host.store), RowMetadataStore(host.store), CATALOG)
+    caches = [open_published(host.log, CATALOG), stored]
+    reads = [(each.table, each.ids) for each in history.readers if not each.own_txn]
+    remote, local = ([cache.read(*read, max_wait_ms=0) for read in reads] for cache in caches)
+    assert [each.value for each in remote] == [each.value for each in local]
+    assert any(each.source == "cache" and each.value is not None for each in remote)
+
+
+def test_empty_topic(history: Played) -> None:
+    """Where nothing was published yet there are no rows, and they come with the first batch."""
+    host = Host(events_log(history))
+    rows = PublishedRows(host.log)
+    assert metadata_rows(rows) == (0, {})
+    Publisher(host.log, host.store).start()
+    host.feed(5)
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
