@@ -8,28 +8,34 @@ the tests hold every byte against the library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from operator import call
 from typing import Any, Final
 
 Write = Callable[[Any], bytes]
 
-# Sessions, times, open txns: the same numbers come again and again.
-LONGS_KEPT: Final = 8_192
-SEVEN_BITS: Final = 0x7F
+# A long is looked up fourteen bits at a time, those more follow after and those that end it.
+PAIR_BITS: Final = 14
+PAIRS: Final = 1 << PAIR_BITS
+GOING_ON: Final = tuple(bytes((pair & 0x7F | 0x80, pair >> 7 | 0x80)) for pair in range(PAIRS))
+ENDING: Final = tuple(
+    bytes((pair,)) if pair < 0x80 else bytes((pair & 0x7F | 0x80, pair >> 7))  # noqa: PLR2004
+    for pair in range(PAIRS)
+)
 
 
-@lru_cache(LONGS_KEPT)
 def long_bytes(value: int) -> bytes:
     """Return a long: zigzag, then seven bits a byte, the least first; raises OverflowError."""
     left = value << 1 ^ value >> 63
+    if left < PAIRS:
+        return ENDING[left]
     if left >> 64:
         raise OverflowError(f"{value} does not fit 64 bits")
-    found = bytearray()
-    while left > SEVEN_BITS:
-        found.append(left & SEVEN_BITS | 0x80)
-        left >>= 7
-    found.append(left)
-    return bytes(found)
+    found = GOING_ON[left & PAIRS - 1]
+    left >>= PAIR_BITS
+    while left >= PAIRS:
+        found += GOING_ON[left & PAIRS - 1]
+        left >>= PAIR_BITS
+    return found + ENDING[left]
 
 
 def longs_bytes(values: Iterable[int]) -> bytes:
@@ -93,9 +99,12 @@ def writer_of(schema: Any, named: dict[str, Write]) -> Write:
 def record_writer(schema: Mapping[str, Any], named: dict[str, Write]) -> Write:
     """Return what writes rows: one value after the other."""
     writers = tuple(writer_of(field["type"], named) for field in schema["fields"])
+    width = len(writers)
 
     def write(row: Sequence[Any]) -> bytes:
-        return b"".join([write(value) for write, value in zip(writers, row, strict=True)])
+        if len(row) != width:
+            raise ValueError(f"a row of {schema['name']} has {width} values, not {len(row)}")
+        return b"".join(map(call, writers, row))
 
     named[schema["name"]] = write
     return write
