@@ -93,7 +93,8 @@ def first_hit(winners: TableWinners, attempt: Attempt, predicates: Predicates) -
     """Return the first conflict of an attempt with the winners after its read, or None."""
     if not winners.first("any", attempt.read_at):
         return None
-    hits = [hit for check in CHECKS for hit in check(winners, attempt, predicates)]
+    checks = COARSE_CHECKS if attempt.footprint is None else CHECKS
+    hits = [hit for check in checks for hit in check(winners, attempt, predicates)]
     return min(hits) if hits else None
 
 
@@ -258,3 +259,5 @@ CHECKS: Final[Sequence[Check]] = (
     removed_hits,
     coarse_hits,
 )
+# What can meet an attempt that declared no files.
+COARSE_CHECKS: Final[Sequence[Check]] = (protocol_hits, metadata_hits, coarse_hits)

@@ -7,7 +7,7 @@ which kind of change it was follows from the tables before and after.
 from collections.abc import Sequence
 
 from ledger.core import watermark
-from ledger.core.commands import Footprint, Protocol, TableDefinition
+from ledger.core.commands import CoarseWrite, Footprint, Protocol, TableDefinition
 from ledger.core.conflict_index import WinningPart, main_operation
 from ledger.core.events import CommittedPart, Control, TableAltered, TxnCommitted
 from ledger.core.evolve_tables import apply_pending, take_write_id
@@ -37,7 +37,7 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
         commit_part(state, control, part, ended.write_ids.get(part.table, 0))
         own = [change for change in changes if change.table == part.table]
         coarse = part.writes if body.type in JUDGED_TYPES else []
-        enter_winner(state, control, part._replace(writes=coarse, footprint=footprint), own)
+        enter_winner(state, control, part, coarse, footprint, changes=own)
         if footprint is not None:
             note_footprint(state.tables.by_id[part.table], control.position, footprint)
     if changes:
@@ -90,16 +90,22 @@ def note_footprint(table: Table, position: int, footprint: Footprint) -> None:
 
 
 def enter_winner(
-    state: DomainState, control: Control, part: CommittedPart, changes: Sequence[Pending]
+    state: DomainState,
+    control: Control,
+    part: CommittedPart,
+    coarse: Sequence[CoarseWrite],
+    footprint: Footprint | None,
+    *,
+    changes: Sequence[Pending],
 ) -> None:
     """Enter a part into the conflict index, if a later commit can meet it by anything.
 
-    The part has the coarse writes that are judged and its whole footprint; `changes` are those of
-    its table.
+    `coarse` are those of its writes that are judged, `footprint` is its own with all its chunks;
+    `changes` are those of its table.
     """
-    table, footprint = state.tables.by_id[part.table], part.footprint
+    table = state.tables.by_id[part.table]
     altered = [change for change in changes if change.definition is not None]
-    if not (part.writes or footprint is not None or altered):
+    if not (coarse or footprint is not None or altered):
         return
     protocol = footprint.protocol if footprint is not None else None
     last = altered[-1] if altered else None
@@ -109,25 +115,27 @@ def enter_winner(
         control.txn,
         control.session,
         control.at,
-        operation_of(part, last),
+        operation_of(coarse, footprint, last),
         part.blind,
         footprint is not None and rearranges(footprint, changes_metadata=bool(changes)),
         kind_of_change(table, last.definition if last is not None else None, protocol),
         any(change.operation in REPLACES for change in altered),
         protocol_change(table, protocol),
-        part.writes,
+        coarse,
         None if footprint is None else bare(footprint),
     )
     state.winners.record(winner, table.traits.schema)
 
 
-def operation_of(part: CommittedPart, altered: Pending | None) -> str:
+def operation_of(
+    coarse: Sequence[CoarseWrite], footprint: Footprint | None, altered: Pending | None
+) -> str:
     """Return what a part did, in a word or two."""
-    if part.footprint is not None and part.footprint.operation:
-        return part.footprint.operation
+    if footprint is not None and footprint.operation:
+        return footprint.operation
     if altered is not None:
         return altered.operation
-    return main_operation(part.writes)
+    return main_operation(coarse)
 
 
 def kind_of_change(
