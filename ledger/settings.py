@@ -100,6 +100,10 @@ class FollowerSettings:
 
 @dataclass(frozen=True, slots=True)
 class FeederSettings:
-    """How often Spark folds; `trigger_ms` 0 = batch after batch."""
+    """How often Spark folds; `trigger_ms` 0 = batch after batch.
+
+    With `publish` the rows of metadata also go to the ledger's cache topic, for other hosts.
+    """
 
     trigger_ms: int = 0
+    publish: bool = False

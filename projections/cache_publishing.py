@@ -8,7 +8,7 @@ void and is told, as is the first, so no reader takes a mixture for a batch.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Final
 
 import structlog
@@ -131,6 +131,17 @@ class Publisher:
         if found != self._end:
             raise PublishedElsewhereError(self._end, found)
         self.batches += 1
+
+
+@contextmanager
+def publishing(log: Log, store: RowStore) -> Iterator["PublishingStore"]:
+    """Yield a store to write in the place of one whose rows are published.
+
+    The topic is where the store is when the block begins. Raises as `Publisher.start`.
+    """
+    with closing(Publisher(log, store)) as publisher:
+        publisher.start()
+        yield PublishingStore(store, publisher)
 
 
 class PublishingStore(RowStore):

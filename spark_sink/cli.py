@@ -1,6 +1,6 @@
 """The feeder as a role: `lakeledger serve feeder`."""
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated
@@ -11,7 +11,9 @@ from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOptio
 from ledger.config import load
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.topics import add_topic
 from ledger.process import freeze_recovered, role_process
+from projections.store import RowStore
 
 
 def register(_app: typer.Typer) -> None:
@@ -26,21 +28,31 @@ def serve_feeder(
     trigger_ms: Annotated[int | None, typer.Option(min=0, help="0 = batch after batch.")] = None,
     settings: SetOption = None,
     *,
+    publish: Annotated[
+        bool | None,
+        typer.Option("--publish/--no-publish", help="Publish metadata to caches of other hosts."),
+    ] = None,
     with_parent: WithParentOption = False,
 ) -> None:
     """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
-    loaded = load(flags, settings or ())
+    loaded = load({**flags, "feeder.publish": publish}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
 
     def run(stop: Signal) -> None:
+        from projections.cache_publishing import publishing  # noqa: PLC0415
         from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
         from projections.rocks_store import RocksStore  # noqa: PLC0415
         from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark
         from spark_sink.session import ledger_session  # noqa: PLC0415
 
         spark = ledger_session("lakeledger-feeder")
-        with closing(KafkaLog(kafka, found.ledger)) as log, RocksStore.open(store / "rows") as rows:
+        with ExitStack() as held:
+            log = held.enter_context(closing(KafkaLog(kafka, found.ledger)))
+            rows: RowStore = held.enter_context(RocksStore.open(store / "rows"))
+            if found.feeder.publish:
+                add_topic(kafka, found.ledger, Topic.CACHE)
+                rows = held.enter_context(publishing(log, rows))
             fold = Fold.load(rows, log)
             fold.check_log(*log.ends(Topic.EVENTS))
             freeze_recovered()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from projections import lookups
 from projections.cache_published import PublishedRows, open_published
 from projections.cache_publishing import Publisher
 from projections.cache_reads import MetadataCache
@@ -221,6 +222,16 @@ def test_rows_kept_on_disk(host: Host) -> None:
     store.write([(KINDS[0] + b"never", b"0")])
     host.feed_all()
     assert metadata_rows(PublishedRows(host.log, store)) == metadata_rows(host.store)
+
+
+def test_rows_kept_on_disk_do_not_go_back(host: Host) -> None:
+    """While the topic is read again, rows that were kept stay until it has come as far."""
+    store, seen = MemoryStore(), list[int]()
+    host.feed(20)
+    host.feed(20)
+    PublishedRows(host.log, store)
+    PublishedRows(slow(host.log, 5, lambda: seen.append(lookups.position(store))), store)
+    assert set(seen) == {40}
 
 
 def test_rows_of_another_log_are_refused(host: Host) -> None:

@@ -1,0 +1,111 @@
+"""What one host publishes to a real topic is what another one reads there."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from ledger.broker import Broker
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.log.topics import add_topic, create_topics
+from projections.cache_published import PublishedRows, open_published
+from projections.cache_publishing import publishing
+from projections.errors import PublishedElsewhereError
+from projections.fold import Fold
+from projections.memory import MemoryStore
+from tests.driver import CATALOG, Driver
+from tests.projections.cached import listed, location, made
+from tests.projections.publishing import metadata_rows
+
+pytestmark = pytest.mark.kafka
+
+WAIT_S = 30.0
+WAIT_MS = 30_000
+
+
+class Site:
+    """A ledger in a real Kafka, and a store that follows it."""
+
+    def __init__(self, log: KafkaLog) -> None:
+        self.log = log
+        self.driver = Driver()
+        self.store = MemoryStore()
+        self.session = self.driver.open_session()
+        self.table = self.driver.create_table(self.session, "t", made=made("v0"))
+        self._sent = 0
+
+    def alter(self, word: str) -> int:
+        """Alter the table in a txn of its own; return the position of the commit."""
+        return self.driver.alter_table(
+            self.session, self.table, made(word), "ALTER"
+        ).control.position
+
+    def send(self) -> None:
+        """Append to the topic what the driver has decided since the last time."""
+        with closing(self.log.writer(Topic.EVENTS)) as writer:
+            for record in self.driver.records[self._sent :]:
+                writer.append(record.key, record.value)
+            writer.flush(WAIT_S)
+        self._sent = len(self.driver.records)
+
+    def follow(self, fold: Fold) -> None:
+        """Fold what the topic holds, batch by batch."""
+        end = self.log.ends(Topic.EVENTS)[1]
+        with closing(self.log.reader(Topic.EVENTS, fold.offset)) as reader:
+            while fold.offset < end:
+                fold.feed(reader.read(4, WAIT_S))
+
+
+@pytest.fixture
+def site(broker: Broker, ledger_name: str) -> Iterator[Site]:
+    """Yield a ledger with the topic for caches."""
+    create_topics(broker.bootstrap, ledger_name)
+    add_topic(broker.bootstrap, ledger_name, Topic.CACHE)
+    with closing(KafkaLog(broker.bootstrap, ledger_name)) as log:
+        yield Site(log)
+
+
+def test_another_host_reads_what_is_published(site: Site) -> None:
+    """A cache of another host follows the topic and waits there for what a list needs."""
+    site.send()
+    with publishing(site.log, site.store) as store:
+        fold = Fold.load(store, site.log)
+        site.follow(fold)
+        with closing(open_published(site.log, CATALOG)) as cache:
+            before = location(cache.read("t", listed("0"), max_wait_ms=WAIT_MS))
+            position = site.alter("v1")
+            site.send()
+            site.follow(fold)
+            after = cache.read("t", listed("1"), token=position, max_wait_ms=WAIT_MS)
+            old = location(cache.read("t", listed("0"), max_wait_ms=WAIT_MS))
+    assert (before, location(after), after.source, old) == ("v0", "v1", "cache", "v0")
+
+
+def test_publisher_goes_on_where_the_last_one_ended(site: Site) -> None:
+    """What a store was written while nobody published is there with the next publisher."""
+    site.send()
+    with publishing(site.log, site.store) as store:
+        site.follow(Fold.load(store, site.log))
+    end = site.log.ends(Topic.CACHE)
+    with publishing(site.log, site.store):
+        assert site.log.ends(Topic.CACHE) == end
+    site.alter("v1")
+    site.send()
+    site.follow(Fold.load(site.store, site.log))
+    with publishing(site.log, site.store), closing(PublishedRows(site.log)) as rows:
+        assert metadata_rows(rows) == metadata_rows(site.store)
+
+
+def test_two_publishers(site: Site) -> None:
+    """A publisher finds out that another one writes to its topic."""
+    site.send()
+    with publishing(site.log, site.store) as store, publishing(site.log, MemoryStore()) as other:
+        site.follow(Fold.load(store, site.log))
+        site.alter("v1")
+        site.send()
+        site.follow(Fold.load(other, site.log))
+        with pytest.raises(PublishedElsewhereError):
+            site.follow(Fold.load(store, site.log))
+        with closing(PublishedRows(site.log)) as rows:
+            assert metadata_rows(rows) == metadata_rows(site.store)
