@@ -20,6 +20,7 @@ from ledger.process import set_up_logging
 from tests.benchmarks import (
     against_delta,
     against_sql,
+    catch_up,
     closed_loop,
     conflict_checks,
     file_commits,
@@ -87,10 +88,13 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "GROW-check": Benchmark(growth.measure_check, "a commit decided, long : short"),
     "GROW-recovery": Benchmark(growth.measure_recovery, "recovery, long history : short"),
     "TO": Benchmark(take_over.measure, "from kill -9 of the leader to the next one's answer"),
-    "CV": Benchmark(visibility.measure, "from a commit to its rows in the follower's store"),
-    "CVS": Benchmark(visibility.measure_spark, "the same in the Spark feeder's store"),
+    "S1": Benchmark(visibility.measure, "from a commit to its rows in the Spark feeder's store"),
+    "S1-follower": Benchmark(visibility.measure_follower, "the same within a follower's process"),
+    "S1-secondary": Benchmark(visibility.measure_secondary, "the same in a follower's store"),
+    "S2": Benchmark(catch_up.measure, "rows made by Spark : by the follower : raw consume"),
     "BYTES": Benchmark(log_bytes.measure, "bytes of log of a transaction"),
     "IDLE": Benchmark(idle.measure, "CPU of processes nobody asks anything of"),
+    "idle-feeder": Benchmark(idle.measure_feeder, "the same of a Spark feeder and its JVM"),
 }
 
 

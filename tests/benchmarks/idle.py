@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from threading import Event as Signal
@@ -16,11 +16,16 @@ from ledger.log.kafka import KafkaLog
 from ledger.up import UpSettings, running
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import wait_for_leader
+from tests.benchmarks.stores import opened
+from tests.benchmarks.worked import process_cpu_s, tree_cpu_s
 
 SECONDS: Final = 60.0
 # Starting, catching up and standing by are over by then.
 SETTLE_S: Final = 8.0
 NAME: Final = "idle"
+FEEDER: Final = "idle-feeder"
+BATCHES: Final = 150
+FED_MS: Final = 60_000
 
 
 def measure(broker: Broker) -> list[Figure]:
@@ -31,11 +36,36 @@ def measure(broker: Broker) -> list[Figure]:
             client.begin("read_only").abort("measured", ())
             pids = {**roles(broker, up.roles()), "client": os.getpid(), "broker": broker.pid}
             shares = busy(pids)
-    note = f"over {SECONDS:.0f} s, user and system"
-    return [
-        Figure(f"IDLE-{name}", round(share * 100, 2), "% of a core", note=note)
-        for name, share in shares.items()
-    ]
+    return [figure(f"IDLE-{name}", share) for name, share in shares.items()]
+
+
+def measure_feeder(broker: Broker) -> list[Figure]:
+    """Return the share of a core of a Spark feeder with its JVM, whose query is warm."""
+    with tempfile.TemporaryDirectory() as home:
+        settings = UpSettings(
+            ledger=FEEDER, home=Path(home), bootstrap=broker.bootstrap, with_spark=True
+        )
+        with running(settings) as up:
+            feed(broker, settings.folder / "spark" / "rows")
+            (share,) = busy({FEEDER: up.roles()["feeder"]}, tree_cpu_s).values()
+    return [figure(FEEDER, share, ", its JVM included")]
+
+
+def feed(broker: Broker, rows: Path) -> None:
+    """Let a feeder take small batches until its query is warm."""
+    with (
+        closing(opened(rows)) as reads,
+        Ledger.connect(broker.bootstrap, FEEDER, reads=reads) as client,
+    ):
+        for _ in range(BATCHES):
+            client.begin("read_only").abort("measured", ())
+            reads.wait(client.token.position, FED_MS)
+
+
+def figure(name: str, share: float, note: str = "") -> Figure:
+    """Return a figure of a share of a core."""
+    over = f"over {SECONDS:.0f} s, user and system{note}"
+    return Figure(name, round(share * 100, 2), "% of a core", note=over)
 
 
 def roles(broker: Broker, pids: Mapping[str, int]) -> dict[str, int]:
@@ -46,7 +76,9 @@ def roles(broker: Broker, pids: Mapping[str, int]) -> dict[str, int]:
     return {"leader": pids[leader], "standby": pids[standby], "follower": pids["follower"]}
 
 
-def busy(pids: Mapping[str, int]) -> dict[str, float]:
+def busy(
+    pids: Mapping[str, int], cpu_s: Callable[[psutil.Process], float] = process_cpu_s
+) -> dict[str, float]:
     """Return what share of a core each process uses while nothing is asked."""
     processes = {name: psutil.Process(pid) for name, pid in pids.items()}
     never = Signal()
@@ -54,9 +86,3 @@ def busy(pids: Mapping[str, int]) -> dict[str, float]:
     before = {name: cpu_s(process) for name, process in processes.items()}
     never.wait(SECONDS)
     return {name: (cpu_s(process) - before[name]) / SECONDS for name, process in processes.items()}
-
-
-def cpu_s(process: psutil.Process) -> float:
-    """Return the seconds of CPU a process has used so far."""
-    times = process.cpu_times()
-    return float(times.user + times.system)

@@ -50,7 +50,10 @@ def measure(broker: Broker) -> list[Figure]:
         end = log.ends(Topic.EVENTS)[1]
         tail = end - checkpoint.offset
         rounds = [
-            (tail / recovery_s(log, end), RAW_PASSES * tail / raw_s(broker, checkpoint.offset, end))
+            (
+                tail / recovery_s(log, end),
+                RAW_PASSES * tail / raw_s(broker, NAME, checkpoint.offset, end),
+            )
             for _ in range(ROUNDS + 1)
         ][1:]
     note = f"{ROUNDS} starts from a checkpoint, {tail} events behind it, against raw consumption"
@@ -84,16 +87,16 @@ def recovery_s(log: KafkaLog, end: int) -> float:
     raise AssertionError("waiting ends with a state or an error")
 
 
-def raw_s(broker: Broker, begin: int, end: int) -> float:
-    """Return the seconds of several passes that read the same records."""
-    return sum(raw_pass_s(broker, begin, end) for _ in range(RAW_PASSES))
+def raw_s(broker: Broker, ledger: str, begin: int, end: int) -> float:
+    """Return the seconds of several passes that read the same events."""
+    return sum(raw_pass_s(broker, ledger, begin, end) for _ in range(RAW_PASSES))
 
 
-def raw_pass_s(broker: Broker, begin: int, end: int) -> float:
+def raw_pass_s(broker: Broker, ledger: str, begin: int, end: int) -> float:
     """Return the seconds of one pass, its connection included."""
     began_s = time.perf_counter()
     consumer = Consumer(Connection(broker.bootstrap).reader(Trouble()))
-    consumer.assign([TopicPartition(f"{NAME}.{Topic.EVENTS}", 0, begin)])
+    consumer.assign([TopicPartition(f"{ledger}.{Topic.EVENTS}", 0, begin)])
     count = 0
     for _ in within(ROUND_S, "the raw reader"):
         message = consumer.poll(1.0)

@@ -52,10 +52,10 @@ def rate_of(rounds: Iterable[Worked]) -> int:
     return round(median(each.rate for each in rounds))
 
 
-def tree_cpu_s() -> float:
-    """Return the seconds of CPU that this process and all that it started have used so far."""
-    own = psutil.Process()
-    return sum(map(process_cpu_s, (own, *own.children(recursive=True))))
+def tree_cpu_s(process: psutil.Process | None = None) -> float:
+    """Return the seconds of CPU that a process, or this one, and all that it started have used."""
+    root = process or psutil.Process()
+    return sum(map(process_cpu_s, (root, *root.children(recursive=True))))
 
 
 def process_cpu_s(process: psutil.Process) -> float:
