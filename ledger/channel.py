@@ -1,4 +1,7 @@
-"""The channel of one process to a ledger: commands and heartbeats go out, answers come in.
+"""The channel of a client to its ledger: commands and heartbeats go out, answers come in.
+
+A channel leads over a line, which is what costs: a tail that hears every event, and the producers.
+Clients of one process may share a line, see `lines`; sessions and answers stay each client's own.
 
 A writer is for one thread and of no more use once a record of it was lost. Here threads take turns
 at one, and a writer that failed is replaced. Whether a record arrived is not told: whoever asks
@@ -6,12 +9,13 @@ something learns it from the answer, and sends again under the same number if no
 """
 
 import os
+from collections.abc import Callable
 from threading import Lock
 from typing import Self
 
 from ledger.errors import LogError, LogUnavailableError
 from ledger.log.port import Log, LogWriter, Topic
-from ledger.tail import Tail
+from ledger.tail import Tail, closed
 
 TRIES = 2
 
@@ -65,21 +69,41 @@ class Outbox:
             self._writer = None
 
 
-class Channel:
-    """What the sessions of one process share; it belongs to the process that made it."""
+class Line:
+    """The tail and the outboxes that channels to one ledger lead over."""
 
-    def __init__(self, log: Log, tail: Tail) -> None:
-        self.tail = tail
+    def __init__(self, log: Log, domain: int) -> None:
+        self.tail = Tail.start(log, domain)
         self.commands = Outbox(log, Topic.COMMANDS)
         self.heartbeats = Outbox(log, Topic.HEARTBEATS)
+        self.commands.open()
+
+    def close(self) -> None:
+        """End the tail and let go of the broker; whoever still waits is told."""
+        self.tail.close()
+        self.commands.close()
+        self.heartbeats.close()
+
+
+class Channel:
+    """What the sessions of one client share; it belongs to the process that made it.
+
+    `leave` is called once, when the channel no longer needs its line.
+    """
+
+    def __init__(self, line: Line, leave: Callable[[], None]) -> None:
+        self.tail = line.tail
+        self.commands = line.commands
+        self.heartbeats = line.heartbeats
+        self._leave = leave
+        self._is_closed = False
         self._process = os.getpid()
 
     @classmethod
     def open(cls, log: Log, domain: int) -> Self:
-        """Return a channel that hears all answers from now on."""
-        channel = cls(log, Tail.start(log, domain))
-        channel.commands.open()
-        return channel
+        """Return a channel with a line of its own, which hears all answers from now on."""
+        line = Line(log, domain)
+        return cls(line, line.close)
 
     @property
     def is_own(self) -> bool:
@@ -87,16 +111,18 @@ class Channel:
         return os.getpid() == self._process
 
     def check(self) -> None:
-        """Raise LogError in a forked child: threads and connections stayed with the parent."""
+        """Raise LogError once closed, and in a forked child: what it needs stayed in the parent."""
         if not self.is_own:
             raise LogError(
                 f"this ledger was connected in process {self._process} and is used in its fork "
                 f"{os.getpid()}, where its threads do not run. Call Ledger.connect there, after "
                 "the fork, or start processes by spawn"
             )
+        if self._is_closed:
+            raise closed()
 
     def close(self) -> None:
-        """End the tail and let go of the broker; whoever still waits is told."""
-        self.tail.close()
-        self.commands.close()
-        self.heartbeats.close()
+        """Leave the line; closing twice is allowed."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._leave()

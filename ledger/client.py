@@ -11,6 +11,7 @@ failure. A ledger object belongs to the process that connected it; its threads m
 import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -23,6 +24,7 @@ from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionComman
 from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.ids import TxnType
 from ledger.core.valid_lists import ValidTxnList
+from ledger.lines import LINES, frozen
 from ledger.log.port import Log
 from ledger.names import Names, TableLike
 from ledger.reads import Reads
@@ -61,11 +63,12 @@ class Ledger(LedgerTables, LedgerFiles):
         application: str | None = None,
         settings: ClientSettings | None = None,
         clock: Clock | None = None,
+        open_channel: Callable[[Log, int], Channel] = Channel.open,
     ) -> None:
         self._settings = settings or ClientSettings()
         created = read_genesis(log, self._settings.timeout_s)
         self.id, self.name, self.catalog = created.ledger, created.name, catalog
-        self._channel = Channel.open(log, created.domain)
+        self._channel = open_channel(log, created.domain)
         self._sessions = Sessions(
             self._channel,
             Labels.of_process(application),
@@ -97,24 +100,30 @@ class Ledger(LedgerTables, LedgerFiles):
         `client` are librdkafka settings of the deployment, such as the login. `reads` is where rows
         are read, by default the store of this host's follower, or `HttpReads` of the URL in
         LAKELEDGER_READS_URL; `log` replaces Kafka in tests. Both stay the caller's to close. Every
-        call waits up to `timeout_s` for its answer.
+        call waits up to `timeout_s` for its answer. Ledgers that one process connects alike have
+        sessions of their own and share what is costly, see `ledger.lines`.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
         address = None
+        open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
                 from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
                 address = find_address(bootstrap, ledger)
-                log = KafkaLog(address.bootstrap, address.ledger, client=client or {})
+                where = address.bootstrap, address.ledger
+                make_log = partial(KafkaLog, *where, client=client or {})
+                log = make_log()
                 own.callback(log.close)
+                open_channel = LINES.opener((where, frozen(client or {})), make_log)
             connected = cls(
                 log,
                 catalog=catalog,
                 open_reads=lambda: open_rows(address) if reads is None else reads,
                 application=application,
                 settings=ClientSettings(timeout_s=timeout_s),
+                open_channel=open_channel,
             )
             if reads is None:
                 own.callback(connected._view.close)

@@ -107,6 +107,7 @@ class Session:
             with suppress(LedgerError):
                 self.ask(CloseSession(*UNNUMBERED), self._settings.close_s)
         self._expire()
+        self._channel.tail.leave(self.number)
         self._pulse.join(self._settings.close_s)
 
     def _number(self, times: Times) -> tuple[int, Awaited]:

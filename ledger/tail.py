@@ -122,10 +122,23 @@ class Tail:
         """Expect the answer to an OpenSession no longer."""
         self._openings.pop(nonce, None)
 
+    def leave(self, session: int) -> None:
+        """Tell those who wait for answers to a session's commands that its ledger was closed."""
+        with self._ending:
+            for asker in [each for each in self._commands if each[0] == session]:
+                awaited = self._commands.pop(asker, None)
+                if awaited is not None:
+                    awaited.deliver(closed())
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether nothing more will be heard here."""
+        return self._ended is not None
+
     def close(self, timeout_s: float = 1.0) -> None:
         """End the thread; whoever still waits is told that this ledger was closed."""
         self._stop.set()
-        self._end(LogError("this ledger was closed; connect again"))
+        self._end(closed())
         self._thread.join(timeout_s)
 
     def run(self) -> None:
@@ -188,6 +201,11 @@ class Tail:
             for waiting in (self._commands, self._openings):
                 while waiting:
                     waiting.popitem()[1].deliver(self._ended)
+
+
+def closed() -> LogError:
+    """Return what whoever waits for an answer is told when the ledger is closed."""
+    return LogError("this ledger was closed; connect again")
 
 
 def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:

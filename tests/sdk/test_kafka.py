@@ -80,6 +80,11 @@ def commit_one(ledger: Ledger, table: int) -> TableVersion:
     return txn.receipt.tables[table]
 
 
+def tails() -> int:
+    """Return how many tails are followed in this process."""
+    return sum(thread.name == "lakeledger-tail" for thread in threading.enumerate())
+
+
 def test_happy_path(deployment: Deployment) -> None:
     """Two clients create, write, read, conflict and close on a real broker."""
     with deployment.connect() as ledger, deployment.connect() as other:
@@ -161,3 +166,32 @@ def test_broker_gone(tmp_path: Path) -> None:
 
     assert took_s < 10.0
     assert {thread.name for thread in set(threading.enumerate()) - before} == set()
+
+
+def test_one_line(deployment: Deployment) -> None:
+    """Clients of one process have sessions of their own and one tail, which outlives the first."""
+    with deployment.connect() as ledger:
+        with deployment.connect() as other:
+            flights = other.create_table("flights")
+            shared = tails()
+        txn = ledger.begin()
+        with pytest.raises(LogError, match="closed"):
+            other.begin()
+        txn.write_id(flights.table)
+        txn.commit()
+
+    assert shared == 1
+    assert tails() == 0
+
+
+def test_closed_while_waited(deployment: Deployment) -> None:
+    """Who waits for an answer is told that the ledger was closed, though its line goes on."""
+    with deployment.connect(), ThreadPoolExecutor(1) as pool:
+        other = deployment.connect()
+        other.begin()
+        deployment.leader.crash()
+        waiting = pool.submit(other.begin)
+        other.close()
+
+        with pytest.raises(LogError, match="closed"):
+            waiting.result(timeout=10)
