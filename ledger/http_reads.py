@@ -20,6 +20,7 @@ from ledger.reads import (
     OutcomeRow,
     Reads,
     SessionRow,
+    TableMarkRow,
     TableRow,
     TxnRow,
     VersionRow,
@@ -97,6 +98,21 @@ class HttpReads(HttpQuestions, Reads):
     def watermark(self) -> WatermarkRow:
         """Return the cleanup watermark and what holds it."""
         return self._get(WatermarkRow, "/watermark")
+
+    def table_mark(self, table: int) -> TableMarkRow:
+        """Return how far a table may be cleaned."""
+        return self._get(TableMarkRow, f"/tables/{table}/mark")
+
+    def released_files(
+        self, table: int, limit: int, *, since: int = 0, path: str = ""
+    ) -> Sequence[FileRow]:
+        """Return the paths that no snapshot needs, by the position of their last removal."""
+        asked = f"/tables/{table}/released-files"
+        return self._get(list[FileRow], asked, limit=limit, since=since, path=path or None)
+
+    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
+        """Return the aborted write ids of a table below its mark."""
+        return self._get(list[MappingRow], f"/tables/{table}/aborted-write-ids", limit=limit)
 
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""

@@ -122,6 +122,20 @@ class WatermarkRow(NamedTuple):
     tables: Sequence[int]
 
 
+class TableMarkRow(NamedTuple):
+    """How far the files of a table may be cleaned, as in `ledger.core.watermark.TableMark`.
+
+    `version` is that of the table as of `position`, -1 = none; `open` the txn that holds the mark
+    there, None if nobody does: then `position` is the newest one.
+    """
+
+    table: int
+    position: int
+    write_id: int
+    version: int
+    open: TxnRow | None
+
+
 class HistoryRow(NamedTuple):
     """One event in brief, and the watermark and next txn id after it.
 

@@ -24,6 +24,7 @@ from ledger.read_rows import (
     MappingRow,
     OutcomeRow,
     SessionRow,
+    TableMarkRow,
     TableRow,
     TxnPart,
     TxnRow,
@@ -43,6 +44,7 @@ __all__ = [
     "OutcomeRow",
     "Reads",
     "SessionRow",
+    "TableMarkRow",
     "TableRow",
     "TxnPart",
     "TxnRow",
@@ -137,6 +139,28 @@ class Reads(MetadataReads, Protocol):
 
     def watermark(self) -> WatermarkRow:
         """Return the cleanup watermark as of now and what holds it."""
+        ...
+
+    def table_mark(self, table: int) -> TableMarkRow:
+        """Return how far a table may be cleaned as of now; raises UnknownTableError."""
+        ...
+
+    def released_files(
+        self, table: int, limit: int, *, since: int = 0, path: str = ""
+    ) -> Sequence[FileRow]:
+        """Return the paths that no snapshot needs, by the position of their last removal.
+
+        They are those removed at position `since` or later and up to the table's mark, at `since`
+        itself those behind `path`: so whoever took some goes on from the last one. A path that came
+        back, or stays under another deletion vector, is not among them. Raises UnknownTableError.
+        """
+        ...
+
+    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
+        """Return the aborted write ids of a table below its mark, under which data may lie.
+
+        Those that are forgotten are left out. Raises UnknownTableError.
+        """
         ...
 
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:

@@ -5,6 +5,7 @@ was, where rows are found by their keys.
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from ledger.core.commands import Footprint
 from ledger.core.events import CommittedPart
@@ -47,6 +48,18 @@ class StateFiles:
             if each.added <= position and (not each.removed or each.removed > position)
         )
         return sorted(found, key=lambda each: (each.path, each.vector))
+
+    def released(self, table: int, position: int) -> Sequence[FileRow]:
+        """Return the paths removed for the last time up to a position, in order of that."""
+        ever, last = self._files.get(table, ()), dict[str, float]()
+        for each in ever:
+            last[each.path] = max(last.get(each.path, 0), each.removed or inf)
+        gone = {
+            (each.removed, each.path): each
+            for each in sorted(ever, key=lambda each: each.vector, reverse=True)
+            if each.removed == last[each.path] <= position
+        }
+        return [each for _, each in sorted(gone.items())]
 
     def paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths that were named and go by a hash."""

@@ -15,7 +15,7 @@ from ledger.core.evolve import fold
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import valid_txn_list, valid_write_ids
-from ledger.core.watermark import bounds
+from ledger.core.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
@@ -31,6 +31,7 @@ from ledger.reads import (
     OutcomeRow,
     Reads,
     SessionRow,
+    TableMarkRow,
     TableRow,
     TxnRow,
     VersionRow,
@@ -164,6 +165,28 @@ class StateReads(Reads):
             tables=sorted(left.wrote) if left is not None else (),
         )
 
+    def table_mark(self, table: int) -> TableMarkRow:
+        """Return how far a table may be cleaned."""
+        mark = self._mark(self._table(table))
+        then = self._fold.versions.find(table, version=None, position=mark.position, at=0)
+        version = then.version if then is not None else -1
+        return TableMarkRow(table, mark.position, mark.write_id, version, self.txn(mark.txn))
+
+    def released_files(
+        self, table: int, limit: int, *, since: int = 0, path: str = ""
+    ) -> Sequence[FileRow]:
+        """Return the paths that no snapshot needs, by the position of their last removal."""
+        mark = self._mark(self._table(table))
+        found = self._fold.files.released(table, mark.position)
+        return [each for each in found if (each.removed, each.path) > (since, path)][:limit]
+
+    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
+        """Return the aborted write ids of a table below its mark."""
+        mark, ended = self._mark(self._table(table)), self._fold.ended_txns
+        rows = [row for row in self.mappings(table) if row.write_id < mark.write_id]
+        left = [row for row in rows if ended[row.txn].status == "aborted"]
+        return [row for row in left if not ended[row.txn].forgotten][:limit]
+
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""
         return self._now().history[max(0, after) : max(0, after) + limit]
@@ -244,6 +267,23 @@ class StateReads(Reads):
         if position is not None and position > applied:
             raise ReaderBehindError(applied, position, 0)
         return applied if position is None else position
+
+    def _mark(self, row: TableRow) -> TableMark:
+        """Return the mark of a table, from all that ever happened to it."""
+        now, events = self._fold.state, self._fold.events
+        known = self._fold.definitions.get(row.table, ())
+        life = Lifetime(known[0][0] if known else 0, row.dropped)
+
+        def first_open(position: int) -> int:
+            is_old = position < now.position
+            then = fold(DomainState(), events[:position]) if is_old else now
+            found = then.tables.by_id.get(row.table)
+            if found is None:
+                return row.last_write_id + 1
+            return then.txns.first_open(row.table, found.last_write_id)
+
+        snapshots = (Snapshot(txn.opened, txn.txn) for txn in now.txns.open.values())
+        return table_mark(life, snapshots, now.position, first_open)
 
     def _table(self, table: int) -> TableRow:
         row = self.table(table)

@@ -40,13 +40,14 @@ class TouchedTable(NamedTuple):
     """A table as the event left it, dropped or not, and what it was before.
 
     `name_before` is the name it held for all, "" if none, `definition_before` what it was for all,
-    None if it did not exist for them.
+    None if it did not exist for them, `first_open_before` its least write id that had not ended.
     """
 
     table: Table
     name_before: str
     last_write_id_before: int
     definition_before: TableDefinition | None
+    first_open_before: int
 
 
 class Hold(NamedTuple):
@@ -93,7 +94,7 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     cleaned = evolve(state, event)
     for table in tables:
         if table not in touched and table in state.tables.by_id:
-            touched[table] = TouchedTable(state.tables.by_id[table], "", 0, None)
+            touched[table] = TouchedTable(state.tables.by_id[table], "", 0, None, 1)
     files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
     return Applied(event, state, ended, touched, cleaned, hold_before, changes, files, stored)
 
@@ -120,6 +121,7 @@ def touch(state: DomainState, table_id: int) -> TouchedTable:
         table.name if holder is table else "",
         table.last_write_id,
         table.definition if table.creator == 0 else None,
+        state.txns.first_open(table_id, table.last_write_id),
     )
 
 

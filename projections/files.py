@@ -3,7 +3,8 @@
 A file is a path with its deletion vector. Its row stands among the live ones until a commit removes
 it; then it moves to the removed ones, which are ordered by the position of their removal. So the
 files of now are read alone, and those of an earlier position with what was removed since. A table
-that is dropped keeps its rows: what it held before can still be asked for.
+that is dropped keeps its rows: what it held before can still be asked for. A path may come back, or
+stay under another vector; where it was removed last stands in a row of its own.
 
 Within one commit removes come before adds. What cannot be is noted as an anomaly and never stops
 the fold: the log is what happened, the files are what writers say of it.
@@ -72,9 +73,13 @@ def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Ano
 def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterator[Anomaly]:
     """Remove files; return those that were not live."""
     for file in files.removes:
-        if not take_out(batch, table, file.path, file.vector, position):
-            batch.put(path_key(table, file.path), NOTHING)
-            yield Anomaly(table, "removed_not_live", file.path, file.vector)
+        key = path_key(table, file.path)
+        if take_out(batch, table, file.path, file.vector, position):
+            batch.put(key, value(position))
+            continue
+        if batch.get(key) is None:
+            batch.put(key, NOTHING)
+        yield Anomaly(table, "removed_not_live", file.path, file.vector)
 
 
 def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> Iterator[Anomaly]:

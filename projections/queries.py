@@ -26,12 +26,20 @@ from ledger.reads import (
     OutcomeRow,
     Reads,
     SessionRow,
+    TableMarkRow,
     TableRow,
     TxnRow,
     VersionRow,
     WatermarkRow,
 )
-from projections import conflict_lookups, listings, lookups, snapshots, version_lookups
+from projections import (
+    conflict_lookups,
+    listings,
+    lookups,
+    mark_lookups,
+    snapshots,
+    version_lookups,
+)
 from projections.cache_reads import MetadataCache
 from projections.rocks_reader import RocksReader
 from projections.store import RowReader
@@ -186,6 +194,24 @@ class StoreReads(Reads):
     def watermark(self) -> WatermarkRow:
         """Return the cleanup watermark and what holds it."""
         return lookups.watermark(self._fresh())
+
+    @in_turn
+    def table_mark(self, table: int) -> TableMarkRow:
+        """Return how far a table may be cleaned."""
+        return mark_lookups.mark_row(self._fresh(), self._table(table))
+
+    @in_turn
+    def released_files(
+        self, table: int, limit: int, *, since: int = 0, path: str = ""
+    ) -> Sequence[FileRow]:
+        """Return the paths that no snapshot needs, by the position of their last removal."""
+        rows = self._fresh()
+        return mark_lookups.released_files(rows, self._table(table), limit, since, path)
+
+    @in_turn
+    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
+        """Return the aborted write ids of a table below its mark."""
+        return mark_lookups.aborted_write_ids(self._fresh(), self._table(table), limit)
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:

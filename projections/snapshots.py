@@ -82,14 +82,19 @@ def mappings(rows: RowReader, table: TableRow) -> Iterator[MappingRow]:
     A row below it that is still there says nothing that its absence does not say: leaving it out
     keeps answers independent of how far cleaning has come.
     """
-    stored = rows.get(WATERMARK)
-    low = read_value(stored)["watermark"] if stored is not None else 1
+    low = watermark(rows)
     ends = (table.mapped_from, table.last_write_id + 1)
     first, end = (pair_key(MAPPING, table.table, write_id) for write_id in ends)
     for key, data in rows.scan(first, end):
         txn = read_id(data)
         if txn >= low:
             yield MappingRow(last_number(key), txn)
+
+
+def watermark(rows: RowReader) -> int:
+    """Return the txn id below which mappings say nothing."""
+    stored = rows.get(WATERMARK)
+    return 1 if stored is None else int(read_value(stored)["watermark"])
 
 
 def valid_write_ids(rows: RowReader, table: TableRow, txns: ValidTxnList) -> ValidWriteIdList:

@@ -28,7 +28,7 @@ KEYS_END = b"\xff"
 FORMAT_KEY = b"!format"
 """The row that names the layout of all the others; the store writes it, projections leave it."""
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Raised whenever any projection lays out its rows differently: stores are then rebuilt."""
 
 

@@ -1,6 +1,7 @@
 """Commands about cleaning: what may go, what holds it back, and that something is gone."""
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -8,17 +9,45 @@ import typer
 from ledger.cli import NameOption, Output, OutputOption, answer, say
 from ledger.client import Ledger
 from ledger.process import ExitCode
-from ledger.reads import Reads
-from projections.cli.reading import YesOption, reading, when
+from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow
+from projections.cli.reading import (
+    LIST_MAX,
+    CatalogOption,
+    LimitOption,
+    YesOption,
+    known_table,
+    reading,
+    when,
+)
 
 app = typer.Typer(help="What may be cleaned, and what holds it back.", no_args_is_help=True)
 
 
 @app.command("explain")
-def watermark_explain(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
-    """Say below which txn mappings may go, what holds that back, since when, and at what cost."""
+def watermark_explain(
+    ledger: NameOption = None,
+    table: Annotated[str | None, typer.Option(help="The mark of this table's files.")] = None,
+    catalog: CatalogOption = "main",
+    *,
+    since: Annotated[
+        int, typer.Option(min=0, help="With --table: files removed from this position on.")
+    ] = 0,
+    limit: LimitOption = LIST_MAX,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say what may be cleaned, what holds that back, since when, and at what cost.
+
+    Without a table: below which txn mappings may go. With one: which of its files may.
+    """
     with reading(ledger) as (_, reads):
-        answer(explanation(reads), output)
+        if table is None:
+            answer(explanation(reads), output)
+            return
+        row = known_table(reads, catalog, table)
+        mark = reads.table_mark(row.table)
+        found = reads.released_files(row.table, limit, since=since)
+        ids = reads.aborted_write_ids(row.table, limit)
+        answer({**mark_fields(row, mark), **released_fields(found, ids, output)}, output)
 
 
 def explanation(reads: Reads) -> dict[str, Any]:
@@ -47,6 +76,47 @@ def explanation(reads: Reads) -> dict[str, Any]:
     else:
         fields["held_by"] = "nothing"
     return fields
+
+
+def mark_fields(row: TableRow, mark: TableMarkRow) -> dict[str, Any]:
+    """Return how far a table may be cleaned and what holds that back, as fields."""
+    fields: dict[str, Any] = {
+        "table": row.table,
+        "name": f"{row.catalog}.{row.name}",
+        "layout": row.definition.layout,
+        "dropped": row.dropped,
+        "files_removed_up_to": mark.position,
+        "write_ids_below": mark.write_id,
+        "held_by": "nothing",
+    }
+    if mark.open is None:
+        return fields
+    opened = mark.open
+    return {
+        **fields,
+        "held_by": f"open txn {opened.txn} of {opened.user}@{opened.host}, type {opened.type}",
+        "txn": opened.txn,
+        "session": opened.session,
+        "since": when(opened.opened_at),
+        "age_s": max(0, round(time.time() - opened.opened_at / 1000)),
+        "versions_held": row.version - mark.version,
+        "remedy": f"let it end, or: lakeledger txn abort {opened.txn}",
+    }
+
+
+def released_fields(
+    files: Sequence[FileRow], ids: Sequence[MappingRow], output: Output
+) -> dict[str, Any]:
+    """Return what of a table may go, as fields; programs are told from where to go on."""
+    if output is Output.JSON:
+        return {
+            "released_files": [{"path": each.path, "removed": each.removed} for each in files],
+            "aborted_write_ids": [each._asdict() for each in ids],
+        }
+    return {
+        "released_files": [each.path for each in files],
+        "aborted_write_ids": [f"{each.write_id} of txn {each.txn}" for each in ids],
+    }
 
 
 def clean(

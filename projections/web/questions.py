@@ -119,6 +119,22 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
         "/tables/{table}/apps/named",
         of_table(lambda reads, table, asked: reads.app(table, asked.text("name"))),
     ),
+    Question("/tables/{table}/mark", of_table(lambda reads, table, _: reads.table_mark(table))),
+    Question(
+        "/tables/{table}/released-files",
+        of_table(
+            lambda reads, table, asked: reads.released_files(
+                table,
+                asked.limit(),
+                since=asked.number_or_none("since") or 0,
+                path=asked.text_or_none("path") or "",
+            )
+        ),
+    ),
+    Question(
+        "/tables/{table}/aborted-write-ids",
+        of_table(lambda reads, table, asked: reads.aborted_write_ids(table, asked.limit())),
+    ),
     Question("/tables/{table}/protocol", of_table(lambda reads, table, _: reads.protocol(table))),
     Question("/tables/{table}/domains", of_table(lambda reads, table, _: reads.domains(table))),
 )

@@ -147,10 +147,10 @@ class Watched:
         for number, life in self.lives.items():
             if number not in tables and not life.dropped:
                 self.lives[number] = life._replace(dropped=position)
-        for number, table in tables.items():
+        for number, each in tables.items():
             created = self.lives.get(number, Lifetime(0)).created or position
-            self.lives[number] = Lifetime(0 if table.creator else created)
-            first = self.state.txns.first_open(number, table.last_write_id)
+            self.lives[number] = Lifetime(0 if each.creator else created)
+            first = self.state.txns.first_open(number, each.last_write_id)
             self.first_open[number, position] = first
 
     def rows(self, table: int) -> list[tuple[int, int]]:

@@ -148,6 +148,18 @@ def test_table_history(lakeledger: Lakeledger) -> None:
     assert len(told(lakeledger(*of_flights("history"), "--below", "2", "--limit", "1"))) == 1
 
 
+def test_watermark_of_a_table(lakeledger: Lakeledger) -> None:
+    """Of a table is told how far it may be cleaned, who holds that, and what may go."""
+    of_table = ["watermark", "explain", "--table", "flights", "--catalog", CATALOG]
+    found = told(lakeledger(*of_table, "--output", "json"))
+    later = told(lakeledger(*of_table, "--since", "9", "--output", "json"))
+
+    assert (found["name"], found["held_by"]) == ("lake.flights", "nothing")
+    assert (found["files_removed_up_to"], found["write_ids_below"]) == (13, 4)
+    assert found["released_files"] == [{"path": "a", "removed": 8}]
+    assert (found["aborted_write_ids"], later["released_files"]) == ([], [])
+
+
 def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
     """What cannot be is shown with the table, for programs and for people."""
     (anomaly,) = told(lakeledger(*of_flights("show")))["anomalies"]
@@ -207,6 +219,7 @@ def test_no_conflict(lakeledger: Lakeledger, which: list[str], code: ExitCode) -
         ["conflict", "list"],
         ["txn", "show", "2"],
         ["watermark", "explain"],
+        ["watermark", "explain", "--table", "flights", "--catalog", CATALOG],
     ],
     ids=" ".join,
 )

@@ -74,6 +74,11 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         reads.protocol(table),
         reads.domains(table),
         reads.anomalies(table, 9),
+        reads.table_mark(table),
+        reads.released_files(table, 99),
+        [reads.released_files(table, 2, since=each, path="a") for each in positions[::9]],
+        reads.aborted_write_ids(table, 99),
+        reads.aborted_write_ids(table, 1),
     ]
 
 
