@@ -104,6 +104,11 @@ class Transaction(TxnFiles, TxnTables):
             self._valid_txns = held(control, body, self.id)
         return self._valid_txns
 
+    @property
+    def reached(self) -> int:
+        """The position of the last answer to this txn: rows of there hold all that it did."""
+        return self._last
+
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
         """Return the write ids of a table that this txn may see, its own included."""
         number, _ = self._names.find(table)

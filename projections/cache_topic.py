@@ -15,12 +15,14 @@ from projections.rows import (
     DEFINITION,
     HISTORY,
     LOG,
+    MAPPING,
     METADATA,
     NAME_TAKEN,
     OPEN_ID,
     TABLE,
     TABLE_CREATED,
     WAITING,
+    WATERMARK,
     WRITE_IDS,
     number_key,
     read_value,
@@ -28,9 +30,9 @@ from projections.rows import (
 )
 from projections.store import FORMAT_VERSION, RowChange, RowReader, prefix_end
 
-# All that entries and answers are made of (`metadata_store`, `cache_rows`).
+# All that entries and answers are made of (`metadata_store`, `cache_rows`), and their floors.
 KINDS: Final = (
-    *(TABLE_CREATED, TABLE, WRITE_IDS, DEFINITION),
+    *(TABLE_CREATED, TABLE, WRITE_IDS, DEFINITION, MAPPING, WATERMARK),
     *(METADATA, NAME_TAKEN, WAITING, OPEN_ID),
 )
 MARKER: Final = b"!marker"

@@ -77,12 +77,17 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
 
 def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
     """Return the table that took a name last, as far as the reader sees, and still has it; or 0."""
+    named = (
+        table for table in takers(rows, name) if is_called(visible_name(rows, table, sees), name)
+    )
+    return next(named, 0)
+
+
+def takers(rows: RowReader, name: Name) -> Iterator[int]:
+    """Return the tables that ever took a name, the one that did so last first."""
     prefix = pack(NAME_TAKEN, *name_key(*name))
     for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
-        table: int = read_value(data)
-        if is_called(visible_name(rows, table, sees), name):
-            return table
-    return 0
+        yield int(read_value(data))
 
 
 def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:

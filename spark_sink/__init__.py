@@ -1,1 +1,25 @@
-"""Spark as a client of the ledger: the feeder, the data source, the writer and the committer."""
+"""Spark as a client of the ledger: the feeder, and tables of the ledger as DataFrames.
+
+Names are loaded when they are first used: the command line looks in here without need of Spark.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spark_sink.frames import UnreadableTableError, cached_table
+    from spark_sink.host_tables import HostTables
+
+__all__ = ["HostTables", "UnreadableTableError", "cached_table"]
+
+_HOMES = {
+    "HostTables": "spark_sink.host_tables",
+    "UnreadableTableError": "spark_sink.frames",
+    "cached_table": "spark_sink.frames",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(_HOMES[name]), name)

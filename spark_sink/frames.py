@@ -1,0 +1,164 @@
+"""A table of the ledger as a DataFrame: exactly the data of one snapshot, native Parquet scans.
+
+What the table is comes from the cache of this host; which of its data are read, from the snapshot:
+the folders `delta_<write id>` that its list says are valid, or the files that were live. Of an
+external table everything at its location is read, as nobody commits there.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from ledger.core.commands import TableDefinition
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import LedgerError
+from ledger.reads import FileRow
+from spark_sink.host_tables import HostTables, Snapshot, host_tables
+
+DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
+COLUMN_MAPPING: Final = "delta.columnMapping.mode"
+NOT_MAPPED: Final = ("", "none")
+NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
+_GLOB: Final = re.compile(r"([\\*?\[\]{}])")
+
+
+class UnreadableTableError(LedgerError):
+    """A plain Parquet scan would show other rows than the table holds."""
+
+
+def cached_table(
+    spark: SparkSession, name: str, snapshot: Snapshot, tables: HostTables | None = None
+) -> DataFrame:
+    """Return the data of a table as a snapshot sees it, with the columns that it sees.
+
+    `snapshot` is an open `Transaction`, `tables` those of `host_tables()` by default. Of its own
+    txn a reader gets folders, but not files that are only declared. Raises UnknownTableError,
+    ReaderBehindError, SettingsError, and UnreadableTableError for deletion vectors, column mapping
+    and folders of other makers.
+    """
+    found = (tables or host_tables()).resolve(name, snapshot)
+    table = found.metadata.definition
+    properties = {each.key: each.value for each in table.properties}
+    if properties.get(COLUMN_MAPPING, "") not in NOT_MAPPED:
+        raise UnreadableTableError(
+            f"the files of table {name} hold columns under other names (property {COLUMN_MAPPING});"
+            " read it with a Delta reader"
+        )
+    if found.files is not None:
+        frame = files_frame(spark, table, found.files)
+    elif found.write_ids is not None:
+        folders = valid_folders(spark, table, found.write_ids)
+        frame = scan(spark, table, folders) if folders else empty(spark, table)
+    else:
+        frame = scan(spark, table, [table.location])
+    return frame.select(*map(quoted, (each.name for each in table.columns or ())) or ["*"])
+
+
+def valid_folders(
+    spark: SparkSession, table: TableDefinition, write_ids: ValidWriteIdList
+) -> list[str]:
+    """Return the folders of a table of layout `directories` that a list shows."""
+    return [path for path, number in delta_folders(spark, table) if write_ids.is_valid(number)]
+
+
+def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
+    """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
+    levels = [f"{literal(column)}=*" for column in table.partition_columns]
+    pattern = "/".join([literal(table.location.rstrip("/")), *levels, "delta_*"])
+    for path in folders(spark, pattern):
+        found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
+        if found is None:
+            raise UnreadableTableError(f"the folder {path} is not named delta_<write id>")
+        yield path, int(found[1])
+
+
+def folders(spark: SparkSession, pattern: str) -> list[str]:
+    """Return the folders that a pattern fits, in order, wherever Spark can read them."""
+    # PySpark has no public way to the file systems that it reads from.
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(pattern)  # noqa: SLF001
+    system = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    found = system.globStatus(path) or ()
+    return sorted(each.getPath().toString() for each in found if each.isDirectory())
+
+
+def files_frame(spark: SparkSession, table: TableDefinition, files: Sequence[FileRow]) -> DataFrame:
+    """Return the rows of files; partition values are what the ledger says they are."""
+    for file in files:
+        if file.vector or "%" in file.path:
+            what = "has a deletion vector" if file.vector else "has an encoded path"
+            raise UnreadableTableError(
+                f"the file {file.path} {what}, of which a plain scan knows nothing; read the table "
+                "with a Delta reader"
+            )
+    if not files:
+        return empty(spark, table)
+    if all(lies_in_partition(table, file) for file in files):
+        return scan(spark, table, [path_of(table, file) for file in files])
+    by_partition: dict[tuple[str | None, ...], list[FileRow]] = {}
+    for file in files:
+        by_partition.setdefault(tuple(file.partition), []).append(file)
+    parts = [partition_frame(spark, table, each, of) for of, each in by_partition.items()]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def lies_in_partition(table: TableDefinition, file: FileRow) -> bool:
+    """Tell whether the folders of a file say its partition, so that one scan reads all."""
+    pairs = zip(table.partition_columns, file.partition, strict=True)
+    expected = [f"{name}={NULL_FOLDER if value is None else value}" for name, value in pairs]
+    return not expected or file.path.split("/")[:-1] == expected
+
+
+def partition_frame(
+    spark: SparkSession,
+    table: TableDefinition,
+    files: Sequence[FileRow],
+    partition: Sequence[str | None],
+) -> DataFrame:
+    """Return the rows of files of one partition, wherever they lie."""
+    values = dict(zip(table.partition_columns, partition, strict=True))
+    own = [each for each in table.columns if each.name not in values]
+    reader = spark.read.schema(schema_of(table._replace(columns=own)))
+    types = {each.name: each.type for each in table.columns}
+    literals = {name: sf.lit(value).cast(types[name]) for name, value in values.items()}
+    return reader.parquet(*(path_of(table, file) for file in files)).withColumns(literals)
+
+
+def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:
+    """Return the rows under some paths, whose folders say their partitions."""
+    reader = spark.read.option("basePath", table.location)
+    if table.columns:
+        reader = reader.schema(schema_of(table))
+    return reader.parquet(*paths)
+
+
+def empty(spark: SparkSession, table: TableDefinition) -> DataFrame:
+    """Return no rows of a table."""
+    return spark.createDataFrame([], schema_of(table) if table.columns else StructType([]))
+
+
+def schema_of(table: TableDefinition) -> str:
+    """Return the columns of a table as Spark reads them."""
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+
+
+def path_of(table: TableDefinition, file: FileRow) -> str:
+    """Return where a file of a table lies; a path may be one of its own."""
+    if file.path.startswith("/") or "://" in file.path:
+        return file.path
+    return f"{table.location.rstrip('/')}/{file.path}"
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL takes any."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """Return a text as a pattern that fits nothing else."""
+    return _GLOB.sub(r"\\\1", text)

@@ -1,0 +1,148 @@
+"""The tables of this host's rows, as one snapshot sees them: what a Spark job plans from.
+
+Resolving happens in the driver, before anything is read, so it costs a look into a cache and no
+task ever sees metadata that moves. Nothing here loads Spark.
+"""
+
+import atexit
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol, Self
+
+from ledger.address import find_address
+from ledger.config import load
+from ledger.core.outcomes import Reason
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.errors import SettingsError, UnknownTableError
+from ledger.metadata import TableMetadata
+from ledger.reads import FileRow, Reads
+from projections.cache_reads import MetadataCache
+from projections.metadata_store import takers
+from projections.queries import StoreReads
+from projections.rocks_reader import RocksReader
+from projections.store import RowReader
+
+WAIT_MS: Final = 30_000
+
+
+class Snapshot(Protocol):
+    """What is seen: a `Transaction`, as it is since it opened.
+
+    `id` is the txn that holds it, `opened` the position that files are as of, and `reached` what
+    rows must have come to.
+    """
+
+    id: int
+    opened: int
+
+    @property
+    def reached(self) -> int:
+        """The position of the last answer to the txn."""
+        ...
+
+    @property
+    def valid_txns(self) -> ValidTxnList:
+        """The txns that are seen."""
+        ...
+
+
+class HostTable(NamedTuple):
+    """A table as a snapshot sees it.
+
+    `write_ids` are those it may read, None for an external table; `files` those that were live at
+    the snapshot, None where folders tell by their names whose they are.
+    """
+
+    metadata: TableMetadata
+    write_ids: ValidWriteIdList | None
+    files: Sequence[FileRow] | None
+
+
+class HostTables:
+    """Resolves tables by a metadata cache and reads over one store; threads may share it.
+
+    Attributes:
+        cache: the metadata cache, with its counts.
+        reads: the read model of the same rows.
+    """
+
+    def __init__(self, rows: RowReader, reads: Reads, metadata: MetadataCache, name: str) -> None:
+        self.cache = metadata
+        self.reads = reads
+        self.catalog = name
+        self._rows = rows
+
+    @classmethod
+    def open(cls, store: Path, catalog: str = "main") -> Self:
+        """Return the tables of the rows that a feeder or follower keeps at `store`.
+
+        Raises StoreMissingError.
+        """
+        reads = StoreReads(RocksReader.open(store))
+        return cls(RocksReader.open(store), reads, MetadataCache.open(store, catalog), catalog)
+
+    def resolve(self, name: str, snapshot: Snapshot, max_wait_ms: int = WAIT_MS) -> HostTable:
+        """Return what a snapshot sees of the table that had a name then.
+
+        Changes of tables outside a txn hold for every reader from their position on. Raises
+        UnknownTableError, and ReaderBehindError if the rows have not come to the snapshot in time.
+        """
+        self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
+        self._rows.refresh()
+        for table in takers(self._rows, (self.catalog, name)):
+            ids = self._write_ids(table, snapshot)
+            answer = self.cache.read(
+                name,
+                ids,
+                table_id=table,
+                own_txn=snapshot.id,
+                token=snapshot.reached,
+                max_wait_ms=max_wait_ms,
+            )
+            if isinstance(answer.value, TableMetadata):
+                return HostTable(answer.value, ids, self._files(answer.value, snapshot))
+        raise UnknownTableError(
+            f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
+            f"opened at position {snapshot.opened}; open a txn after its creation",
+            reason=Reason.UNKNOWN_TABLE.value,
+        )
+
+    def close(self) -> None:
+        """Close everything that was opened."""
+        self.cache.close()
+        self.reads.close()
+        self._rows.close()
+
+    def _write_ids(self, table: int, snapshot: Snapshot) -> ValidWriteIdList | None:
+        row = self.reads.table(table)
+        if row is None or row.definition.kind == "external":
+            return None
+        return self.reads.valid_write_ids(table, snapshot.valid_txns)
+
+    def _files(self, found: TableMetadata, snapshot: Snapshot) -> Sequence[FileRow] | None:
+        if found.definition.kind == "external" or found.definition.layout == "directories":
+            return None
+        return self.reads.files(found.table, position=snapshot.opened)
+
+
+def host_tables() -> HostTables:
+    """Return the tables of the rows that the settings name, else of the ledger that is up here.
+
+    They are opened once in a process. Raises SettingsError if there are none.
+    """
+    settings = load().settings
+    store = settings.store or find_address().store
+    if store is None:
+        raise SettingsError(
+            "planning needs the rows of this host. Set LAKELEDGER_STORE to the folder that a "
+            "follower or a feeder writes, or give tables=HostTables.open(...)"
+        )
+    return _opened(store, settings.catalog)
+
+
+@cache
+def _opened(store: Path, catalog: str) -> HostTables:
+    found = HostTables.open(store, catalog)
+    atexit.register(found.close)
+    return found

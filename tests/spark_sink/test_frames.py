@@ -1,0 +1,127 @@
+"""What Spark reads of a table is the data of one snapshot, in either layout, and nothing else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_sink import cached_table
+from spark_sink.frames import UnreadableTableError
+from tests.spark_sink.host import NAME, Host, running_host
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """Yield a host without a table."""
+    with running_host(tmp_path) as host:
+        yield host
+
+
+def rows(frame: DataFrame) -> list[tuple[object, ...]]:
+    """Return the rows of a frame in order."""
+    return sorted(map(tuple, frame.collect()))
+
+
+def test_folders_of_a_snapshot(spark: SparkSession, host: Host) -> None:
+    """Folders of aborted, open and later txns are not read, and a later alter is not seen."""
+    host.create("directories")
+    with host.ledger.transaction() as txn:
+        host.insert(txn, "N1", "N2")
+        host.insert(txn, "N3", day=2)
+    gone, pending = host.ledger.begin(), host.ledger.begin()
+    host.insert(gone, "aborted")
+    host.insert(pending, "open")
+    gone.abort("no longer wanted")
+    snapshot = host.snapshot()
+    with host.ledger.transaction() as txn:
+        host.insert(txn, "later")
+    columns = [("day", "INT"), ("tail", "STRING"), ("carrier", "STRING")]
+    host.ledger.alter_table(NAME, columns=columns)
+
+    held = cached_table(spark, NAME, snapshot, host.tables)
+    now = cached_table(spark, NAME, host.snapshot(), host.tables)
+    own = cached_table(spark, NAME, pending, host.tables)
+
+    assert held.columns == ["day", "tail"]
+    assert rows(held) == [(1, "N1"), (1, "N2"), (2, "N3")]
+    assert now.columns == ["day", "tail", "carrier"]
+    assert rows(now.select("tail")) == [("N1",), ("N2",), ("N3",), ("later",)]
+    assert rows(own) == [(1, "N1"), (1, "N2"), (1, "open"), (2, "N3")]
+
+
+def test_files_of_a_snapshot(spark: SparkSession, host: Host) -> None:
+    """Files that were replaced since are read, those that took their place are not."""
+    host.create("listed")
+    host.ledger.append(NAME, [host.file("day=1/a.parquet", "N1")])
+    snapshot = host.snapshot()
+    host.write("day=1/orphan.parquet", ["orphan"])
+    with host.ledger.transaction() as txn:
+        txn.remove_files(NAME, txn.read(NAME), operation="UPDATE")
+        txn.add_files(NAME, [host.file("day=1/b.parquet", "N9")])
+    assert rows(cached_table(spark, NAME, snapshot, host.tables)) == [(1, "N1")]
+    assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [(1, "N9")]
+
+
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+def test_empty_table(spark: SparkSession, host: Host, layout: str) -> None:
+    """A table without data has its columns and no rows."""
+    host.create("directories" if layout == "directories" else "listed")
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert (frame.dtypes, frame.count()) == ([("day", "int"), ("tail", "string")], 0)
+
+
+def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> None:
+    """Of files that lie anywhere the ledger says the partition, and the path does not."""
+    host.create("listed")
+    files = [
+        host.file("any/a.parquet", "N1"),
+        host.file("any/b.parquet", "N2"),
+        host.file("day=7/c.parquet", "N3", day="2"),
+        host.file("d.parquet", "N4", day=None),
+    ]
+    host.ledger.append(NAME, files)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert frame.dtypes == [("day", "int"), ("tail", "string")]
+    assert rows(frame.where("day IS NOT NULL")) == [(1, "N1"), (1, "N2"), (2, "N3")]
+    assert rows(frame.where("day IS NULL")) == [(None, "N4")]
+
+
+def test_external_table(spark: SparkSession, host: Host) -> None:
+    """Of an external table everything is read that lies there."""
+    host.ledger.create_table(
+        NAME,
+        [("tail", "STRING")],
+        kind="external",
+        location=str(host.warehouse / "flights"),
+    )
+    snapshot = host.snapshot()
+    host.write("one.parquet", ["N1"])
+    host.write("two.parquet", ["N2"])
+    assert rows(cached_table(spark, NAME, snapshot, host.tables)) == [("N1",), ("N2",)]
+
+
+def test_deletion_vector(spark: SparkSession, host: Host) -> None:
+    """A file of which rows were deleted is not read as if they were there."""
+    host.create("listed")
+    host.ledger.append(NAME, [host.file("day=1/a.parquet", "N1", vector="u1")])
+    with pytest.raises(UnreadableTableError, match="has a deletion vector"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
+
+
+def test_column_mapping(spark: SparkSession, host: Host) -> None:
+    """Files whose columns have other names than the table's are not read as nulls."""
+    host.create("listed")
+    host.ledger.alter_table(NAME, properties={"delta.columnMapping.mode": "name"})
+    with pytest.raises(UnreadableTableError, match="hold columns under other names"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
+
+
+def test_folder_of_another_maker(spark: SparkSession, host: Host) -> None:
+    """A folder that holds several write ids is not passed over in silence."""
+    host.create("directories")
+    host.write("day=1/delta_0000001_0000004/part.parquet", ["N1"])
+    with pytest.raises(UnreadableTableError, match="is not named delta_<write id>"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)

@@ -1,0 +1,74 @@
+"""Tables of this host as a snapshot sees them, whatever became of their names since."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import ReaderBehindError, UnknownTableError
+from tests.spark_sink.host import NAME, Host, running_host
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """Yield a host with a table of layout `directories`."""
+    with running_host(tmp_path) as host:
+        host.create("directories")
+        yield host
+
+
+def test_renamed_and_replaced_since(host: Host) -> None:
+    """A snapshot finds a table under the name it had, not one that took the name later."""
+    before = host.snapshot()
+    with host.ledger.transaction() as txn:
+        txn.rename_table(NAME, "db.old_flights")
+    with host.ledger.transaction() as txn:
+        txn.create_table(NAME, [("other", "INT")])
+    after = host.snapshot()
+    found, new = (host.tables.resolve(NAME, each).metadata for each in (before, after))
+    assert (found.name, len(found.definition.columns)) == (NAME, 2)
+    assert [column.name for column in new.definition.columns] == ["other"]
+    assert host.tables.resolve("db.old_flights", after).metadata.table == found.table
+    with pytest.raises(UnknownTableError):
+        host.tables.resolve("db.old_flights", before)
+
+
+def test_dropped_since(host: Host) -> None:
+    """A table that a later txn dropped is there for a snapshot, and gone for a newer one."""
+    before = host.snapshot()
+    with host.ledger.transaction() as txn:
+        txn.drop_table(NAME)
+    assert host.tables.resolve(NAME, before).metadata.name == NAME
+    with pytest.raises(UnknownTableError, match="has no table db"):
+        host.tables.resolve(NAME, host.snapshot())
+
+
+def test_own_changes_are_seen(host: Host) -> None:
+    """A txn sees its own alter and its own write id before it commits, others do not."""
+    other = host.snapshot()
+    with host.ledger.transaction() as txn:
+        write_id = txn.write_id(NAME)
+        txn.alter_table(NAME, properties={"owner": "ada"})
+        found = host.tables.resolve(NAME, txn)
+        seen = host.tables.resolve(NAME, other)
+    assert [each.key for each in found.metadata.definition.properties] == ["owner"]
+    assert found.write_ids is not None
+    assert found.write_ids.is_valid(write_id)
+    assert list(seen.metadata.definition.properties) == []
+    assert seen.write_ids is not None
+    assert not seen.write_ids.is_valid(write_id)
+
+
+def test_rows_that_are_behind(host: Host) -> None:
+    """Who plans from rows that do not come to the snapshot is told, not given older data."""
+    host.end()
+    snapshot = host.snapshot()
+    with pytest.raises(ReaderBehindError):
+        host.tables.resolve(NAME, snapshot, max_wait_ms=0)
+
+
+def test_plans_come_from_the_cache(host: Host) -> None:
+    """Once a table was planned from, it is again without a look into the store."""
+    for _ in range(3):
+        host.tables.resolve(NAME, host.snapshot())
+    assert host.tables.cache.counts["cache", "hit"] == 3
