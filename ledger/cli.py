@@ -92,6 +92,7 @@ def up(
     ] = None,
     port: Annotated[int | None, typer.Option(help="Port of the embedded Kafka.")] = None,
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
+    caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: Annotated[
         str | None, typer.Option(help="host:port to read at, or off; by default a free port.")
@@ -110,6 +111,7 @@ def up(
         bootstrap=bootstrap,
         port=port,
         sequencers=sequencers,
+        caches=caches,
         with_spark=spark,
         http=http,
         lease_s=lease_s,

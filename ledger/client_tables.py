@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, Unpack, overload
+from typing import Final, Unpack
 
 from ledger.core.commands import (
     AlterTable,
@@ -25,7 +25,7 @@ from ledger.definitions import (
     table_definition,
 )
 from ledger.errors import MetadataChangedException
-from ledger.metadata import TABLE, Metadata, Read, TableMetadata
+from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.names import Names, TableLike, created_row
 from ledger.reading import known_row
 from ledger.reads import TableRow
@@ -121,41 +121,32 @@ class LedgerTables:
         """Return the table that has a name now; raises UnknownTableError."""
         return self._names.read(name)
 
-    @overload
     def metadata(
         self, table: TableLike, *, write_ids: ValidWriteIdList | None = None, token: Place = 0
-    ) -> TableMetadata: ...
+    ) -> TableMetadata:
+        """Return what a table is now, or to a reader with a list of `write_ids`.
 
-    @overload
-    def metadata(
+        With the `token` of somebody's receipt, also in its text form, it is at least as new as that
+        write; as this client's own writes it always is. Raises UnknownTableError if the reader
+        sees no such table, ReaderBehindError.
+        """
+        found = self._metadata(table, TABLE, write_ids, token)
+        assert isinstance(found, TableMetadata)
+        return found
+
+    def metadata_object(
         self,
         table: TableLike,
         what: str,
         *,
         write_ids: ValidWriteIdList | None = None,
         token: Place = 0,
-    ) -> str: ...
+    ) -> str:
+        """Return an object of a table, such as "partition:day=1" or "stats:delay"; as `metadata`.
 
-    def metadata(
-        self,
-        table: TableLike,
-        what: str = TABLE,
-        *,
-        write_ids: ValidWriteIdList | None = None,
-        token: Place = 0,
-    ) -> Metadata:
-        """Return what a table is now, or `what` of it, such as "partition:day=1".
-
-        `write_ids` = as a reader of that list sees it. With the `token` of somebody's receipt, also
-        in its text form, it is at least as new as that write; it always is as this client's own.
-
-        Raises UnknownTableError if there is no such thing, ReaderBehindError.
+        Its value is that of the table property `object.<what>`.
         """
-        number, _ = self._names.find(table)
-        place = Token.parse(token) if isinstance(token, str) else token
-        return self._view.metadata(
-            Read(number, write_ids, what=what), self._view.position_of(place)
-        )
+        return str(self._metadata(table, object_named(what), write_ids, token))
 
     def tables(self) -> Sequence[TableRow]:
         """Return all tables of the ledger's domain."""
@@ -180,3 +171,11 @@ class LedgerTables:
         receipt = self._done(command, TableAltered)
         self._names.remember(row._replace(definition=definition), receipt.position)
         return receipt
+
+    def _metadata(
+        self, table: TableLike, what: str, write_ids: ValidWriteIdList | None, token: Place
+    ) -> Metadata:
+        number, _ = self._names.find(table)
+        place = Token.parse(token) if isinstance(token, str) else token
+        read = Read(number, write_ids, what=what)
+        return self._view.metadata(read, self._view.position_of(place))

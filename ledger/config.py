@@ -18,15 +18,17 @@ from pydantic import ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
+    PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
 
 from ledger.errors import SettingsError
-from ledger.settings import FeederSettings, FollowerSettings, SequencerSettings
+from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
 
 PREFIX: Final = "LAKELEDGER_"
 FILE: Final = "LAKELEDGER_CONFIG"
+FETCHED: Final = "LAKELEDGER_CACHE"
 PROJECT_FILE: Final = "lakeledger.toml"
 LEASE_MIN_S: Final = 0.5
 DEFAULT: Final = "default"
@@ -52,6 +54,18 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what is given: `load` has looked everywhere, and knows each origin."""
+        return (init_settings,)
+
     bootstrap: str | None = None
     ledger: str = "lake"
     catalog: str = "main"
@@ -61,6 +75,7 @@ class Settings(BaseSettings):
     sequencer: SequencerSettings = SequencerSettings()
     follower: FollowerSettings = FollowerSettings()
     feeder: FeederSettings = FeederSettings()
+    cache: CacheSettings = CacheSettings()
 
 
 class Layer(NamedTuple):
@@ -100,7 +115,7 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
     given = {name: each for name, each in (flags or {}).items() if each is not None}
     layers = [
         Layer("flag", given | dict(map(split, overrides))),
-        Layer("environment", dict(flat(EnvSettingsSource(Settings)()))),
+        Layer("environment", dict(flat(variables()))),
         *map(file_layer, files()),
     ]
     for layer in layers:
@@ -108,6 +123,14 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
     values = {name: each for layer in reversed(layers) for name, each in layer.values.items()}
     origins = {name: origin_of(name, layers) for name in names()}
     return Loaded(checked(values, origins), origins)
+
+
+def variables() -> Mapping[str, Any]:
+    """Return what the environment says; the folder of what is fetched is no setting."""
+    source = EnvSettingsSource(Settings)
+    found = source.env_vars.items()
+    source.env_vars = {name: each for name, each in found if name.upper() != FETCHED}
+    return source()
 
 
 def files() -> list[Path]:
@@ -179,7 +202,6 @@ def origin_of(name: str, layers: Sequence[Layer]) -> str:
 def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     """Return the settings; raises SettingsError for a value that does not fit, with its origin."""
     try:
-        # The library looks into the environment once more: what is given here goes first.
         settings = Settings(**nested(values))
     except ValidationError as problem:
         first = problem.errors()[0]

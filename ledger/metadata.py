@@ -73,6 +73,19 @@ class Read(NamedTuple):
     catalog: str = ""
 
 
+class ReadAt(NamedTuple):
+    """A read that brings no list: as of a position, or of now.
+
+    `table` is a name, or with `table_id` also None.
+    """
+
+    table: str | None
+    catalog: str = ""
+    table_id: int | None = None
+    position: int | None = None
+    what: str = TABLE
+
+
 class Bounds(NamedTuple):
     """What an answer must have seen, and how long to wait for that.
 
@@ -136,6 +149,13 @@ def is_object(key: str) -> bool:
     """Tell whether a property is an object of its own; a key of rows can hold no zero byte."""
     name = key.removeprefix(OBJECT_PREFIX)
     return key.startswith(OBJECT_PREFIX) and name not in ("", TABLE, NAME) and "\0" not in name
+
+
+def object_named(what: str) -> str:
+    """Return the name of an object; raises ValueError for what can be none, such as the table."""
+    if not is_object(OBJECT_PREFIX + what):
+        raise ValueError(f"{what!r} is no object of a table; one is named like partition:day=1")
+    return what
 
 
 def plain(definition: TableDefinition, properties: Sequence[Property]) -> TableDefinition:

@@ -99,6 +99,22 @@ class FollowerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """What a cache process holds, and where it answers.
+
+    It holds at most `bytes_max` bytes of objects and answers at `http`, a `host:port`, port 0 = any
+    that is free. No read waits for longer than `max_wait_ms`. Every `sample_every_s` it is compared
+    with its store. More than `lag_max_s` behind the log it counts as not ready.
+    """
+
+    bytes_max: int = 256 << 20
+    http: str = "127.0.0.1:8182"
+    sample_every_s: float = 10.0
+    max_wait_ms: int = 10_000
+    lag_max_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class FeederSettings:
     """How often Spark folds; `trigger_ms` 0 = batch after batch.
 

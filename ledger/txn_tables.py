@@ -5,7 +5,7 @@ It sees its changes at once, others see them when it has committed.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Unpack, overload
+from typing import Unpack
 
 from ledger.core.commands import (
     AlterTable,
@@ -25,7 +25,7 @@ from ledger.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.metadata import TABLE, Metadata, Read, TableMetadata
+from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.names import TableLike, TxnNames, created_row
 from ledger.reading import known_row
 from ledger.reads import TableRow
@@ -62,23 +62,22 @@ class TxnTables:
     @abstractmethod
     def _receipt(self, answer: Answer) -> Receipt: ...
 
-    @overload
-    def metadata(self, table: TableLike) -> TableMetadata: ...
-
-    @overload
-    def metadata(self, table: TableLike, what: str) -> str: ...
-
-    def metadata(self, table: TableLike, what: str = TABLE) -> Metadata:
+    def metadata(self, table: TableLike) -> TableMetadata:
         """Return what this txn sees of a table: as of its open, and with its own changes.
 
-        `what` names a part of it, such as "partition:day=1". An external table has no snapshot: it
-        is as it is now. Raises UnknownTableError if there is no such thing.
+        An external table has no snapshot: it is as it is now. Raises UnknownTableError if the txn
+        sees no such table.
         """
-        number, found = self._names.find(table)
-        row = found or known_row(self._view.reads(self._last), number)
-        is_external = row.definition.kind == "external"
-        write_ids = None if is_external else self.valid_write_ids(number)
-        return self._view.metadata(Read(number, write_ids, None, what, self.id), self._last)
+        found = self._metadata(table, TABLE)
+        assert isinstance(found, TableMetadata)
+        return found
+
+    def metadata_object(self, table: TableLike, what: str) -> str:
+        """Return an object of a table, such as "partition:day=1" or "stats:delay"; as `metadata`.
+
+        Its value is that of the table property `object.<what>`.
+        """
+        return str(self._metadata(table, object_named(what)))
 
     def create_table(
         self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
@@ -136,3 +135,10 @@ class TxnTables:
         self.note_write_id(number, body.write_id)
         self._names.free(row)
         return self._receipt(answer)
+
+    def _metadata(self, table: TableLike, what: str) -> Metadata:
+        number, found = self._names.find(table)
+        row = found or known_row(self._view.reads(self._last), number)
+        is_external = row.definition.kind == "external"
+        write_ids = None if is_external else self.valid_write_ids(number)
+        return self._view.metadata(Read(number, write_ids, None, what, self.id), self._last)

@@ -1,12 +1,12 @@
 """Up: every process of a ledger on one machine, from an empty folder to the first commit.
 
 The embedded broker (or a Kafka given by its address), two sequencers of which one stands by, the
-follower and, where Spark is installed and wanted, the feeder. All of them are children of this
-process, restarted when they fail and stopped with it.
+follower and, where they are wanted, metadata caches and the feeder in Spark. All of them are
+children of this process, restarted when they fail and stopped with it.
 """
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,7 @@ class UpSettings:
     bootstrap: str | None = None
     port: int | None = None
     sequencers: int = 2
+    caches: int = 0
     with_spark: bool = False
     http: str | None = None
     lease_s: float | None = None
@@ -63,6 +64,7 @@ class Running:
     address: Address
     supervisor: Supervisor
     broker: Broker | None
+    cache_urls: Sequence[str] = ()
 
     def roles(self) -> Mapping[str, int]:
         """Return the process ids by role."""
@@ -89,13 +91,14 @@ def running(
         http = settings.http or free_endpoint()
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / "store", url)
-        supervisor = Supervisor(roles_of(settings, address))
+        caches = [free_endpoint() for _ in range(settings.caches)]
+        supervisor = Supervisor(roles_of(settings, address, caches))
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
             supervisor.start()
             wait_for_leader(address, supervisor)
             address.write(folder)
-            yield Running(address, supervisor, broker)
+            yield Running(address, supervisor, broker, [f"http://{each}" for each in caches])
         finally:
             address.remove(folder)
             supervisor.stop()
@@ -114,8 +117,8 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     return broker
 
 
-def roles_of(settings: UpSettings, address: Address) -> list[Role]:
-    """Return the roles to run, in starting order."""
+def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ()) -> list[Role]:
+    """Return the roles to run, in starting order; `caches` is where each of them answers."""
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
     lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
     roles = [
@@ -125,6 +128,9 @@ def roles_of(settings: UpSettings, address: Address) -> list[Role]:
     store = str(address.store)
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
     roles.append(Role("follower", ("serve", "follower", "--store", store, "--http", http, *where)))
+    for number, endpoint in enumerate(caches, 1):
+        cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
+        roles.append(Role(f"cache-{number}", cache))
     if settings.with_spark:
         spark = str(settings.folder / "spark")
         roles.append(Role("feeder", ("serve", "feeder", "--store", spark, *where)))
@@ -186,6 +192,8 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
     say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
     if address.reads_url:
         say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
+    for url in up.cache_urls:
+        say(f"metadata cache at {url}: lakeledger cache status --url {url}")
     say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
     say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
 

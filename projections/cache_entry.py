@@ -143,13 +143,25 @@ class Entry:
         names, states = self.name.trim(most), self.states is not None and self.states.trim(most)
         self.is_trimmed = self.is_trimmed or names or states
 
-    def cut(self, floor: ReaderIds) -> None:
-        """Drop the history that only readers need who do not see all of `floor`."""
+    def cut(self, floor: ReaderIds) -> int:
+        """Drop the history that only readers need who do not see all of `floor`.
+
+        Returns how many versions went; nothing does if the floor is behind the one there is. No
+        reader has to see an aborted id, whatever a list took it for.
+        """
+        floor = floor.less(self.ids.aborted)
+        if not floor.covers(self.floor):
+            return 0
+        self.floor = floor
+        before = self.length()
         self.name.cut(floor.sees)
         if self.states is not None:
             self.states.cut(floor.sees)
-        if floor.covers(self.floor):
-            self.floor = floor
+        return before - self.length()
+
+    def length(self) -> int:
+        """Return how many versions are held."""
+        return 0 if self.states is None else len(self.states.versions)
 
     def names(self) -> frozenset[Name]:
         """Return all names under which some reader may find the table."""

@@ -54,6 +54,14 @@ class CacheFold(Protocol):
         """Return about how many bytes the objects of a table take, 0 if none are held."""
         ...
 
+    def length(self, table: int) -> int:
+        """Return how many versions of a table are held."""
+        ...
+
+    def cut(self, table: int, floor: ReaderIds) -> int:
+        """Let go of what only readers need who do not see all of `floor`; return how much went."""
+        ...
+
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
         """Return a read of each of the tables for a reader who sees all that is committed."""
         ...
@@ -103,6 +111,15 @@ class ManyVersions(CacheFold):
         """Return about how many bytes the objects of a table take, 0 if none are held."""
         entry = self._cache.entries.get(table)
         return entry_bytes(entry) if entry is not None else 0
+
+    def length(self, table: int) -> int:
+        """Return how many versions of a table are held."""
+        entry = self._cache.entries.get(table)
+        return entry.length() if entry is not None else 0
+
+    def cut(self, table: int, floor: ReaderIds) -> int:
+        """Let go of what only readers need who do not see all of `floor`; return how much went."""
+        return metadata_cache.cut(self._cache, table, floor)
 
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
         """Return a read of each of the tables for a reader who sees all that is committed."""
@@ -164,6 +181,14 @@ class OneVersion(CacheFold):
         """Return about how many bytes the objects of a table take, 0 if none are held."""
         entry = self._held(table)
         return objects_bytes(entry.objects) if entry is not None else 0
+
+    def length(self, table: int) -> int:
+        """Return 1 if objects are held."""
+        return int(self._held(table) is not None)
+
+    def cut(self, table: int, floor: ReaderIds) -> int:  # noqa: ARG002
+        """Let go of nothing: there is no history."""
+        return 0
 
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
         """Return a read of each of the tables for the readers that its entry serves."""

@@ -6,7 +6,7 @@ their objects first, and what the store answers in their place is kept. Whether 
 versions or one is a matter of its fold.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Condition, Thread
@@ -14,6 +14,7 @@ from threading import Event as Signal
 from typing import Final, Self
 
 from ledger.checkpoint import Checkpoint, read_newest
+from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.events import Event
 from ledger.core.state import DomainState
@@ -23,9 +24,11 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.metadata import Answer
 from projections.cache_folds import CacheFold, ManyVersions
+from projections.cache_ids import ReaderIds
 from projections.cache_one_version import Tag
 from projections.cache_rows import BYTES_MAX
 from projections.cache_source import Entries, HeldTables
+from projections.lag import Lag, lag_of
 from projections.metadata_cache import Stored, Wanted
 
 READ_MAX: Final = 2_000
@@ -50,6 +53,7 @@ class FollowedEntries(Entries):
         fold: Callable[[DomainState], CacheFold] = ManyVersions,
     ) -> None:
         state, head, offset = resumed
+        self._log = log
         self._end = end
         self._has_come = False
         self.tables = HeldTables(bytes_max)
@@ -137,6 +141,23 @@ class FollowedEntries(Entries):
         """Return the write ids that the entry of a table is for, None if it holds no objects."""
         with self._changed:
             return self._fold.tag(table)
+
+    def lengths(self) -> Mapping[int, int]:
+        """Return how many versions are held of each table."""
+        with self._changed:
+            return {table: self._fold.length(table) for table in self.tables.tables()}
+
+    def cut(self, floors: Mapping[int, ReaderIds]) -> int:
+        """Let go of the history below floors; return how many versions went."""
+        with self._changed:
+            gone = sum(self._fold.cut(*each) for each in floors.items())
+            self._hold(floors)
+            return gone
+
+    def lag(self, clock: Clock) -> Lag:
+        """Return how far they are behind the log; raises LogUnavailableError if nobody knows."""
+        place = self._fold.position, self._batches.offset, self._at_ms
+        return lag_of(self._log, clock, *place)
 
     def close(self) -> None:
         """Stop following."""

@@ -1,42 +1,42 @@
 """Which list a read means that names none: that of now, or of a position."""
 
+from random import sample
+
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, UnknownTableError
-from ledger.metadata import Read
+from ledger.metadata import Read, ReadAt
 from ledger.reading import known_row
 from ledger.reads import Reads, TableRow
 
 
-def read_at(
-    reads: Reads,
-    table: str | int,
-    *,
-    catalog: str,
-    table_id: int | None = None,
-    write_ids: ValidWriteIdList | None = None,
-    position: int | None = None,
-) -> Read:
-    """Return a read of a table by the given list, else by the list of a position, else of now.
+def read_at(reads: Reads, asked: ReadAt) -> Read:
+    """Return a read with the list of a position, or of now.
 
     A name without an id means the table that has it now. Raises UnknownTableError, and as
     `list_at`.
     """
-    if write_ids is not None:
-        return Read(table, write_ids, table_id, catalog=catalog)
-    row = row_of(reads, table, catalog, table_id)
-    return Read(table, list_at(reads, row, position), row.table, catalog=catalog)
+    row = row_of(reads, asked)
+    table = row.table if asked.table is None else asked.table
+    write_ids = list_at(reads, row, asked.position)
+    return Read(table, write_ids, row.table, asked.what, catalog=asked.catalog)
 
 
-def row_of(reads: Reads, table: str | int, catalog: str, table_id: int | None) -> TableRow:
+def newest_of(reads: Reads, tables: int) -> list[Read]:
+    """Return a read of each of some tables, whichever, as of now."""
+    found = list(reads.tables())
+    chosen = sample(found, min(tables, len(found)))
+    return [Read(row.table, list_at(reads, row, None)) for row in chosen]
+
+
+def row_of(reads: Reads, asked: ReadAt) -> TableRow:
     """Return the table that is meant; raises UnknownTableError."""
-    number = table if isinstance(table, int) else table_id
-    if number is not None:
-        return known_row(reads, number)
-    row = reads.table_named(catalog, str(table))
+    if asked.table_id is not None:
+        return known_row(reads, asked.table_id)
+    row = reads.table_named(asked.catalog, asked.table or "")
     if row is None:
         raise UnknownTableError(
-            f"there is no table {catalog}.{table}; see lakeledger table list",
+            f"there is no table {asked.catalog}.{asked.table}; see lakeledger table list",
             reason=Reason.UNKNOWN_TABLE.value,
         )
     return row

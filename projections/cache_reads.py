@@ -7,17 +7,18 @@ token, or a bound on the lag, what is new enough.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from threading import Event as Signal
+from threading import Lock
 from time import monotonic, sleep
 from typing import Final, NamedTuple, Self
 
 from ledger.clock import Clock, SystemClock
 from ledger.core.valid_list_text import ID_MAX
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.errors import ReaderBehindError
+from ledger.errors import LedgerError, ReaderBehindError
 from ledger.log.port import Log
 from ledger.metadata import (
     AT_HAND,
@@ -30,18 +31,21 @@ from ledger.metadata import (
     Policy,
     Read,
     Reason,
+    Source,
     described,
 )
 from projections.cache_following import FollowedEntries
 from projections.cache_ids import ReaderIds
 from projections.cache_rows import BYTES_MAX, RowEntries
 from projections.cache_source import Entries, MetadataStore, RowMetadataStore
+from projections.cache_waits import Waits
 from projections.metadata_cache import Stored, Wanted
 from projections.rocks_reader import RocksReader
 from projections.store import RowReader
 
 PAUSE_S: Final = 0.002
 COMPARE_TRIES: Final = 5
+MISMATCHES_KEPT: Final = 100
 # Why waiting may help: the entries have not come that far.
 BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "token"})
 
@@ -58,20 +62,32 @@ class MetadataCache(MetadataReads):
     """Answers readers from entries and, where those cannot, from a store; threads may share it.
 
     Attributes:
+        catalog: that of names.
         counts: how many reads came from where and why.
         fills: how many answers of the store were kept, and how many not.
-        mismatches: what `verify` found; must stay empty.
+        waits: how long readers waited for the entries.
+        compared: how many tables `verify` compared.
+        mismatches: the last that `verify` found; must stay empty. `mismatched` is how many.
+        cut_versions: how many versions `tidy` let go.
+        problem: why the last round of `watch` could not do its work, "" if it could.
     """
 
     def __init__(
         self, entries: Entries, store: MetadataStore, catalog: str, *, clock: Clock | None = None
     ) -> None:
         self.entries = entries
-        self.counts: Counter[tuple[str, Reason]] = Counter()
+        self.counts: Counter[tuple[Source, Reason]] = Counter()
         self.fills: Counter[bool] = Counter()
+        self.waits = Waits()
+        self.compared = 0
         self.mismatches: list[Mismatch] = []
+        self.mismatched = 0
+        self.cut_versions = 0
+        self.problem = ""
+        self._floors: Mapping[int, ReaderIds] = {}
+        self._counting = Lock()
         self._store = store
-        self._catalog = catalog
+        self.catalog = catalog
         self._clock = clock or SystemClock()
 
     @classmethod
@@ -155,7 +171,8 @@ class MetadataCache(MetadataReads):
         answers = self._from_cache(wanted, until_s)
         if any(answer.value is None for answer in answers):
             answers = self._from_store(wanted, answers, until_s, max_wait_ms)
-        self.counts.update((answer.source, answer.reason) for answer in answers)
+        with self._counting:
+            self.counts.update((answer.source, answer.reason) for answer in answers)
         return answers
 
     def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
@@ -167,19 +184,49 @@ class MetadataCache(MetadataReads):
         source = source or Random()  # noqa: S311 - which tables are compared is no secret
         chosen = source.sample(held, min(tables, len(held)))
         found = [each for wanted in chosen if (each := self._compare(wanted)) is not None]
-        self.mismatches += found
+        with self._counting:
+            self.compared += len(chosen)
+            self.mismatched += len(found)
+            self.mismatches += found
+            del self.mismatches[:-MISMATCHES_KEPT]
         return found
 
+    def tidy(self, tables: int = 100, source: Random | None = None) -> int:
+        """Let go of history that no protected reader needs, for at most so many tables.
+
+        It is what lay behind the cleanup watermark at the last call, so that a reader who holds no
+        txn keeps its list for a round. Returns how many versions went.
+        """
+        gone = self.entries.cut(self._floors)
+        with self._counting:
+            self.cut_versions += gone
+        long = [table for table, versions in self.entries.lengths().items() if versions > 1]
+        source = source or Random()  # noqa: S311 - which tables come first is no secret
+        self._floors = self._store.floors(source.sample(long, min(tables, len(long))))
+        return gone
+
     def watch(self, stop: Signal, every_s: float = 10.0) -> None:
-        """Verify a few tables now and then until `stop` is set; for a thread of its own."""
+        """Verify and tidy a few tables now and then until `stop` is set; for its own thread.
+
+        A store or a log that is away is met again in the next round; see `problem`.
+        """
         while not stop.wait(every_s):
-            self.verify()
+            try:
+                self.verify()
+                self.tidy()
+                self.problem = ""
+            except LedgerError as error:
+                self.problem = str(error)
 
     def hit_ratio(self) -> float:
         """Return the part of all reads that was answered from the cache, 1.0 without any."""
         total = self.counts.total()
         hits = sum(count for (source, _), count in self.counts.items() if source == "cache")
         return hits / total if total else 1.0
+
+    def position(self) -> int:
+        """Return the position the entries have reached."""
+        return self.entries.position()
 
     def close(self) -> None:
         """Close entries and store."""
@@ -198,20 +245,26 @@ class MetadataCache(MetadataReads):
         """Return a read as entries and store know it; own changes need a token of their own."""
         table, listed, table_id, what, own_txn, catalog = asked
         ids = None if listed is None else ReaderIds.of(listed)
-        name = (catalog or self._catalog, table) if isinstance(table, str) else None
+        name = (catalog or self.catalog, table) if isinstance(table, str) else None
         number = table_id if isinstance(table, str) else table
         needed = 0 if own_txn and not token else least
         return Wanted(name, ids, number, what, own_txn, needed)
 
     def _from_cache(self, wanted: Sequence[Wanted], until_s: float) -> list[Answer]:
         """Return what the entries say, after a wait if all that is missing is behind."""
+        began_s, has_waited = monotonic(), False
         while True:
             answers = self.entries.read_many(wanted)
             missed = [pair for pair in zip(wanted, answers, strict=True) if pair[1].value is None]
             left_s = until_s - monotonic()
             if not missed or left_s <= 0 or not all(may_come(*pair) for pair in missed):
-                return answers
+                break
+            has_waited = True
             self.entries.advance(left_s)
+        if has_waited:
+            with self._counting:
+                self.waits.note(monotonic() - began_s, in_vain=bool(missed))
+        return answers
 
     def _from_store(
         self,
@@ -233,7 +286,9 @@ class MetadataCache(MetadataReads):
         told_all: list[Answer] = []
         for asked, told, answer in zip(wanted, found, answers, strict=True):
             if answer.value is None:
-                self.fills[self.entries.fill(asked, told)] += 1
+                is_kept = self.entries.fill(asked, told)
+                with self._counting:
+                    self.fills[is_kept] += 1
             reason = missed if answer.value is not None else answer.reason
             value = value_of(told, asked.what)
             told_all.append(Answer(value, "store", told.position, reason))

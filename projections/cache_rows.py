@@ -7,7 +7,7 @@ an abort changes neither, and makes an entry only too careful: before a reader i
 is brought up to date.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import RLock
 from time import monotonic, sleep
 from typing import Final
@@ -15,8 +15,9 @@ from typing import Final
 from ledger.metadata import Answer
 from projections import lookups, metadata_store
 from projections.cache_entry import Entry, sees_all
+from projections.cache_ids import ReaderIds
 from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
-from projections.metadata_cache import CacheState, Stored, Wanted, read
+from projections.metadata_cache import CacheState, Stored, Wanted, cut, read
 from projections.rows import TABLE, WRITE_IDS, number_key
 from projections.store import RowReader
 
@@ -76,6 +77,16 @@ class RowEntries(Entries):
         """Return a read of each table whose entry was made."""
         with self._turn:
             return newest_reads(self._cache, self.tables.tables())
+
+    def lengths(self) -> Mapping[int, int]:
+        """Return how many versions are held of each table."""
+        with self._turn:
+            return {table: each.length() for table, each in self._cache.entries.items()}
+
+    def cut(self, floors: Mapping[int, ReaderIds]) -> int:
+        """Let go of the history below floors; return how many versions went."""
+        with self._turn:
+            return sum(cut(self._cache, *each) for each in floors.items())
 
     def close(self) -> None:
         """Close the reader."""

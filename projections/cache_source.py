@@ -6,13 +6,14 @@ for the longest time.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import Protocol
 
 from ledger.core.commands import TableDefinition
+from ledger.core.valid_lists import ValidTxnList
 from ledger.metadata import Answer, Objects
-from projections import lookups
+from projections import lookups, snapshots
 from projections.cache_entry import Entry, is_external
 from projections.cache_ids import ReaderIds
 from projections.metadata_cache import CacheState, Stored, Wanted
@@ -21,7 +22,9 @@ from projections.store import RowReader
 
 
 class Entries(Protocol):
-    """What answers from a cache; threads may share it."""
+    """What answers from a cache; threads may share it. `tables` are those that are held."""
+
+    tables: "HeldTables"
 
     def advance(self, timeout_s: float) -> None:
         """Catch up with what there is, waiting up to `timeout_s` for more than before."""
@@ -47,6 +50,17 @@ class Entries(Protocol):
         """Return a read of each table whose objects are held, with its newest list."""
         ...
 
+    def lengths(self) -> Mapping[int, int]:
+        """Return how many versions are held of each table."""
+        ...
+
+    def cut(self, floors: Mapping[int, ReaderIds]) -> int:
+        """Let go of what only readers need who do not see all of a table's floor.
+
+        Returns how many versions went.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of what the entries come from."""
         ...
@@ -61,6 +75,13 @@ class MetadataStore(Protocol):
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
         """Return answers as of one position."""
+        ...
+
+    def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
+        """Return the ids of each table that every reader sees whom the watermark protects.
+
+        Such a reader sees all txns below the cleanup watermark as ended.
+        """
         ...
 
     def close(self) -> None:
@@ -87,9 +108,24 @@ class RowMetadataStore(MetadataStore):
             self._rows.refresh()
             return [stored(self._rows, each) for each in wanted]
 
+    def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
+        """Return the ids of each table that every reader sees whom the watermark protects."""
+        with self._turn:
+            self._rows.refresh()
+            return dict(protected(self._rows, tables))
+
     def close(self) -> None:
         """Close the reader."""
         self._rows.close()
+
+
+def protected(rows: RowReader, tables: Iterable[int]) -> Iterator[tuple[int, ReaderIds]]:
+    """Yield the floor of each managed table: what is valid if only txns below the mark ended."""
+    txns = ValidTxnList(lookups.watermark(rows).watermark - 1, (), (), None)
+    for number in tables:
+        table = lookups.table(rows, number)
+        if table is not None and table.definition.kind == "managed":
+            yield number, ReaderIds.of(snapshots.valid_write_ids(rows, table, txns))
 
 
 class HeldTables:

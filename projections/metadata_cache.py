@@ -245,7 +245,9 @@ def evict(cache: CacheState, table: int) -> None:
         cache.entries[table].evict()
 
 
-def cut(cache: CacheState, table: int, floor: ReaderIds) -> None:
-    """Drop the history of a table that only readers need who do not see all of `floor`."""
-    if table in cache.entries:
-        cache.entries[table].cut(floor)
+def cut(cache: CacheState, table: int, floor: ReaderIds) -> int:
+    """Drop the history of a table that only readers need who do not see all of `floor`.
+
+    Returns how many versions went.
+    """
+    return cache.entries[table].cut(floor) if table in cache.entries else 0

@@ -96,6 +96,15 @@ def test_sections(place: Place) -> None:
     assert found["follower.http"] == ("127.0.0.1:9", "flag")
 
 
+def test_folder_of_what_is_fetched(place: Place) -> None:
+    """The folder of what is fetched shares a name with the section of caches, and disturbs none."""
+    place.project("[cache]\nmax_wait_ms = 50\n")
+    found = place.show(LAKELEDGER_CACHE="/var/cache", LAKELEDGER_CACHE__BYTES_MAX="1000")
+    assert found["cache.max_wait_ms"] == (50, "lakeledger.toml")
+    assert found["cache.bytes_max"] == (1000, "environment")
+    assert found["cache.http"] == ("127.0.0.1:8182", "default")
+
+
 def test_file_that_is_named(place: Place) -> None:
     """A file named by the environment takes the place of all others."""
     place.project('ledger = "project"\n')
@@ -149,6 +158,7 @@ def test_refused(
         ),
         (["serve", "follower", "--bootstrap", "kafka:1"], "store is not set. Give --store"),
         (["serve", "feeder", "--store", "rows"], "bootstrap is not set"),
+        (["serve", "cache", "--bootstrap", "kafka:1"], "store is not set. Give --store"),
         (["init"], "bootstrap is not set"),
         (
             ["serve", "follower", "-X", "bootstrap=kafka:1", "-X", "store=/x", "--http", "here"],

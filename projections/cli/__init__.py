@@ -1,4 +1,4 @@
-"""Commands over the read model: status, txns, tables, conflicts, the watermark, and the follower.
+"""Commands over the read model: status, txns, tables, conflicts, the watermark, and caches; roles.
 
 They read the follower's store on this host and say as of which position they speak. Ending somebody
 else's txn and forgetting aborted ones are commands to the ledger and go through the SDK. Each
@@ -10,13 +10,16 @@ import typer
 
 from ledger.cli import serve
 from ledger.cli_log import whatif
-from projections.cli import cleaning, conflicts, status, tables, txns
+from projections.cli import cache, cleaning, conflicts, status, tables, txns
+from projections.cli.cache_role import serve_cache
 from projections.cli.follower import serve_follower
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the root command."""
     serve.command("follower")(serve_follower)
+    serve.command("cache")(serve_cache)
+    app.add_typer(cache.app, name="cache")
     app.add_typer(txns.app, name="txn")
     app.add_typer(tables.app, name="table")
     conflicts.app.command("whatif")(whatif)

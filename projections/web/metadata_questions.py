@@ -7,6 +7,7 @@ behind the path, for people: who names neither list nor position means the newes
 from collections.abc import Sequence
 from typing import Final
 
+from ledger.cache_status import CacheReads
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
@@ -18,30 +19,49 @@ from ledger.metadata import (
     Answer,
     Bounds,
     MetadataQuestion,
-    MetadataReads,
     Policy,
     Read,
+    ReadAt,
 )
 from ledger.reads import Reads
 from projections.cache_lists import read_at
 from projections.web.asked import Asked, BadRequestError
 
 READS_MAX: Final = 10_000
+# The catalog of clients who name none.
+CATALOG: Final = "main"
 
 
-def metadata(answering: MetadataReads, reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
-    """Return the answer to one read, or to those in the body, all as of one position.
+def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
+    """Return what a follower answers to one read, or to those in the body."""
+    question = question_in(asked)
+    if question is not None:
+        return reads.metadata(*question)
+    bounds, one = bounds_of(asked), read_of(asked)
+    if isinstance(one, ReadAt):
+        one = read_at(reads, one._replace(catalog=one.catalog or CATALOG))
+    return reads.metadata([one], bounds)[0]
 
-    `reads` tell the list of who names none.
-    """
+
+def cached(cache: CacheReads, asked: Asked) -> Answer | Sequence[Answer]:
+    """Return what a cache answers to one read, or to those in the body."""
+    question = question_in(asked)
+    if question is not None:
+        return cache.metadata(*question)
+    bounds, one = bounds_of(asked), read_of(asked)
+    if isinstance(one, ReadAt):
+        return cache.metadata_at(one, bounds)
+    return cache.metadata([one], bounds)[0]
+
+
+def question_in(asked: Asked) -> MetadataQuestion | None:
+    """Return the reads in the body, None if there is no body; raises LimitExceededError."""
     question = asked.body(MetadataQuestion, "question about metadata")
-    if question is None:
-        bounds = bounds_of(asked)
-        return answering.metadata([read_of(reads, asked)], bounds)[0]
-    check_wait(question.bounds.max_wait_ms)
-    if len(question.reads) > READS_MAX:
-        raise too_much(f"{len(question.reads)} reads were asked for, {READS_MAX} go at once")
-    return answering.metadata(question.reads, question.bounds)
+    if question is not None:
+        check_wait(question.bounds.max_wait_ms)
+        if len(question.reads) > READS_MAX:
+            raise too_much(f"{len(question.reads)} reads were asked for, {READS_MAX} go at once")
+    return question
 
 
 def bounds_of(asked: Asked) -> Bounds:
@@ -61,20 +81,21 @@ def policy_of(asked: Asked) -> Policy:
     return POLICIES[text]
 
 
-def read_of(reads: Reads, asked: Asked) -> Read:
-    """Return the read that the parameters say, with a list."""
+def read_of(asked: Asked) -> Read | ReadAt:
+    """Return the read that the parameters say, with a list or without one."""
     table_id = asked.number_or_none("table_id")
-    name = asked.text_or_none("table") if table_id is not None else asked.text("table")
-    found = read_at(
-        reads,
-        table_id if name is None and table_id is not None else str(name),
-        catalog=asked.text_or_none("catalog") or "",
-        table_id=table_id,
-        write_ids=list_of(asked),
-        position=asked.number_or_none("position"),
-    )
-    own_txn = asked.number_or_none("own_txn") or 0
-    return found._replace(what=asked.text_or_none("what") or TABLE, own_txn=own_txn)
+    name = asked.text("table") if table_id is None else asked.text_or_none("table")
+    catalog, what = asked.text_or_none("catalog") or "", asked.text_or_none("what") or TABLE
+    own_txn, position = asked.number_or_none("own_txn") or 0, asked.number_or_none("position")
+    write_ids = list_of(asked)
+    if write_ids is None:
+        if own_txn:
+            raise BadRequestError("own_txn needs write_ids: the list of that txn")
+        return ReadAt(name, catalog, table_id, position, what)
+    if position is not None:
+        raise BadRequestError("give write_ids or position, not both")
+    table = name if name is not None else table_id or 0
+    return Read(table, write_ids, table_id, what, own_txn, catalog)
 
 
 def list_of(asked: Asked) -> ValidWriteIdList | None:

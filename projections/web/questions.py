@@ -40,7 +40,7 @@ def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
 QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question("/identity", lambda reads, _: reads.identity()),
     Question("/snapshot", lambda reads, asked: reads.valid_txns(asked.number_or_none("position"))),
-    Question("/metadata", lambda reads, asked: metadata(reads, reads, asked), ("GET", "POST")),
+    Question("/metadata", metadata, ("GET", "POST")),
     Question("/watermark", lambda reads, _: reads.watermark()),
     Question(
         "/history",

@@ -39,10 +39,12 @@ def test_the_latest(ledger: Ledger, table: int) -> None:
 
     assert found == TableMetadata(table, "main", TABLE, found.definition)
     assert (place(found), found.definition.properties) == ("v1", ())
-    assert ledger.metadata(table, "stats:delay") == "mean 7"
+    assert ledger.metadata_object(table, "stats:delay") == "mean 7"
 
 
-@pytest.mark.parametrize("change", [moved, table_definition([("day", "int")], location="v1")])
+@pytest.mark.parametrize(
+    "change", [moved, table_definition([("day", "int")], location="v1", properties=STATS)]
+)
 def test_a_txn_sees_its_own_change(
     ledger: Ledger, change: TableDefinition | type[TableDefinition]
 ) -> None:
@@ -51,7 +53,9 @@ def test_a_txn_sees_its_own_change(
         txn.alter_table(TABLE, change)
         own, others = txn.metadata(TABLE), ledger.metadata(TABLE)
 
-    assert (place(own), place(others)) == ("v1", "v0")
+        stats = txn.metadata_object(TABLE, "stats:delay")
+
+    assert (place(own), place(others), stats) == ("v1", "v0", "mean 7")
     assert place(ledger.metadata(TABLE)) == "v1"
 
 
@@ -125,7 +129,14 @@ def test_the_token_of_a_receipt(ledger: Ledger, memory: InMemoryLedger) -> None:
 def test_no_such_object(ledger: Ledger, table: int, what: str) -> None:
     """A part that the table does not have is told by its name."""
     with pytest.raises(UnknownTableError, match=f"object '{what}' of table {table}"):
-        ledger.metadata(TABLE, what)
+        ledger.metadata_object(TABLE, what)
+
+
+@pytest.mark.parametrize("what", ["table", "", "name"])
+def test_what_is_no_object(ledger: Ledger, what: str) -> None:
+    """The table itself is no object of it."""
+    with pytest.raises(ValueError, match="is no object of a table"):
+        ledger.metadata_object(TABLE, what)
 
 
 def test_no_such_table(ledger: Ledger, table: int) -> None:

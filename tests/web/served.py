@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple
 
 import urllib3
+from prometheus_client.parser import text_string_to_metric_families
 
 from ledger.http_reads import HttpReads
 from ledger.reads import Reads
@@ -76,3 +77,13 @@ def rows_in(domain: Followed) -> OpenReads:
     store = domain.reader
     assert isinstance(store, MemoryStore)
     return lambda: StoreReads(store.reader())
+
+
+def samples(served: Served) -> dict[str, float]:
+    """Return the metrics by name and labels."""
+    text = served.ask("/metrics").data.decode()
+    return {
+        " ".join([sample.name, *sorted(sample.labels.values())]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }

@@ -7,7 +7,6 @@ from threading import Event as Signal
 from threading import Thread
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
@@ -18,7 +17,7 @@ from projections.memory import MemoryStore
 from projections.queries import StoreReads
 from tests.driver import STARTED_AT, Driver
 from tests.projections.filing import commit, writing
-from tests.web.served import Served, serving
+from tests.web.served import Served, samples, serving
 
 PATIENCE_S = 20.0
 PATIENCE_MS = 20_000
@@ -135,16 +134,6 @@ def test_broker_away() -> None:
         assert "no answer about" in served.ask("/readyz").form["checks"]["lag"]["detail"]
         assert "lakeledger_lag_positions" not in samples(served)
         assert samples(served)["lakeledger_position"] == 0
-
-
-def samples(served: Served) -> dict[str, float]:
-    """Return the metrics by name and labels."""
-    text = served.ask("/metrics").data.decode()
-    return {
-        " ".join([sample.name, *sorted(sample.labels.values())]): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 def test_metrics() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from ledger.read_form import RAISED
 from projections.web.questions import QUESTIONS
-from tests.web.test_health import followed, played, samples
+from tests.web.served import samples
+from tests.web.test_health import followed, played
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
 TOLD = set(re.findall(r"`(?:POST )?([\w/{}-]+)`", PAGE))

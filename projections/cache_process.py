@@ -1,0 +1,124 @@
+"""A cache as a process serves it: the same questions from in here, over HTTP and on a terminal."""
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
+from ledger.core.outcomes import Reason
+from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError
+from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
+from ledger.reads import Reads
+from projections.cache_lists import newest_of, read_at
+from projections.cache_reads import MetadataCache
+from projections.cache_store import Reopened
+from projections.lag import Lag
+
+PAUSE_S = 0.02
+
+
+class CacheProcess(CacheReads):
+    """Answers from a cache, which stays its maker's to close; `reads` tell which lists there are.
+
+    `lag` asks the log, `is_loading` tells whether anything is answered from the cache yet. No read
+    waits for longer than `max_wait_ms`.
+    """
+
+    def __init__(
+        self,
+        cache: MetadataCache,
+        reads: Reopened[Reads],
+        *,
+        lag: Callable[[], Lag | None] = lambda: None,
+        is_loading: Callable[[], bool] = lambda: False,
+        max_wait_ms: int = 10_000,
+    ) -> None:
+        self.cache = cache
+        self._reads = reads
+        self._lag = lag
+        self._is_loading = is_loading
+        self._max_wait_ms = max_wait_ms
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, all as of one position; raises LimitExceededError too."""
+        if bounds.max_wait_ms > self._max_wait_ms:
+            raise LimitExceededError(
+                f"a read waits for at most {self._max_wait_ms} ms here (cache.max_wait_ms); ask "
+                "again to wait longer",
+                reason=Reason.LIMIT_EXCEEDED.value,
+            )
+        return self.cache.metadata(reads, bounds)
+
+    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
+        """Return what a reader with the list of a position, or of now, sees."""
+        asked = read._replace(catalog=read.catalog or self.cache.catalog)
+        return self.metadata([self._reads.ask(lambda reads: read_at(reads, asked))], bounds)[0]
+
+    def position(self) -> int:
+        """Return the position the cache has applied."""
+        self.cache.entries.advance(0.0)
+        return self.cache.entries.position()
+
+    def wait(self, position: int, timeout_ms: int) -> int:
+        """Return the applied position as soon as it is at least `position`."""
+        until_s = monotonic() + timeout_ms / 1000
+        while (applied := self.position()) < position:
+            left_s = until_s - monotonic()
+            if left_s <= 0:
+                raise ReaderBehindError(applied, position, timeout_ms)
+            self.cache.entries.advance(min(left_s, PAUSE_S))
+        return applied
+
+    def status(self) -> CacheStatus:
+        """Return how the cache is."""
+        cache, tables = self.cache, self.cache.entries.tables
+        lengths, lag = cache.entries.lengths(), self._known_lag()
+        return CacheStatus(
+            position=cache.entries.position(),
+            is_loading=self._is_loading(),
+            lag_positions=lag.records if lag is not None else None,
+            lag_ms=lag.behind_ms if lag is not None else None,
+            entries=len(tables.tables()),
+            versions=sum(lengths.values()),
+            bytes=tables.bytes_used,
+            bytes_max=tables.bytes_max,
+            evictions=tables.evictions,
+            cut=cache.cut_versions,
+            hit_ratio=cache.hit_ratio(),
+            reads=counted(cache),
+            fills_kept=cache.fills[True],
+            fills_dropped=cache.fills[False],
+            waits=cache.waits.count,
+            timeouts=cache.waits.timeouts,
+            compared=cache.compared,
+            mismatches=cache.mismatched,
+        )
+
+    def warm(self, tables: int) -> None:
+        """Read some tables as of now: a cache that was just made holds none."""
+        for read in self._reads.ask(lambda reads: newest_of(reads, tables)):
+            self.metadata([read])
+
+    def verify(self, tables: int) -> Verified:
+        """Compare some of the tables held with the store."""
+        held = len(self.cache.entries.held())
+        found = self.cache.verify(tables)
+        rows = [
+            MismatchRow(each.wanted.table or 0, each.wanted.what, each.cached, each.stored)
+            for each in found
+        ]
+        return Verified(min(tables, held), rows)
+
+    def close(self) -> None:
+        """Leave the cache to its maker."""
+
+    def _known_lag(self) -> Lag | None:
+        try:
+            return self._lag()
+        except LedgerError:
+            return None
+
+
+def counted(cache: MetadataCache) -> list[ReadCount]:
+    """Return how many reads were answered from where and why."""
+    found = sorted(dict(cache.counts).items())
+    return [ReadCount(source, reason, number) for (source, reason), number in found]

@@ -1,0 +1,140 @@
+"""Entries that come to be in the background, so that nobody waits for them.
+
+Reading a checkpoint and the log behind it takes a while. Meanwhile every reader is sent on to the
+store at once, with the reason `loading`; nothing is locked and nothing is waited for.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from threading import Event as Signal
+from threading import Thread
+from time import monotonic
+from typing import Final, Self
+
+from ledger.clock import Clock, SystemClock
+from ledger.errors import LedgerError, LogUnavailableError
+from ledger.log.port import Log
+from ledger.metadata import Answer
+from projections.cache_following import FollowedEntries
+from projections.cache_ids import ReaderIds
+from projections.cache_rows import BYTES_MAX
+from projections.cache_source import Entries, HeldTables
+from projections.lag import Lag
+from projections.metadata_cache import Stored, Wanted
+
+AWAY_PAUSE_S: Final = 0.5
+
+
+class StartingEntries(Entries):
+    """The entries of a domain, from `start` to `close`; the log stays its maker's to close.
+
+    Attributes:
+        loading_s: how long it took until they answered, 0 before.
+    """
+
+    def __init__(self, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> None:
+        self.loading_s = 0.0
+        self._log = log
+        self._domain = domain
+        self.tables = HeldTables(bytes_max)
+        self._followed: FollowedEntries | None = None
+        self._ended: LedgerError | None = None
+        self._began_s = monotonic()
+        self._stop = Signal()
+        self._thread = Thread(target=self._load, name="lakeledger-cache-loading", daemon=True)
+
+    def start(self) -> Self:
+        """Begin to load."""
+        self._began_s = monotonic()
+        self._thread.start()
+        return self
+
+    def is_loading(self) -> bool:
+        """Tell whether readers are still sent on; raises what ended the loading."""
+        if self._ended is not None:
+            raise copy(self._ended) from self._ended
+        return not (self._followed is not None and self._followed.has_come)
+
+    def check(self) -> None:
+        """Raise what ended the loading or the following, if something did."""
+        if not self.is_loading() and self._followed is not None:
+            self._followed.advance(0.0)
+
+    def advance(self, timeout_s: float) -> None:
+        """Wait up to `timeout_s` until something more has been applied."""
+        if self._followed is None:
+            self._stop.wait(min(timeout_s, AWAY_PAUSE_S))
+        else:
+            self._followed.advance(timeout_s)
+
+    def position(self) -> int:
+        """Return the position of the last event applied, 0 before there is one."""
+        return 0 if self._followed is None else self._followed.position()
+
+    def at_ms(self) -> int:
+        """Return the time of that event, 0 before there is one."""
+        return 0 if self._followed is None else self._followed.at_ms()
+
+    def lag(self, clock: Clock | None = None) -> Lag | None:
+        """Return how far they are behind the log, None before they have begun to follow."""
+        followed = self._followed
+        return None if followed is None else followed.lag(clock or SystemClock())
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return answers as of the last event applied; raises what ended the following."""
+        if self.is_loading() or self._followed is None:
+            return [Answer(None, "store", self.position(), "loading")] * len(wanted)
+        return self._followed.read_many(wanted)
+
+    def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep what the store answered, once there is where to keep it."""
+        if self.is_loading() or self._followed is None:
+            return False
+        return self._followed.fill(wanted, found)
+
+    def held(self) -> Sequence[Wanted]:
+        """Return a read of each table whose objects are held."""
+        return [] if self._followed is None else self._followed.held()
+
+    def lengths(self) -> Mapping[int, int]:
+        """Return how many versions are held of each table."""
+        return {} if self._followed is None else self._followed.lengths()
+
+    def cut(self, floors: Mapping[int, ReaderIds]) -> int:
+        """Let go of the history below floors; return how many versions went."""
+        return 0 if self._followed is None else self._followed.cut(floors)
+
+    def close(self) -> None:
+        """Stop loading, or following."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._followed is not None:
+            self._followed.close()
+
+    def _load(self) -> None:
+        while not self._stop.is_set():
+            try:
+                bytes_max = self.tables.bytes_max
+                followed = FollowedEntries.start(self._log, self._domain, bytes_max=bytes_max)
+            except LogUnavailableError:
+                self._stop.wait(AWAY_PAUSE_S)
+            except LedgerError as error:
+                self._ended = error
+                return
+            else:
+                self._followed, self.tables = followed, followed.tables
+                self._note_end(followed)
+                return
+
+    def _note_end(self, followed: FollowedEntries) -> None:
+        """Wait for the end of the log, to tell how long it took."""
+        while not self._stop.is_set():
+            try:
+                if followed.has_come:
+                    self.loading_s = monotonic() - self._began_s
+                    return
+                followed.advance(AWAY_PAUSE_S)
+            except LedgerError as error:
+                self._ended = error
+                return

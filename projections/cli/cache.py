@@ -1,0 +1,219 @@
+"""Commands over a metadata cache: how it is, what it answers, whether it is right.
+
+By default they make one over the rows of this host, as any program may; with `--url` they ask a
+process that runs `lakeledger serve cache`.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from ledger.address import find_address
+from ledger.cache_status import CacheReads, CacheStatus, Verified
+from ledger.cli import NameOption, Output, OutputOption, answer, say
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import SettingsError
+from ledger.metadata import (
+    MAX_WAIT_MS,
+    POLICIES,
+    TABLE,
+    Answer,
+    Bounds,
+    Read,
+    ReadAt,
+    TableMetadata,
+)
+from ledger.process import ExitCode
+from ledger.read_form import form_of
+from ledger.receipt import Token
+from ledger.view import open_rows
+from projections.cache_process import CacheProcess
+from projections.cache_reads import MetadataCache
+from projections.cache_store import Reopened
+from projections.cli.reading import CatalogOption
+
+NOW = "now"
+TABLES = 10
+
+UrlOption = Annotated[
+    str | None, typer.Option("--url", help="A cache process, such as http://127.0.0.1:8182.")
+]
+
+app = typer.Typer(help="Look at a metadata cache, and read from it.", no_args_is_help=True)
+
+
+@contextmanager
+def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheReads]:
+    """Open the cache process at a URL, else a cache over the rows of this host."""
+    if url is not None:
+        from ledger.http_cache import HttpCache  # noqa: PLC0415 - loads the HTTP client
+
+        with closing(HttpCache(url)) as far:
+            yield far
+        return
+    address = find_address(ledger=ledger)
+    if address.store is None:
+        raise SettingsError(
+            f"there are no rows of ledger {address.ledger} on this host to make a cache of. Set "
+            "LAKELEDGER_STORE to their folder, or name a cache process with --url"
+        )
+    with ExitStack() as own:
+        cache = own.enter_context(closing(MetadataCache.open(address.store, catalog)))
+        reads = own.enter_context(closing(Reopened(lambda: open_rows(address))))
+        yield CacheProcess(cache, reads)
+
+
+@app.command("status")
+def cache_status(
+    url: UrlOption = None,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say how far a cache is, what it holds, what it answered from where, and what differed."""
+    with opened(url, ledger, catalog) as cache:
+        found = cache.status()
+        answer(status_fields(found, output), output)
+    if found.mismatches:
+        say("cache and store differ: see lakeledger cache verify, and report it")
+        raise typer.Exit(ExitCode.UNHEALTHY)
+
+
+@app.command("read")
+def cache_read(
+    table: Annotated[str, typer.Argument(help="The name of the table.")],
+    url: UrlOption = None,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    *,
+    table_id: Annotated[int | None, typer.Option(min=1, help="Its id, should it be known.")] = None,
+    write_ids: Annotated[
+        str | None, typer.Option(metavar="LIST", help="The reader's list, as Hive writes it.")
+    ] = None,
+    position: Annotated[
+        str, typer.Option(metavar="N|now", help="Without a list: as of this position.")
+    ] = NOW,
+    what: Annotated[
+        str, typer.Option(help="table, partition:day=1, stats:delay, or any other object.")
+    ] = TABLE,
+    token: Annotated[str | None, typer.Option(help="A token or position to be seen.")] = None,
+    max_wait_ms: Annotated[int, typer.Option(min=0, help="How long to wait.")] = MAX_WAIT_MS,
+    max_lag_ms: Annotated[
+        int | None, typer.Option(min=0, help="How old the cache may be where others know more.")
+    ] = None,
+    policy: Annotated[str, typer.Option(metavar="list|latest", help="What to see.")] = "list",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what a reader sees of a table, from where and why."""
+    if policy not in POLICIES:
+        raise typer.BadParameter(f"{policy!r} is no policy; there is: {', '.join(POLICIES)}")
+    if write_ids is not None and position != NOW:
+        raise typer.BadParameter("give a list or a position, not both")
+    listed, place = list_of(write_ids), position_of(position)
+    bounds = Bounds(token_of(token), max_wait_ms, max_lag_ms, POLICIES[policy])
+    with opened(url, ledger, catalog) as cache:
+        if listed is not None:
+            read = Read(table, listed, table_id, what, catalog=catalog)
+            found = cache.metadata([read], bounds)[0]
+        else:
+            at = ReadAt(table, catalog, table_id, place, what)
+            found = cache.metadata_at(at, bounds)
+    if found.value is None:
+        say(f"{what} {table} does not exist for this reader at position {found.position}")
+        raise typer.Exit(ExitCode.NOT_FOUND)
+    answer(answer_fields(found), output)
+
+
+@app.command("wait")
+def cache_wait(
+    position: Annotated[str, typer.Argument(help="A position, or a token.")],
+    url: UrlOption = None,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    *,
+    timeout_ms: Annotated[int, typer.Option(min=0, help="How long to wait.")] = 30_000,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Wait until a cache has reached a position."""
+    with opened(url, ledger, catalog) as cache:
+        answer({"position": cache.wait(token_of(position), timeout_ms)}, output)
+
+
+@app.command("verify")
+def cache_verify(
+    url: UrlOption = None,
+    ledger: NameOption = None,
+    catalog: CatalogOption = "main",
+    *,
+    tables: Annotated[int, typer.Option(min=1, help="So many tables.")] = TABLES,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare what a cache and its store tell of some tables; ends with 10 if they differ."""
+    with opened(url, ledger, catalog) as cache:
+        if isinstance(cache, CacheProcess):
+            cache.warm(tables)
+        found = cache.verify(tables)
+    answer(verified_fields(found), output)
+    if found.mismatches:
+        raise typer.Exit(ExitCode.UNHEALTHY)
+
+
+def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:
+    """Return how a cache is as fields; the counts of reads by source and reason."""
+    reads = {f"{each.source} {each.reason}": each.number for each in status.reads}
+    fields = {**status._asdict(), "hit_ratio": round(status.hit_ratio, 4), "reads": reads}
+    if output is Output.JSON:
+        fields["reads"] = [each._asdict() for each in status.reads]
+    return fields
+
+
+def answer_fields(found: Answer) -> dict[str, Any]:
+    """Return an answer as fields."""
+    why = {"source": found.source, "reason": found.reason, "position": found.position}
+    if not isinstance(found.value, TableMetadata):
+        return {"value": found.value, **why}
+    table, catalog, name, definition = found.value
+    return {
+        "table": table,
+        "catalog": catalog,
+        "name": name,
+        "kind": definition.kind,
+        "layout": definition.layout,
+        "location": definition.location,
+        "columns": [f"{column.name} {column.type}" for column in definition.columns],
+        "partitioned_by": list(definition.partition_columns),
+        "properties": {each.key: each.value for each in definition.properties},
+        **why,
+    }
+
+
+def verified_fields(found: Verified) -> dict[str, Any]:
+    """Return what a comparison found as fields."""
+    return {"compared": found.compared, "mismatches": form_of(found.mismatches)}
+
+
+def list_of(text: str | None) -> ValidWriteIdList | None:
+    """Return a list; raises BadParameter for a text that is none."""
+    try:
+        return None if text is None else ValidWriteIdList.parse(text)
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}; a list looks like main.db.t:7:3:3,5:4") from problem
+
+
+def position_of(text: str) -> int | None:
+    """Return a position, None for now; raises BadParameter for a text that is none."""
+    if text == NOW:
+        return None
+    if not text.isdecimal():
+        raise typer.BadParameter(f"{text!r} is no position; it is a number, or {NOW}")
+    return int(text)
+
+
+def token_of(text: str | None) -> int:
+    """Return the position of a token, 0 without one; raises BadParameter for what is none."""
+    try:
+        return 0 if text is None else int(text) if text.isdecimal() else Token.parse(text).position
+    except ValueError as problem:
+        raise typer.BadParameter(str(problem)) from problem

@@ -1,0 +1,83 @@
+"""Metrics of a cache, collected when somebody asks; all labels are bounded."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from projections.cache_reads import MetadataCache
+from projections.web.metrics import LagCollector, gauge
+
+VERSIONS: Final = (0, 1, 2, 4, 8, 16, 32, 64)
+
+
+class CacheCollector(LagCollector):
+    """Collects what a cache knows of itself."""
+
+    def __init__(self, cache: MetadataCache) -> None:
+        self._cache = cache
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics as of now."""
+        yield from answers(self._cache)
+        yield from contents(self._cache)
+        yield gauge("cache_position", "Position the cache has applied", self._cache.position())
+        if self.lag is not None:
+            yield gauge("cache_lag_positions", "Records of the log not applied", self.lag.records)
+            behind_s = self.lag.behind_ms / 1000
+            yield gauge("cache_lag_seconds", "Time since the last applied event", behind_s)
+
+
+def answers(cache: MetadataCache) -> Iterator[Metric]:
+    """Yield what became of reads, of misses, of waits and of comparisons."""
+    reads = CounterMetricFamily(
+        "lakeledger_cache_reads", "Reads by where they were answered", labels=("source", "reason")
+    )
+    for labels, number in sorted(dict(cache.counts).items()):
+        reads.add_metric(labels, number)
+    yield reads
+    fills = CounterMetricFamily(
+        "lakeledger_cache_fills", "Answers of the store to misses", labels=("kept",)
+    )
+    for kept in (True, False):
+        fills.add_metric((str(kept).lower(),), cache.fills[kept])
+    yield fills
+    yield HistogramMetricFamily(
+        "lakeledger_cache_wait_seconds",
+        "How long readers waited for the log",
+        buckets=cache.waits.buckets(),
+        sum_value=cache.waits.seconds,
+    )
+    yield count("wait_timeouts", "Waits for the log that were in vain", cache.waits.timeouts)
+    yield count("tables_compared", "Tables that the sampler compared", cache.compared)
+    yield count("verify_mismatches", "Of these, those that differed", cache.mismatched)
+
+
+def contents(cache: MetadataCache) -> Iterator[Metric]:
+    """Yield what is held, and what was let go."""
+    tables, lengths = cache.entries.tables, list(cache.entries.lengths().values())
+    yield gauge("cache_entries", "Tables whose objects are held", len(tables.tables()))
+    yield gauge("cache_bytes", "About how many bytes they take", tables.bytes_used)
+    yield gauge("cache_bytes_max", "How many they may take", tables.bytes_max)
+    yield count("evictions", "Tables let go for lack of room", tables.evictions)
+    yield count("cut_versions", "Versions let go behind the watermark", cache.cut_versions)
+    yield HistogramMetricFamily(
+        "lakeledger_cache_versions_per_table",
+        "Versions held of each table",
+        buckets=buckets(lengths),
+        sum_value=sum(lengths),
+    )
+
+
+def buckets(lengths: Sequence[int]) -> list[tuple[str, float]]:
+    """Return how many tables have at most so many versions, for each bound."""
+    ascending = sorted(lengths)
+    bounded = [(str(bound), float(bisect_right(ascending, bound))) for bound in VERSIONS]
+    return [*bounded, ("+Inf", float(len(ascending)))]
+
+
+def count(name: str, about: str, value: float) -> Metric:
+    """Return a number that only grows."""
+    return CounterMetricFamily(f"lakeledger_cache_{name}", about, value)

@@ -1,0 +1,24 @@
+"""The questions that a cache answers over HTTP; `ledger.http_cache` asks them."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from projections.cache_process import CacheProcess
+from projections.web.asked import Asked
+from projections.web.metadata_questions import cached
+from projections.web.questions import Question
+
+TABLES: Final = 10
+
+
+def verify(process: CacheProcess, asked: Asked) -> Any:
+    """Return what a comparison of so many tables finds."""
+    tables = asked.number_or_none("tables")
+    return process.verify(TABLES if tables is None else max(0, tables))
+
+
+CACHE_QUESTIONS: Final[Sequence[Question[CacheProcess]]] = (
+    Question("/metadata", cached, ("GET", "POST")),
+    Question("/cache", lambda process, _: process.status()),
+    Question("/cache/verify", verify, ("POST",)),
+)

@@ -1,0 +1,315 @@
+"""A cache over HTTP: reads, lists of positions, waits, status, comparisons, health and metrics."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from ledger.cache_status import ReadCount, Verified
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
+from ledger.http_cache import HttpCache
+from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from ledger.read_form import from_json, to_json
+from ledger.reads import Reads
+from ledger.settings import CacheSettings
+from projections.cache_process import CacheProcess
+from projections.cache_reads import MetadataCache
+from projections.cache_rows import RowEntries
+from projections.cache_source import RowMetadataStore
+from projections.cache_starting import StartingEntries
+from projections.cache_store import Reopened, StoreAt
+from projections.metadata_cache import Wanted
+from projections.queries import StoreReads
+from projections.web.cache_serving import serve_cache
+from projections.web.server import WebServer
+from tests.driver import CATALOG
+from tests.projections.cached import made
+from tests.projections.followed import Followed
+from tests.web.served import Served, samples
+
+LONG_MS = 10_000
+BIND = CacheSettings(http="127.0.0.1:0", max_wait_ms=LONG_MS)
+
+
+class ServedCache:
+    """A domain with a table altered twice, and a cache of it behind a URL."""
+
+    def __init__(self, own: ExitStack) -> None:
+        self.domain = Followed()
+        self.session = self.domain.open_session()
+        self.table = self.domain.create_table(self.session, "t", made=made("v0"))
+        self.created = self.domain.head.position
+        self.alter("v1")
+        self.entries = StartingEntries(self.domain.log)
+        store = RowMetadataStore(self.domain.reader)
+        self.cache = MetadataCache(self.entries, store, CATALOG)
+        self.process = CacheProcess(
+            self.cache,
+            Reopened[Reads](lambda: StoreReads(self.domain.reader)),
+            lag=self.entries.lag,
+            is_loading=self.entries.is_loading,
+            max_wait_ms=BIND.max_wait_ms,
+        )
+        own.callback(self.cache.close)
+        self.server: WebServer = serve_cache(self.process, self.entries, BIND)
+        self.served = own.enter_context(closing(Served(self.server)))
+        self.client = own.enter_context(closing(HttpCache(self.server.url)))
+
+    def start(self) -> None:
+        """Let the entries come to the end of the log."""
+        self.entries.start()
+        self.client.wait(self.domain.head.position, LONG_MS)
+        while self.entries.is_loading():
+            self.entries.advance(1.0)
+
+    def alter(self, word: str) -> int:
+        """Alter the table; return the position."""
+        changed = self.domain.alter_table(self.session, self.table, made(word), "ALTER")
+        self.domain.follow()
+        return changed.control.position
+
+
+@pytest.fixture
+def loading() -> Iterator[ServedCache]:
+    """Return a cache whose entries have not begun to load."""
+    with ExitStack() as own:
+        yield ServedCache(own)
+
+
+@pytest.fixture
+def cached(loading: ServedCache) -> ServedCache:
+    """Return a cache that follows the log."""
+    loading.start()
+    return loading
+
+
+def ids(hwm: int) -> ValidWriteIdList:
+    """Return a list without exceptions."""
+    return ValidWriteIdList("t", hwm, (), (), None)
+
+
+def told(answer: Answer) -> tuple[str | None, str, str]:
+    """Return the location in an answer, where it is from and why."""
+    found = answer.value
+    place = found.definition.location if isinstance(found, TableMetadata) else found
+    return place, answer.source, answer.reason
+
+
+def test_reads_travel(cached: ServedCache) -> None:
+    """Several reads with lists are answered at one position, from the entries."""
+    asked = [Read("t", ids(1)), Read(cached.table, ids(0)), Read("t", ids(1), what="stats:delay")]
+
+    found = cached.client.metadata(asked)
+
+    assert [told(each) for each in found] == [
+        ("v1", "cache", "hit"),
+        ("v0", "cache", "hit_old_version"),
+        ("stats of v1", "cache", "hit"),
+    ]
+    assert {each.position for each in found} == {cached.domain.head.position}
+
+
+def test_nobody_waits_while_it_loads(loading: ServedCache) -> None:
+    """Before the entries are there the store answers at once, whatever wait is allowed."""
+    answer = loading.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS))[0]
+    ready = loading.served.ask("/readyz")
+
+    assert told(answer) == ("v1", "store", "loading")
+    assert loading.cache.waits.count == 0
+    assert loading.client.status().is_loading
+    assert (ready.status, ready.form["checks"]["following"]["status"]) == (503, "DOWN")
+    assert loading.served.ask("/livez").status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("table=t", "v1"),
+        ("table_id=1", "v1"),
+        ("table=t&write_ids=t:0:9223372036854775807::", "v0"),
+        ("table=T", "v1"),
+        ("table=t&write_ids=t:1:9223372036854775807::&what=stats:delay", "stats of v1"),
+    ],
+)
+def test_one_read_in_a_path(cached: ServedCache, query: str, place: str | None) -> None:
+    """People ask by name or id, with a list in Hive's form or without one."""
+    answer = cached.served.ask(f"/v1/metadata?{query}")
+
+    value = answer.form.get("value") or {}
+    found = value if isinstance(value, str) else value.get("definition", {}).get("location")
+    assert found == place
+
+
+def test_a_position_is_read(cached: ServedCache) -> None:
+    """While a txn holds the watermark back, the list of a position from then on is known."""
+    cached.domain.open_txn(cached.session, "read_only")
+    held = cached.domain.head.position
+    cached.domain.follow()
+    last = cached.alter("v2")
+    cached.client.wait(last, LONG_MS)
+
+    assert told(cached.client.metadata_at(ReadAt("t", position=held)))[0] == "v1"
+    assert told(cached.client.metadata_at(ReadAt("t", position=last)))[0] == "v2"
+    assert told(cached.client.metadata_at(ReadAt("t")))[0] == "v2"
+
+
+def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
+    """A position behind the watermark has no exact list any more, and that is said."""
+    with pytest.raises(LimitExceededError, match="mappings of txns below"):
+        cached.client.metadata_at(ReadAt("t", position=cached.created))
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("", (400, "BadRequest")),
+        ("table=t&policy=none", (400, "BadRequest")),
+        ("table=t&write_ids=1:2:3:4:5:6", (400, "BadRequest")),
+        ("table=t&write_ids=t:1:3&position=3", (400, "BadRequest")),
+        ("table=t&own_txn=3", (400, "BadRequest")),
+        ("table=t&max_wait_ms=10001", (400, "LimitExceededError")),
+        ("table=none", (404, "UnknownTableError")),
+        ("table=t&token=99&max_wait_ms=1", (409, "ReaderBehindError")),
+        ("table=t&table_idd=1", (400, "BadRequest")),
+    ],
+)
+def test_what_is_refused(cached: ServedCache, query: str, error: tuple[int, str]) -> None:
+    """What cannot be meant, is too much or not there is told by status and name."""
+    answer = cached.served.ask(f"/v1/metadata?{query}")
+
+    assert answer.error == error
+
+
+def test_waits(cached: ServedCache) -> None:
+    """A token is waited for, here and by a read; in vain it is told how far the cache is."""
+    token = cached.alter("v2")
+
+    assert told(cached.client.metadata([Read("t", ids(2))], Bounds(token, LONG_MS))[0])[0] == "v2"
+    assert cached.client.wait(token, LONG_MS) == token
+    with pytest.raises(ReaderBehindError) as raised:
+        cached.client.wait(token + 1, 1)
+    assert (raised.value.applied, raised.value.wanted) == (token, token + 1)
+
+
+def test_a_long_wait_is_refused(cached: ServedCache) -> None:
+    """No client holds a thread of the cache for longer than that allows."""
+    with pytest.raises(LimitExceededError):
+        cached.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS + 1))
+    with pytest.raises(UnknownTableError):
+        cached.client.metadata_at(ReadAt("none"))
+
+
+def test_status(cached: ServedCache) -> None:
+    """The status tells how far the cache is, what it holds and what it answered."""
+    cached.client.metadata([Read("t", ids(1)), Read("t", None)])
+    cached.client.metadata([Read("t", ids(1))])
+
+    found = cached.client.status()
+
+    assert (found.position, found.lag_positions, found.lag_ms) == (
+        cached.domain.head.position,
+        0,
+        0,
+    )
+    assert (found.entries, found.versions, found.is_loading) == (1, 2, False)
+    assert 0 < found.bytes < found.bytes_max
+    assert found.reads == [
+        ReadCount("cache", "hit", 1),
+        ReadCount("store", "null_list", 2),
+    ]
+    assert found.hit_ratio == pytest.approx(1 / 3)
+
+
+def test_verify(cached: ServedCache) -> None:
+    """A comparison on demand tells how many tables it compared, and what differed."""
+    assert cached.client.verify(10) == Verified(1, [])
+    assert cached.client.verify(0) == Verified(0, [])
+
+
+class Lying(RowEntries):
+    """Entries that tell everyone the same."""
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return one answer again and again."""
+        return [answer._replace(value="made up") for answer in super().read_many(wanted)]
+
+
+def test_what_differs_travels() -> None:
+    """A mismatch names the table, and what each side told of it."""
+    domain = Followed()
+    table = domain.create_table(domain.open_session(), "t", made=made("v0"))
+    entries, store = Lying(domain.rows), RowMetadataStore(domain.rows)
+    process = CacheProcess(
+        MetadataCache(entries, store, CATALOG), Reopened[Reads](lambda: domain.reads)
+    )
+    process.warm(10)
+
+    found = from_json(Verified, to_json(process.verify(10)))
+
+    (row,) = found.mismatches
+    assert (found.compared, row.table, row.what, row.cached) == (1, table, "table", "made up")
+    assert isinstance(row.stored, TableMetadata)
+
+
+def test_a_mismatch_is_no_readiness(cached: ServedCache) -> None:
+    """Once cache and store were found to differ, the process is not ready and says why."""
+    cached.cache.mismatched += 1
+
+    ready = cached.served.ask("/readyz")
+
+    assert ready.status == 503
+    assert ready.form["checks"]["sampler"]["status"] == "DOWN"
+    assert "1 differed" in ready.form["checks"]["sampler"]["detail"]
+
+
+def test_metrics(cached: ServedCache) -> None:
+    """What the status tells is told to Prometheus too, with waits and lengths of chains."""
+    cached.client.metadata([Read("t", ids(1)), Read("t", ids(0))])
+    cached.client.verify(10)
+
+    found = samples(cached.served)
+
+    expected = {
+        "lakeledger_cache_reads_total cache hit": 1,
+        "lakeledger_cache_reads_total cache hit_old_version": 1,
+        "lakeledger_cache_fills_total true": 0,
+        "lakeledger_cache_position": cached.domain.head.position,
+        "lakeledger_cache_lag_positions": 0,
+        "lakeledger_cache_lag_seconds": 0,
+        "lakeledger_cache_entries": 1,
+        "lakeledger_cache_evictions_total": 0,
+        "lakeledger_cache_tables_compared_total": 1,
+        "lakeledger_cache_verify_mismatches_total": 0,
+        "lakeledger_cache_wait_timeouts_total": 0,
+        "lakeledger_cache_versions_per_table_bucket 1": 0,
+        "lakeledger_cache_versions_per_table_bucket 2": 1,
+        "lakeledger_cache_versions_per_table_sum": 2,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    assert found["lakeledger_cache_bytes"] > 0
+    assert "lakeledger_cache_wait_seconds_count" in found
+
+
+def test_a_store_that_is_not_there(tmp_path: Path) -> None:
+    """Without rows a miss is told to be asked again; the cache itself goes on."""
+    with ExitStack() as own:
+        domain = Followed()
+        session = domain.open_session()
+        table = domain.create_table(session, "t", made=made("v0"))
+        entries = StartingEntries(domain.log).start()
+        cache = MetadataCache(entries, StoreAt(tmp_path / "none"), CATALOG)
+        own.callback(cache.close)
+        reads = Reopened[Reads](lambda: StoreReads(domain.rows))
+        server = serve_cache(CacheProcess(cache, reads), entries, BIND)
+        served = own.enter_context(closing(Served(server)))
+        client = own.enter_context(closing(HttpCache(server.url)))
+        client.wait(domain.head.position, LONG_MS)
+        while entries.is_loading():
+            entries.advance(1.0)
+
+        missed = served.ask(f"/v1/metadata?table=none&write_ids=t:0:{2**63 - 1}::")
+
+        assert (missed.status, missed.form["error"]) == (503, "StoreMissingError")
+        assert told(client.metadata([Read(table, ids(0))])[0]) == ("v0", "cache", "hit")
