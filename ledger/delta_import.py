@@ -21,6 +21,7 @@ from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.client import Ledger
+from ledger.core.footprints import IMPORT_APPS
 from ledger.core.outcomes import Reason
 from ledger.delta_actions import DeltaCommit
 from ledger.delta_fields import ShapeError
@@ -37,7 +38,6 @@ from ledger.errors import (
 )
 from ledger.reads import Reads
 
-APP_PREFIX: Final = "lakeledger.import:"
 POLL_S: Final = 1.0
 # Refusals of a txn that say nothing about the version: it may do better in a fresh one.
 RETRIED: Final = (SnapshotTooOldError, SessionExpiredError, TxnNotOpenError)
@@ -93,7 +93,7 @@ class DeltaVersions(NamedTuple):
 def delta_versions(reads: Reads, table: int) -> DeltaVersions | None:
     """Return how far the import of a table came, None if it was not imported."""
     for row in reads.apps(table):
-        if row.app.startswith(APP_PREFIX):
+        if row.app.startswith(IMPORT_APPS):
             return DeltaVersions(row.app, int(row.app.rpartition("@")[2]), row.version)
     return None
 
@@ -134,7 +134,7 @@ class DeltaImport:
         self._disagreed: list[Disagreement] = []
         first = next(DeltaLog.open(path).versions())
         assert first.metadata is not None, "a log was opened that does not say what it is of"
-        self._source = APP_PREFIX + first.metadata.id
+        self._source = IMPORT_APPS + first.metadata.id
         app = f"{self._source}@{first.version}"
         self._imported = ImportedTable(table, path.resolve().as_uri(), app, first.version)
         self._positions: dict[int, int] = {}

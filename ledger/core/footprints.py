@@ -18,6 +18,8 @@ ENTRIES_MAX: Final = 100_000
 READS_MAX: Final = 1_000
 ROWS_MAX: Final = 2**40
 ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
+# How far an import of a table came is no work of the commit that it imports: Delta never saw it.
+IMPORT_APPS: Final = "lakeledger.import:"
 BACKFILLS: Final = frozenset({"ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"})
 # Operations that count as changing data even when they list no file (facts a.2).
 CHANGES_DATA: Final = frozenset(
@@ -205,9 +207,13 @@ def only_reads(footprint: Footprint) -> bool:
 
 
 def rearranges(footprint: Footprint, *, changes_metadata: bool) -> bool:
-    """Tell whether nothing but files is in the part, and none of them changes data (a.2)."""
+    """Tell whether nothing but files is in the part, and none of them changes data (a.2).
+
+    The progress of an import that replays it does not count.
+    """
     domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
-    other = changes_metadata or footprint.protocol is not None or footprint.apps or domains
+    progress = any(not app.startswith(IMPORT_APPS) for app, _ in footprint.apps)
+    other = changes_metadata or footprint.protocol is not None or progress or domains
     return not (footprint.data_change or other)
 
 

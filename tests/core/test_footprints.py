@@ -59,6 +59,18 @@ REARRANGES = [
         False,
     ),
     ("progress", footprint("OPTIMIZE", apps=[("loader", 1)], **MOVES), False, False),
+    (
+        "an import's",
+        footprint("OPTIMIZE", apps=[("lakeledger.import:x@0", 3)], **MOVES),
+        False,
+        True,
+    ),
+    (
+        "an import's and another",
+        footprint("OPTIMIZE", apps=[("lakeledger.import:x@0", 3), ("loader", 1)], **MOVES),
+        False,
+        False,
+    ),
     ("a domain", footprint("OPTIMIZE", domains=[CLUSTERING], **MOVES), False, False),
     ("the domain of row ids", footprint("OPTIMIZE", domains=[ROW_TRACKING], **MOVES), False, True),
 ]

@@ -9,8 +9,9 @@ from threading import Event as Signal
 from typing import Any
 
 from ledger.client import Ledger
+from ledger.core.footprints import IMPORT_APPS
 from ledger.delta_footprint import UNRECORDED
-from ledger.delta_import import APP_PREFIX, import_delta
+from ledger.delta_import import import_delta
 from ledger.delta_log import CHECKPOINT_NAME, COMMIT_NAME
 from ledger.reads import Reads
 
@@ -90,7 +91,7 @@ def imported_state(reads: Reads, table: int, version: int, delta_version: int) -
         "apps": {
             each.app: each.version
             for each in reads.apps(table)
-            if not each.app.startswith(APP_PREFIX)
+            if not each.app.startswith(IMPORT_APPS)
         },
         "domains": {each.name: each.configuration for each in reads.domains(table)},
     }

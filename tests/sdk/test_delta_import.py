@@ -10,8 +10,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import AppVersion, Column, Domain, Protocol
-from ledger.core.footprints import packed
-from ledger.delta_import import APP_PREFIX, Disagreement, import_delta
+from ledger.core.footprints import IMPORT_APPS, packed
+from ledger.delta_import import Disagreement, import_delta
 from ledger.errors import ConflictError, DeltaLogError, TableExistsError
 from ledger.file_list import AddFile, FileList, RemoveFile, unpack
 from ledger.settings import ClientSettings
@@ -33,7 +33,7 @@ from tests.sdk.delta_logs import (
 )
 
 NAME = "flights"
-APP = f"{APP_PREFIX}{TABLE_ID}@0"
+APP = f"{IMPORT_APPS}{TABLE_ID}@0"
 FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["b"]}
 OLDER: dict[str, Any] = {"readVersion": 1}
 VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
@@ -203,6 +203,40 @@ def test_decided_anew(
     found = import_delta(ledger, tmp_path, NAME)
 
     assert (found.version, found.rebased, found.disagreed) == (3, 1, disagreed)
+
+
+MOVED = [add("b", dataChange=False), remove("a", dataChange=False)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "level"),
+    [
+        ([info("OPTIMIZE", blind=False), *MOVED], "SnapshotIsolation"),
+        ([info("OPTIMIZE", blind=False), *MOVED, {"txn": {"appId": "etl", "version": 1}}],
+         "Serializable"),
+        ([info("OPTIMIZE", blind=False), add("b"), remove("a")], "Serializable"),
+    ],
+    ids=["files moved", "progress of its own", "data changed"],
+)  # fmt: skip
+def test_level(ledger: Ledger, tmp_path: Path, actions: list[Action], level: str) -> None:
+    """A version that only rearranges is told apart, though the import records its own progress."""
+    serializable = begin(delta_isolationLevel="Serializable")
+    write_log(tmp_path, serializable, [info(), add("a")], actions)
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    assert ledger.reads().versions(found.table, 1)[0].level == level
+
+
+def test_rearranged_meanwhile(ledger: Ledger, tmp_path: Path) -> None:
+    """Files added since an OPTIMIZE planned do not stand against it, whatever the table's level."""
+    serializable = begin(delta_isolationLevel="Serializable")
+    optimize = [info("OPTIMIZE", blind=False, **OLDER), *MOVED]
+    write_log(tmp_path, serializable, [info(), add("a")], [info(), add("c")], optimize)
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    assert (found.version, found.rebased, found.disagreed) == (3, 1, ())
 
 
 def test_applications(ledger: Ledger, tmp_path: Path) -> None:
