@@ -1,0 +1,283 @@
+"""Housekeeping of caches: what is cut behind the watermark, what is let go, what is made anew.
+
+None of it may change what a reader is told.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from random import Random
+
+import pytest
+from hypothesis import given
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.core.state import DomainState
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import ReaderBehindError
+from ledger.log.port import Topic
+from ledger.metadata import Answer, Metadata
+from projections.cache_ids import NO_IDS, ReaderIds
+from projections.cache_reads import MetadataCache
+from projections.cache_rows import RowEntries
+from projections.cache_source import Entries, RowMetadataStore, protected
+from projections.cache_starting import StartingEntries
+from projections.metadata_cache import CacheState, apply, bootstrap, cut, evict, fill, read
+from projections.metadata_store import stored
+from tests.conformance.case_ledger import ManualClock
+from tests.core.histories import QUICK, Step
+from tests.driver import CATALOG
+from tests.projections.cache_history import (
+    HISTORIES,
+    Played,
+    Reader,
+    as_told,
+    drawn,
+    played,
+    told,
+    wanted,
+)
+from tests.projections.cached import Cached, entries_of, listed, location, made
+from tests.projections.followed import Followed, rows_of
+
+LONG_MS = 30_000
+SMALL = 4_000
+
+
+def kept(history: Played) -> CacheState:
+    """Return the cache that followed a history from its first event."""
+    cache = bootstrap(DomainState())
+    for event in history.events:
+        apply(cache, event)
+    return cache
+
+
+def floors(history: Played) -> dict[int, ReaderIds]:
+    """Return the floor of each table at the end of a history."""
+    return dict(protected(history.store(len(history.events)), history.changes))
+
+
+def answers(cache: CacheState, readers: list[Reader]) -> list[Answer]:
+    """Return what the readers are told."""
+    return [read(cache, wanted(each)) for each in readers]
+
+
+def protected_readers(history: Played) -> list[Reader]:
+    """Return the readers who see all txns below the watermark as ended, and those without list."""
+    low = floors(history)
+    aborted = {table: entry.ids.aborted for table, entry in kept(history).entries.items()}
+    return [
+        each
+        for each in history.readers
+        if each.ids is None
+        or ReaderIds.of(each.ids).covers(
+            low.get(each.table, NO_IDS).less(aborted.get(each.table, ()))
+        )
+    ]
+
+
+@QUICK
+@given(HISTORIES)
+def test_a_cut_keeps_all_answers_above_the_watermark(steps: list[Step]) -> None:
+    """Who is protected is told the same, from the same place, after the history was cut."""
+    history = played(steps)
+    readers, cache = protected_readers(history), kept(history)
+    before = answers(cache, readers)
+
+    for each in floors(history).items():
+        cut(cache, *each)
+
+    after = answers(cache, readers)
+    assert after == before
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cut_tells_nobody_what_is_wrong(seed: int) -> None:
+    """Whoever is not protected is told what its list says, or sent on."""
+    history, cache = drawn(seed), kept(drawn(seed))
+    for each in floors(history).items():
+        cut(cache, *each)
+    applied = range(len(history.events) + 1)
+
+    found = zip(history.readers, answers(cache, history.readers), strict=True)
+
+    wrong = [
+        each
+        for each, answer in found
+        if answer.source == "cache"
+        and as_told(answer.value) != told(history, each, "table", applied)
+    ]
+    assert wrong == []
+
+
+def test_cuts_let_go_of_something() -> None:
+    """The histories above hold versions that nobody needs any more."""
+    gone = [
+        cut(kept(drawn(seed)), *each) for seed in range(20) for each in floors(drawn(seed)).items()
+    ]
+
+    assert sum(gone) > 10
+
+
+@QUICK
+@given(HISTORIES)
+def test_a_cache_made_anew_is_the_one_that_was_kept(steps: list[Step]) -> None:
+    """A cache that evicts and is filled, and one that begins at the end, tell nothing different."""
+    history = played(steps)
+    cache, store = kept(history), history.store(len(history.events))
+    for table in history.changes:
+        evict(cache, table)
+    anew = CacheState(cache.positions)
+    for reader in history.readers:
+        for each in (cache, anew):
+            fill(each, wanted(reader), stored(store, wanted(reader)))
+    whole = kept(history)
+
+    pairs = [
+        (first.value, second.value)
+        for each in (cache, anew)
+        for first, second in zip(
+            answers(whole, history.readers), answers(each, history.readers), strict=True
+        )
+        if first.source == second.source == "cache"
+    ]
+
+    assert [first for first, _ in pairs] == [second for _, second in pairs]
+
+
+@contextmanager
+def over(history: Played, entries: Entries) -> Iterator[MetadataCache]:
+    """Return a cache of a history with its whole store behind it."""
+    store = RowMetadataStore(history.store(len(history.events)))
+    with closing(MetadataCache(entries, store, CATALOG, clock=ManualClock())) as cache:
+        yield cache
+
+
+def asked(cache: MetadataCache, reader: Reader) -> Metadata | None:
+    """Return what a reader is told in the end."""
+    token = reader.position if reader.own_txn else 0
+    return cache.read(
+        reader.table, reader.ids, own_txn=reader.own_txn, token=token, max_wait_ms=LONG_MS
+    ).value
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_readers_do_not_tell_them_apart(seed: int) -> None:
+    """A small cache that was read for long, one just begun and one of rows answer alike."""
+    history = drawn(seed)
+    readers = Random(seed).sample(history.readers, 40)  # noqa: S311 - a sample that comes back
+    small = StartingEntries(history.driver.log, bytes_max=SMALL).start()
+    large = StartingEntries(history.driver.log).start()
+    rows = RowEntries(rows_of(history.driver), bytes_max=SMALL)
+    with over(history, small) as old, over(history, large) as new, over(history, rows) as third:
+        for each in history.readers:
+            asked(old, each)
+            old.tidy()
+
+        found = [[asked(cache, each) for each in readers] for cache in (old, new, third)]
+
+    assert found[0] == found[1] == found[2]
+
+
+def test_loading_keeps_nobody_waiting() -> None:
+    """While a cache cannot load, every reader is answered at once by the store, and told why."""
+    domain = Followed()
+    table = domain.create_table(domain.open_session(), "t", made=made("v0"))
+    entries = StartingEntries(domain.log)
+    store = RowMetadataStore(domain.rows)
+    with closing(MetadataCache(entries, store, CATALOG)) as cache:
+        before = cache.read(table, listed("0:"), max_wait_ms=LONG_MS)
+        assert (location(before), before.source, before.reason) == ("v0", "store", "loading")
+        assert (cache.waits.count, cache.fills) == (0, {False: 1})
+        assert cache.entries.held() == []
+
+        entries.start()
+        while entries.is_loading():
+            entries.advance(0.1)
+
+        after = cache.read(table, listed("0:"), max_wait_ms=LONG_MS)
+        assert (location(after), after.source, after.reason) == ("v0", "cache", "hit")
+
+
+def test_loading_begins_at_a_checkpoint() -> None:
+    """Entries that come to be in the background begin with the newest checkpoint, and then wait."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    writer = CheckpointWriter(domain.log.writer(Topic.CHECKPOINTS), 0)
+    writer.write(Checkpoint(domain.state, domain.head, len(domain.records)))
+    domain.alter_table(session, table, made("v1"), "ALTER")
+    entries = StartingEntries(domain.log).start()
+    with closing(MetadataCache(entries, RowMetadataStore(domain.rows), CATALOG)) as cache:
+        while entries.is_loading():
+            entries.advance(0.1)
+        lag = entries.lag()
+
+        assert location(cache.read(table, listed("1:"), max_wait_ms=LONG_MS)) == "v1"
+        assert cache.counts == {("cache", "hit"): 1}
+    assert lag is not None
+    assert (lag.position, lag.records) == (domain.head.position, 0)
+
+
+@pytest.mark.parametrize("kind", ["rows", "log"])
+def test_tidy_keeps_a_round_of_grace(in_memory: Followed, kind: str) -> None:
+    """What lies behind the watermark goes at the second round; then the store answers for it."""
+    cached = Cached(in_memory, entries_of(kind, in_memory), ManualClock())
+    for n in range(1, 6):
+        cached.alter(f"v{n}")
+    cached.catch_up()
+    cached.read("5:")
+    gone = [cached.cache.tidy(), cached.cache.tidy()]
+
+    assert gone == [0, 5]
+    assert cached.read("5:") == ("v5", "cache", "hit")
+    assert cached.read("2:") == ("v2", "store", "before_floor")
+    assert cached.cache.cut_versions == 5
+    cached.cache.close()
+
+
+@pytest.mark.parametrize("kind", ["rows", "log"])
+def test_a_held_snapshot_is_not_cut(in_memory: Followed, kind: str) -> None:
+    """As long as a txn is open, what its list says is answered from the cache."""
+    cached = Cached(in_memory, entries_of(kind, in_memory), ManualClock())
+    cached.alter("v1")
+    reader = in_memory.open_txn(cached.session, "read_only")
+    for n in range(2, 6):
+        cached.alter(f"v{n}")
+    cached.catch_up()
+    cached.read("5:")
+    held = [cached.cache.tidy(), cached.cache.tidy()]
+    seen = cached.read("1:")
+    in_memory.commit(cached.session, reader)
+    cached.catch_up()
+    free = [cached.cache.tidy(), cached.cache.tidy()]
+
+    assert (held, seen) == ([0, 1], ("v1", "cache", "hit_old_version"))
+    assert free == [0, 4]
+    cached.cache.close()
+
+
+def test_few_tables_a_round(in_memory: Followed) -> None:
+    """A round looks at so many tables and no more."""
+    cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
+    tables = [in_memory.create_table(cached.session, f"t{n}", made=made("v0")) for n in range(9)]
+    for table in tables:
+        in_memory.alter_table(cached.session, table, made("v1"), "ALTER")
+    cached.catch_up()
+    gone = [cached.cache.tidy(tables=2) for _ in range(5)]
+
+    assert gone[0] == 0
+    assert max(gone) == 2
+    cached.cache.close()
+
+
+def test_a_list_above_everything_is_still_refused(in_memory: Followed) -> None:
+    """A cut makes nobody's list shorter: ids that are not known yet are waited for as before."""
+    cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
+    cached.alter("v1")
+    cached.catch_up()
+    cached.cache.tidy()
+    cached.cache.tidy()
+
+    with pytest.raises(ReaderBehindError):
+        cached.cache.read("t", ValidWriteIdList("t", 9, (), (), None), max_wait_ms=1)
+    cached.cache.close()
