@@ -10,13 +10,15 @@ from typing import Final
 
 from ledger.core.valid_lists import ValidTxnList
 from ledger.reads import TableRow
-from spark_sink.demo.delta_folders import delta_folders, valid_folders
+from ledger.transaction import Transaction
+from spark_sink.demo.delta_folders import delta_folders
 from spark_sink.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month
 from spark_sink.demo.manifest import Entry, with_step
 from spark_sink.demo.reader import HeldReader
 from spark_sink.demo.report import Report
 from spark_sink.demo.spark_job import spark_totals
 from spark_sink.demo.stage import Stage
+from spark_sink.frames import cached_table
 
 READ_WAIT_MS: Final = 150_000
 
@@ -74,31 +76,29 @@ class Answers:
             reader.valid_write_ids().text(),
             f"up to {valid.hwm}, without {len(valid.exceptions())}",
         )
-        found = self._ask_spark(reader.valid_txns)
+        found = self._ask_spark(reader.txn)
         self._judge("Spark under the reader's snapshot", found, self._shown_by(reader.valid_txns))
 
     def check_spark_now(self, what: str) -> None:
         """Check that Spark finds every raw row once under a new snapshot."""
         with self._stage.ledger.transaction("read_only") as txn:
             self._stage.spark_reads.wait(txn.opened, READ_WAIT_MS)
-            found = self._ask_spark(txn.valid_txns)
+            found = self._ask_spark(txn)
         self._judge(what, found, totals_by_month(self._totals, self._totals))
 
     def _shown_by(self, txns: ValidTxnList) -> dict[int, Totals]:
         shown = [entry.date for entry in self._wrote if txns.is_valid(entry.txn)]
         return totals_by_month(self._totals, shown)
 
-    def _ask_spark(self, txns: ValidTxnList) -> dict[int, Totals]:
+    def _ask_spark(self, snapshot: Transaction) -> dict[int, Totals]:
         started_s = time.monotonic()
-        valid = self._stage.spark_reads.valid_write_ids(self._table.table, txns)
-        location = self._stage.home.location
-        folders = valid_folders(location, valid)
-        paths = [folder.path for folder in folders]
-        found = spark_totals(self._stage.spark, self._table.definition, paths)
-        every = sum(1 for _ in delta_folders(location))
-        self._report.say(
-            f"Spark reads {len(folders)} of {every} folders in {time.monotonic() - started_s:.1f} s"
-        )
+        stage = self._stage
+        flights = cached_table(stage.spark, self._table.name, snapshot, stage.tables)
+        found = spark_totals(flights)
+        took_s = time.monotonic() - started_s
+        every = sum(1 for _ in delta_folders(stage.home.location))
+        read = len(flights.inputFiles())
+        self._report.say(f"Spark reads the files of {read} of {every} folders in {took_s:.1f} s")
         return found
 
     def _judge(self, what: str, found: dict[int, Totals], wanted: dict[int, Totals]) -> None:

@@ -20,11 +20,12 @@ from ledger.reads import TableRow
 from ledger.transaction import Transaction
 from spark_sink.demo.answers import differences
 from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
-from spark_sink.demo.listed_table import delete, month_totals, path_of, update, write_month
+from spark_sink.demo.listed_table import delete, month_totals, update, write_month
 from spark_sink.demo.report import Report
 from spark_sink.demo.spark_job import spark_totals
 from spark_sink.demo.stage import CATCH_UP_MS, Stage
 from spark_sink.demo.two_tables import Views, create_tables, load
+from spark_sink.frames import cached_table
 
 LOADED_DAYS: Final = 3
 APPENDED_DAY: Final = 28
@@ -45,18 +46,16 @@ def show_isolation(stage: Stage, report: Report) -> int:
     acts.check_sums(
         "pyarrow, in the files that the follower's store names,", month_totals(table, files)
     )
-    found = spark_sums(stage, table, files.position)
+    found = spark_sums(stage, table)
     acts.check_sums("Spark, in those that Spark's own store names,", found)
     return acts.conflicts
 
 
-def spark_sums(stage: Stage, table: TableRow, position: int) -> dict[int, Totals]:
-    """Return the sums that Spark finds in the files that its own store names as of a position."""
-    stage.spark_reads.wait(position, CATCH_UP_MS)
-    files = stage.spark_reads.files(table.table, position=position)
-    return spark_totals(
-        stage.spark, table.definition, [path_of(table, file.path) for file in files]
-    )
+def spark_sums(stage: Stage, table: TableRow) -> dict[int, Totals]:
+    """Return the sums that Spark finds in the files that its own store names now."""
+    with stage.ledger.transaction("read_only") as txn:
+        stage.spark_reads.wait(txn.opened, CATCH_UP_MS)
+        return spark_totals(cached_table(stage.spark, table.name, txn, stage.tables))
 
 
 class Acts:

@@ -1,12 +1,10 @@
-"""The Spark job: sums over just the folders or files of a snapshot, in a batch session."""
+"""The Spark job: sums over the rows of a table, in a batch session."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from ledger.core.commands import TableDefinition
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import MEASURES, Totals
 from spark_sink.session import ledger_session
@@ -24,13 +22,8 @@ def start_spark(scratch: Path) -> SparkSession:
     return spark
 
 
-def spark_totals(
-    spark: SparkSession, table: TableDefinition, paths: Iterable[Path]
-) -> dict[int, Totals]:
-    """Read paths as one table, with the columns the ledger knows; return its sums by month."""
-    schema = ", ".join(f"{column.name} {column.type}" for column in table.columns)
-    reader = spark.read.schema(schema).option("basePath", table.location)
-    flights = reader.parquet(*map(str, paths))
+def spark_totals(flights: DataFrame) -> dict[int, Totals]:
+    """Return the sums of flights by month."""
     sums = (sf.sum(name) for name in MEASURES)
     rows = flights.groupBy(PARTITION).agg(sf.count(sf.lit(1)), *sums).collect()
     return {row[0]: Totals(row[1], row[2], row[3] or 0) for row in rows}

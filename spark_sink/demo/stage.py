@@ -8,14 +8,14 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -28,11 +28,14 @@ from projections.errors import StoreMissingError
 from projections.queries import open_reads
 from spark_sink.demo.report import PATIENCE_S, CheckFailedError, Report, wait_until
 from spark_sink.demo.spark_job import start_spark
+from spark_sink.host_tables import HostTables
 
 LEDGER: Final = "demo"
 LEASE_S: Final = 3.0
 NS_PER_MS: Final = 1_000_000
 CATCH_UP_MS: Final = 150_000
+
+Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +80,20 @@ class Kill(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is up; `reads` are those of the follower's store, `spark_reads` of the feeder's."""
+    """What is up; `reads` are those of the follower's store, `tables` come from the feeder's."""
 
     home: Home
     up: Running
     log: KafkaLog
     ledger: Ledger
     reads: Reads
-    spark_reads: Reads
+    tables: HostTables
     spark: SparkSession
+
+    @property
+    def spark_reads(self) -> Reads:
+        """Return the reads of the feeder's store."""
+        return self.tables.reads
 
     def catch_up(self) -> int:
         """Wait until both stores hold everything up to now, and return the position."""
@@ -134,14 +142,16 @@ def set_up(home: Home, report: Report) -> Iterator[Stage]:
         up = held.enter_context(running(settings, report.say))
         watchman = Watchman(up)
         held.callback(watchman.stop)
-        reads = held.enter_context(closing(open_when_there(up.address.store, watchman)))
-        spark_store = settings.folder / "spark" / "rows"
-        spark_reads = held.enter_context(closing(open_when_there(spark_store, watchman)))
+        assert up.address.store is not None, "a ledger that is up keeps rows"
+        reads = open_when_there(open_reads, up.address.store, watchman)
+        held.enter_context(closing(reads))
+        tables = open_when_there(HostTables.open, settings.folder / "spark" / "rows", watchman)
+        held.enter_context(closing(tables))
         log = held.enter_context(closing(KafkaLog(up.address.bootstrap, LEDGER)))
         ledger = held.enter_context(
             Ledger.connect(up.address.bootstrap, LEDGER, reads=reads, application="demo")
         )
-        yield Stage(home, up, log, ledger, reads, spark_reads, starting.result())
+        yield Stage(home, up, log, ledger, reads, tables, starting.result())
 
 
 def prepare_environment(home: Home) -> None:
@@ -174,15 +184,16 @@ class Watchman:
         self._thread.join()
 
 
-def open_when_there(store: Path | None, watchman: Watchman) -> Reads:
-    """Return the reads of a store as soon as its writer has made it."""
-    assert store is not None, "a ledger that is up keeps rows"
-    found: list[Reads] = []
+def open_when_there(
+    open_store: Callable[[Path], Opened], store: Path, watchman: Watchman
+) -> Opened:
+    """Open a store as soon as its writer has made it."""
+    found: list[Opened] = []
 
     def opened() -> bool:
         watchman.check()
         try:
-            found.append(open_reads(store))
+            found.append(open_store(store))
         except StoreMissingError:
             return False
         return True
