@@ -1,0 +1,232 @@
+"""Commands over metadata caches: over the rows of this host, and of a process behind a URL."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from typer.testing import CliRunner, Result
+
+from ledger.address import Address
+from ledger.cli import whole_app
+from ledger.errors import (
+    LedgerError,
+    ReaderBehindError,
+    ReadsUnavailableError,
+    SettingsError,
+    UnknownTableError,
+)
+from ledger.process import ExitCode, exit_code
+from ledger.reads import Reads
+from ledger.settings import CacheSettings
+from projections.cache_process import CacheProcess
+from projections.cache_reads import MetadataCache
+from projections.cache_starting import StartingEntries
+from projections.cache_store import Reopened, StoreAt
+from projections.queries import open_reads
+from projections.rocks_store import RocksStore
+from projections.web.cache_serving import serve_cache
+from tests.driver import CATALOG
+from tests.projections.cached import made
+from tests.projections.followed import Followed
+
+Lakeledger = Callable[..., Result]
+READ = ["read", "t", "--catalog", CATALOG]
+LIST = ["--write-ids", f"t:0:{2**63 - 1}::"]
+
+
+class Host:
+    """A host with the rows of a table that was altered once, and a cache process over them."""
+
+    def __init__(self, folder: Path, own: ExitStack) -> None:
+        self.home, self.store = folder / "home", folder / "store"
+        (self.home / "lake").mkdir(parents=True)
+        Address("127.0.0.1:1", "lake", self.store).write(self.home / "lake")
+        self.domain = Followed(own.enter_context(RocksStore.open(self.store)))
+        session = self.domain.open_session()
+        self.table = self.domain.create_table(session, "t", made=made("v0"))
+        self.domain.open_txn(session, "read_only")
+        self.held = self.domain.head.position
+        self.domain.alter_table(session, self.table, made("v1"), "ALTER")
+        self.domain.follow()
+        self.entries = StartingEntries(self.domain.log).start()
+        self.cache = MetadataCache(self.entries, StoreAt(self.store), CATALOG)
+        own.callback(self.cache.close)
+        reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(self.store))))
+        process = CacheProcess(self.cache, reads, lag=self.entries.lag)
+        settings = CacheSettings(http="127.0.0.1:0")
+        self.url = own.enter_context(closing(serve_cache(process, self.entries, settings))).url
+        while self.entries.is_loading():
+            self.entries.advance(1.0)
+
+    def run(self, *arguments: str) -> Result:
+        """Run a command about caches."""
+        environ = {"LAKELEDGER_HOME": str(self.home), "COLUMNS": "200"}
+        try:
+            return CliRunner().invoke(whole_app(), ["cache", *arguments], env=environ)
+        finally:
+            structlog.reset_defaults()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """Return a host with rows and a cache process."""
+    with ExitStack() as own:
+        yield Host(tmp_path, own)
+
+
+@pytest.fixture(params=["rows", "url"])
+def run(request: pytest.FixtureRequest, host: Host) -> Lakeledger:
+    """Return a way to run a command over the rows of the host, and one over the process."""
+    where = ["--url", host.url] if request.param == "url" else []
+    return lambda *arguments: host.run(*arguments, *where)
+
+
+def told(result: Result) -> Any:
+    """Return what a command answered to a program."""
+    assert result.exit_code == ExitCode.DONE, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ([], "v1"),
+        (["--position", "now"], "v1"),
+        (["--table-id", "1"], "v1"),
+        (LIST, "v0"),
+        ([*LIST, "--token", "5", "--max-wait-ms", "10000"], "v0"),
+        (["--token", "5f3a9c1e:0:5", "--policy", "latest"], "v1"),
+        (["--max-lag-ms", "1000"], "v1"),
+    ],
+    ids=" ".join,
+)
+def test_read(run: Lakeledger, options: list[str], place: str) -> None:
+    """A table is read by the newest list or by a given one, with what must be seen at least."""
+    found = told(run(*READ, *options, "--output", "json"))
+
+    assert (found["location"], found["source"], found["name"]) == (place, "cache", "t")
+    assert found["reason"] in {"hit", "hit_old_version"}
+    assert (found["kind"], found["columns"], found["properties"]) == ("managed", [], {})
+
+
+def test_read_at_a_position(run: Lakeledger, host: Host) -> None:
+    """A position says which list is meant, as long as a txn keeps what belongs to it."""
+    found = told(run(*READ, "--position", str(host.held), "--output", "json"))
+
+    assert (found["location"], found["reason"]) == ("v0", "hit_old_version")
+
+
+def test_read_an_object(run: Lakeledger) -> None:
+    """Statistics are read alone."""
+    found = told(run(*READ, "--what", "stats:delay", "--output", "json"))
+
+    assert (found["value"], found["reason"]) == ("stats of v1", "hit")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [*LIST, "--position", "3"],
+        ["--position", "then"],
+        ["--write-ids", "seven"],
+        ["--policy", "none"],
+        ["--token", "1:2"],
+    ],
+    ids=" ".join,
+)
+def test_usage(run: Lakeledger, options: list[str]) -> None:
+    """What cannot be meant is refused before anything is asked."""
+    assert run(*READ, *options).exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "code"),
+    [
+        (["read", "none"], UnknownTableError, ExitCode.NOT_FOUND),
+        ([*READ, "--position", "99"], ReaderBehindError, ExitCode.DEADLINE),
+        ([*READ, "--token", "99", "--max-wait-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
+        (["wait", "99", "--timeout-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
+    ],
+    ids=["unknown", "position", "token", "wait"],
+)
+def test_errors(
+    run: Lakeledger, command: list[str], error: type[LedgerError], code: ExitCode
+) -> None:
+    """Each error says what it is, by its exit code too."""
+    raised = run(*command).exception
+
+    assert isinstance(raised, error)
+    assert exit_code(raised) == code
+
+
+def test_what_does_not_exist(run: Lakeledger) -> None:
+    """What a reader does not see is told in a sentence, with an exit code of its own."""
+    result = run(*READ, "--what", "stats:none")
+
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert "stats:none t does not exist for this reader at position" in result.stderr
+
+
+def test_wait(run: Lakeledger, host: Host) -> None:
+    """A cache is waited for by a position or a token."""
+    here = host.domain.head.position
+
+    assert told(run("wait", str(here), "--output", "json")) == {"position": here}
+    assert told(run("wait", f"lake:0:{here}", "--output", "json")) == {"position": here}
+
+
+def test_verify(run: Lakeledger) -> None:
+    """Some tables are compared with the store; nothing differs."""
+    found = told(run("verify", "--tables", "5", "--output", "json"))
+
+    assert found == {"compared": 1, "mismatches": []}
+
+
+def test_mismatches_end_badly(host: Host) -> None:
+    """A process that found a difference is unhealthy, as its exit code tells."""
+    host.cache.mismatched += 1
+
+    result = host.run("status", "--url", host.url)
+
+    assert result.exit_code == ExitCode.UNHEALTHY
+    assert "see lakeledger cache verify" in result.stderr
+
+
+def test_status(run: Lakeledger, host: Host) -> None:
+    """The status tells how far the cache is and what it answered."""
+    found = told(run("status", "--output", "json"))
+
+    assert (found["position"], found["mismatches"]) == (host.domain.head.position, 0)
+    assert (found["reads"], found["hit_ratio"]) == ([], 1.0)
+
+
+def test_status_of_a_process(host: Host) -> None:
+    """A process tells its lag and counts by reason; for people in a table."""
+    host.run(*READ, "--url", host.url)
+
+    found = told(host.run("status", "--url", host.url, "--output", "json"))
+    shown = host.run("status", "--url", host.url).stdout
+
+    assert (found["lag_positions"], found["lag_ms"], found["entries"]) == (0, 0, 1)
+    assert found["reads"] == [{"source": "cache", "reason": "hit", "number": 1}]
+    assert "cache hit 1" in shown
+
+
+def test_nobody_answers(host: Host) -> None:
+    """A URL at which nobody answers is named."""
+    raised = host.run("status", "--url", "http://127.0.0.1:1").exception
+
+    assert isinstance(raised, ReadsUnavailableError)
+
+
+def test_no_rows_here(host: Host) -> None:
+    """Without rows on this host the way out is named."""
+    Address("127.0.0.1:1", "lake", None, "http://127.0.0.1:1").write(host.home / "lake")
+    raised = host.run("status").exception
+
+    assert isinstance(raised, SettingsError)
+    assert "--url" in str(raised)
