@@ -24,7 +24,7 @@ from ledger.errors import LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.port import Record, Topic
 from projections.fold import Fed, Fold
 
-LOOK_S = 0.2
+LOOK_S = 0.5
 REPORT_S = 10.0
 OFFSETS_PER_BATCH = 50_000
 PARTITION = 0
@@ -65,6 +65,7 @@ class Feeder:
         self._is_stopping = False
         self._failure: Exception | None = None
         self._reported_s = 0.0
+        self._reported = fold.position
 
     @property
     def position(self) -> int:
@@ -148,15 +149,17 @@ class Feeder:
         }
 
     def _report(self, query: StreamingQuery) -> None:
-        """Log position and lag now and then, and only when something moved."""
-        now_s = time.monotonic()
-        progress = query.lastProgress
-        if progress is None or now_s - self._reported_s < REPORT_S or not progress.numInputRows:
+        """Log position and lag now and then; Spark is asked only when something moved."""
+        now_s, position = time.monotonic(), self._fold.position
+        if now_s - self._reported_s < REPORT_S or position == self._reported:
             return
-        self._reported_s = now_s
+        self._reported_s, self._reported = now_s, position
+        progress = query.lastProgress
+        if progress is None or not progress.numInputRows:
+            return
         log_lines.info(
             "fed",
-            position=self._fold.position,
+            position=position,
             lag_records=lag_of(progress.sources[0].latestOffset, self._fold.offset),
             records_per_s=round(progress.processedRowsPerSecond),
             batch_ms=progress.durationMs.get("triggerExecution"),
