@@ -61,6 +61,8 @@ class Publisher:
         mark = self._mark()
         if mark is None or self._is_ahead(mark):
             return
+        self._writer.close()
+        self._writer = self._log.writer(Topic.CACHE)
         first, end = self._log.ends(Topic.CACHE)
         self._first = self._end = end
         if not self._ends_with(mark, end):
@@ -78,7 +80,7 @@ class Publisher:
     def publish(self, changes: Sequence[RowChange]) -> None:
         """Publish what a write changed; the store holds it by now.
 
-        Raises LogUnavailableError and PublishedElsewhereError; then another publisher must start.
+        Raises LogUnavailableError and PublishedElsewhereError; the next call makes up for it.
         """
         if self._is_equal:
             self._send(published(changes))
@@ -119,7 +121,11 @@ class Publisher:
         return held
 
     def _send(self, changes: Changes) -> None:
-        """Append a batch with its marker, and see whether nobody else appended anything."""
+        """Append a batch with its marker, and see whether nobody else appended anything.
+
+        If that fails nothing is known of the topic, and it has to be compared with the store.
+        """
+        self._is_equal = False
         for key, data in changes.items():
             assert data != b"", "an empty value says that the row is gone"
             self._writer.append(key, data or b"")
@@ -130,6 +136,7 @@ class Publisher:
         found = self._log.ends(Topic.CACHE)[1]
         if found != self._end:
             raise PublishedElsewhereError(self._end, found)
+        self._is_equal = True
         self.batches += 1
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from random import Random
+from typing import Final
 
+from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 from projections import lookups
@@ -14,6 +16,8 @@ from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.store import RowReader
 from tests.projections.cache_history import Played
+
+ALL: Final = 10_000
 
 
 def events_log(history: Played) -> MemoryLog:
@@ -28,14 +32,15 @@ def events_log(history: Played) -> MemoryLog:
 class Host:
     """A store that follows the events of a log batch by batch, and its publisher."""
 
-    def __init__(self, log: MemoryLog) -> None:
+    def __init__(self, log: MemoryLog, through: Log | None = None) -> None:
         self.log = log
+        self.through = through or log
         self.store = MemoryStore()
         self.start()
 
     def start(self) -> None:
         """Begin as a process does whose predecessor has ended, however that was."""
-        self.publisher = Publisher(self.log, self.store)
+        self.publisher = Publisher(self.through, self.store)
         self.publisher.start()
         self.fold = Fold.load(PublishingStore(self.store, self.publisher), self.log)
 
@@ -135,6 +140,47 @@ class SlowReader:
     def close(self) -> None:
         """Close what is read from."""
         self._reader.close()
+
+
+class Refusing(Interrupted):
+    """A log that takes records in while `is_away` only to lose the last of them, and says so."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__(log, ALL, lambda: None)
+        self.is_away = False
+
+    def writer(self, topic: Topic) -> LogWriter:
+        """Return a writer that is told of what was lost."""
+        return RefusedWriter(self, topic)
+
+    def lose(self, topic: Topic) -> None:
+        """Lose the last two records, and raise as their writer would; nothing if not away."""
+        if self.is_away:
+            self._log.cut(topic, self._log.ends(topic)[1] - 2)
+            raise LogUnavailableError("not delivered")
+
+
+class RefusedWriter:
+    """Appends, and finds out at the flush what was lost."""
+
+    def __init__(self, log: Refusing, topic: Topic) -> None:
+        self._log = log
+        self._topic = topic
+        self._writer = Interrupted.writer(log, topic)
+
+    def append(self, key: bytes, value: bytes) -> None:
+        """Append a record."""
+        self._writer.append(key, value)
+
+    def check(self) -> None:
+        """Find nothing wrong."""
+
+    def flush(self, timeout_s: float) -> None:  # noqa: ARG002
+        """Raise LogUnavailableError if records were lost."""
+        self._log.lose(self._topic)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def slow(log: MemoryLog, size: int, between: Callable[[], None]) -> Log:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from projections import lookups
@@ -23,9 +24,17 @@ from tests.core.histories import Step
 from tests.driver import CATALOG
 from tests.projections.cache_history import HISTORIES, Played, drawn, played
 from tests.projections.followed import PATIENT
-from tests.projections.publishing import Host, compact, events_log, holes, metadata_rows, slow
+from tests.projections.publishing import (
+    ALL,
+    Host,
+    Refusing,
+    compact,
+    events_log,
+    holes,
+    metadata_rows,
+    slow,
+)
 
-ALL = 10_000
 SEED = 5
 FATES = (
     "published",
@@ -160,6 +169,34 @@ def test_only_what_is_missing_is_published(host: Host) -> None:
     host.end_before_publishing(10)
     changes = difference(held, metadata_rows(host.store)[1])
     assert host.log.ends(Topic.CACHE)[1] == before + len(changes) + 1
+
+
+def test_publisher_that_could_not_deliver(history: Played) -> None:
+    """After a batch that was lost in part, the next one brings all that readers lack."""
+    log = events_log(history)
+    through = Refusing(log)
+    host = Host(log, through)
+    host.feed(20)
+    rows = PublishedRows(log)
+    through.is_away = True
+    with pytest.raises(LogUnavailableError):
+        host.feed(20)
+    rows.refresh()
+    assert (metadata_rows(rows)[0], as_of(history, rows)) == (20, True)
+    through.is_away = False
+    host.feed(10)
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
+
+
+def test_floors_equal_those_of_the_store(host: Host) -> None:
+    """How far history may be let go is known to readers of the topic as to those of the store."""
+    host.feed_all()
+    tables = range(1, 10)
+    stores = RowMetadataStore(PublishedRows(host.log)), RowMetadataStore(host.store)
+    remote, local = (store.floors(tables) for store in stores)
+    assert remote == local
+    assert any(floor.hwm for floor in local.values())
 
 
 def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
