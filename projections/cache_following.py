@@ -55,6 +55,8 @@ class FollowedEntries(Entries):
         state, head, offset = resumed
         self._log = log
         self._end = end
+        # Records that do not count are read as well, and are no lag.
+        self._read_to = offset
         self._has_come = False
         self.tables = HeldTables(bytes_max)
         self._fold = fold(state)
@@ -151,13 +153,14 @@ class FollowedEntries(Entries):
         """Let go of the history below floors; return how many versions went."""
         with self._changed:
             gone = sum(self._fold.cut(*each) for each in floors.items())
-            self._hold(floors)
+            held = set(self.tables.tables())
+            for table in filter(held.__contains__, floors):
+                self.tables.resize(table, self._fold.size(table))
             return gone
 
     def lag(self, clock: Clock) -> Lag:
         """Return how far they are behind the log; raises LogUnavailableError if nobody knows."""
-        place = self._fold.position, self._batches.offset, self._at_ms
-        return lag_of(self._log, clock, *place)
+        return lag_of(self._log, clock, self._fold.position, self._read_to, self._at_ms)
 
     def close(self) -> None:
         """Stop following."""
@@ -187,6 +190,7 @@ class FollowedEntries(Entries):
                 accepted = [event for _, event in self._batches.events(records) if event]
                 if accepted:
                     self._apply(accepted, has_come=has_come)
+                self._read_to = events.next_offset()
 
     def _apply(self, events: Sequence[Event], *, has_come: bool) -> None:
         with self._changed:

@@ -86,7 +86,10 @@ class RowEntries(Entries):
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Let go of the history below floors; return how many versions went."""
         with self._turn:
-            return sum(cut(self._cache, *each) for each in floors.items())
+            gone = sum(cut(self._cache, *each) for each in floors.items())
+            for entry in [self._cache.entries[each] for each in floors if each in self._stamps]:
+                self.tables.resize(entry.table, entry_bytes(entry))
+            return gone
 
     def close(self) -> None:
         """Close the reader."""

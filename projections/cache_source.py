@@ -156,6 +156,11 @@ class HeldTables:
         self.evictions += len(gone)
         return gone
 
+    def resize(self, table: int, size: int) -> None:
+        """Note that a table takes fewer bytes now; that counts as no read of it."""
+        self.bytes_used += size - self._sizes[table]
+        self._sizes[table] = size
+
     def release(self, table: int) -> None:
         """Note that a table is not held any more."""
         self.bytes_used -= self._sizes.pop(table, 0)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from threading import Event as Signal
 from threading import Thread
-from time import monotonic
 from typing import Final, Self
 
 from ledger.clock import Clock, SystemClock
@@ -26,26 +25,19 @@ AWAY_PAUSE_S: Final = 0.5
 
 
 class StartingEntries(Entries):
-    """The entries of a domain, from `start` to `close`; the log stays its maker's to close.
-
-    Attributes:
-        loading_s: how long it took until they answered, 0 before.
-    """
+    """The entries of a domain, from `start` to `close`; the log stays its maker's to close."""
 
     def __init__(self, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> None:
-        self.loading_s = 0.0
         self._log = log
         self._domain = domain
         self.tables = HeldTables(bytes_max)
         self._followed: FollowedEntries | None = None
         self._ended: LedgerError | None = None
-        self._began_s = monotonic()
         self._stop = Signal()
         self._thread = Thread(target=self._load, name="lakeledger-cache-loading", daemon=True)
 
     def start(self) -> Self:
         """Begin to load."""
-        self._began_s = monotonic()
         self._thread.start()
         return self
 
@@ -124,17 +116,13 @@ class StartingEntries(Entries):
                 return
             else:
                 self._followed, self.tables = followed, followed.tables
-                self._note_end(followed)
+                self._wait_for_end(followed)
                 return
 
-    def _note_end(self, followed: FollowedEntries) -> None:
-        """Wait for the end of the log, to tell how long it took."""
-        while not self._stop.is_set():
-            try:
-                if followed.has_come:
-                    self.loading_s = monotonic() - self._began_s
-                    return
+    def _wait_for_end(self, followed: FollowedEntries) -> None:
+        """Wait until they answer, or until what ended them is known."""
+        try:
+            while not (followed.has_come or self._stop.is_set()):
                 followed.advance(AWAY_PAUSE_S)
-            except LedgerError as error:
-                self._ended = error
-                return
+        except LedgerError as error:
+            self._ended = error

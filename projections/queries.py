@@ -46,6 +46,8 @@ from projections.store import RowReader
 
 PAUSE_MIN_S: Final = 0.002
 PAUSE_MAX_S: Final = 0.020
+# A server has several readers, each with entries of its own.
+METADATA_BYTES_MAX: Final = 32 << 20
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -299,7 +301,7 @@ class StoreReads(Reads):
     @in_turn
     def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
         if self._metadata is None:
-            self._metadata = MetadataCache.over(self._rows)
+            self._metadata = MetadataCache.over(self._rows, bytes_max=METADATA_BYTES_MAX)
         return self._metadata.metadata(reads, bounds)
 
     def _fresh(self) -> RowReader:

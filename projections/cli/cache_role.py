@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
+from time import monotonic
 from typing import Annotated
 
 import structlog
@@ -75,12 +76,14 @@ def keep(log: Log, rows: Path, catalog: str, settings: CacheSettings, stop: Sign
         server = own.enter_context(closing(serve(process, entries, settings)))
         log_lines.info("answering HTTP", url=server.url)
         own.enter_context(sampling(cache, settings.sample_every_s))
+        began_s = monotonic()
         entries.start()
         while entries.is_loading():
             if stop.wait(LOOK_S):
                 return
         freeze_recovered()
-        log_lines.info("caught up", position=entries.position())
+        seconds = round(monotonic() - began_s, 3)
+        log_lines.info("caught up", position=entries.position(), seconds=seconds)
         while not stop.wait(LOOK_S):
             entries.check()
 

@@ -218,6 +218,23 @@ def test_loading_begins_at_a_checkpoint() -> None:
     assert (lag.position, lag.records) == (domain.head.position, 0)
 
 
+def test_records_that_do_not_count_are_no_lag() -> None:
+    """What a fenced sequencer still wrote is read and dropped: nobody is behind because of it."""
+    domain = Followed()
+    domain.open_session()
+    late = domain.records[-1].value
+    domain.fence()
+    domain.append(late)
+    entries = StartingEntries(domain.log).start()
+    with closing(MetadataCache(entries, RowMetadataStore(domain.rows), CATALOG)):
+        while entries.is_loading():
+            entries.advance(0.1)
+        lag = entries.lag()
+
+    assert lag is not None
+    assert (lag.position, lag.records, lag.behind_ms) == (domain.head.position, 0, 0)
+
+
 @pytest.mark.parametrize("kind", ["rows", "log"])
 def test_tidy_keeps_a_round_of_grace(in_memory: Followed, kind: str) -> None:
     """What lies behind the watermark goes at the second round; then the store answers for it."""

@@ -1,20 +1,25 @@
 """The page about HTTP tells all of it: paths, errors and metrics."""
 
 import re
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from ledger.read_form import RAISED
+from projections.web.cache_questions import CACHE_QUESTIONS
 from projections.web.questions import QUESTIONS
 from tests.web.served import samples
+from tests.web.test_cache import ServedCache
 from tests.web.test_health import followed, played
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
+PATHS = {"/position", *(each.path for each in QUESTIONS), *(each.path for each in CACHE_QUESTIONS)}
 TOLD = set(re.findall(r"`(?:POST )?([\w/{}-]+)`", PAGE))
 
 
-@pytest.mark.parametrize("path", ["/position", *(each.path for each in QUESTIONS)])
+@pytest.mark.parametrize("path", sorted(PATHS))
 def test_paths(path: str) -> None:
     """Every path stands there."""
     assert path in TOLD
@@ -26,10 +31,24 @@ def test_errors(name: str) -> None:
     assert name in TOLD
 
 
-def test_metrics() -> None:
-    """Every metric of ours stands there."""
+def of_follower() -> set[str]:
+    """Return the names of a follower's metrics."""
     with followed(played()) as served:
-        names = {name.split()[0] for name in samples(served)}
+        return {name.split()[0] for name in samples(served)}
+
+
+def of_cache() -> set[str]:
+    """Return the names of a cache's metrics."""
+    with ExitStack() as own:
+        cached = ServedCache(own)
+        cached.start()
+        return {name.split()[0] for name in samples(cached.served)}
+
+
+@pytest.mark.parametrize("names_of", [of_follower, of_cache])
+def test_metrics(names_of: Callable[[], set[str]]) -> None:
+    """Every metric of ours stands there."""
+    names = names_of()
     ours = {name for name in names if re.match(r"lakeledger(?!.*_created$)", name)}
     told = set(re.findall(r"lakeledger_\w+", PAGE))
     assert {re.sub(r"_(bucket|count|sum)$", "", name) for name in ours} <= told
