@@ -4,6 +4,7 @@ The rule is that of `ledger.core.watermark`. A mark costs a few lookups, a listi
 over: nothing here reads the history of a table, or its files that are live.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 
@@ -20,17 +21,16 @@ from projections.rows import (
     LIVE_FILE,
     OPEN_ID,
     REMOVED_FILE,
-    SNAPSHOT,
+    TXN,
     WATERMARK,
     last_number,
     number_key,
     pair_key,
-    read_number,
     read_value,
     text_key,
     value,
 )
-from projections.snapshots import watermark
+from projections.snapshots import txns_at, watermark
 from projections.store import RowReader, prefix_end
 
 # The first byte above the zero that closes a text in a key: behind all that begins with the text.
@@ -59,8 +59,8 @@ def mark_of(rows: RowReader, table: TableRow) -> TableMark:
             return table.last_write_id + 1
         return first_open_at(rows, table.table, position)
 
-    held = snapshots(rows, life.created)
-    return table_mark(life, held, lookups.position(rows), first_open)
+    oldest = oldest_snapshot(rows, life.created)
+    return table_mark(life, oldest, lookups.position(rows), first_open)
 
 
 def created(rows: RowReader, table: int) -> int:
@@ -70,16 +70,30 @@ def created(rows: RowReader, table: int) -> int:
     return next((last_number(key) for key, _ in found), 0)
 
 
-def snapshots(rows: RowReader, since: int) -> Iterator[Snapshot]:
-    """Return the snapshots of the txns that opened at a position or later and are open, in order.
+def oldest_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
+    """Return the oldest snapshot of a txn that opened at a position or later and is open, if any.
 
-    Before the oldest lie the rows deleted of all others, over which a scan would have to pass.
+    If that does not show a table created at `since`, then for its drop, and no later one does. Only
+    where a txn is open that is older than the table all open ones are looked at.
     """
-    oldest = (lookups.read(rows, WATERMARK) or {}).get("oldest", 0)
-    if oldest:
-        first = pair_key(SNAPSHOT, max(since, oldest), 0)
-        for key, _ in rows.scan(first, prefix_end(SNAPSHOT)):
-            yield Snapshot(read_number(key, -2), last_number(key))
+    oldest = (lookups.read(rows, WATERMARK) or {}).get("oldest")
+    if oldest is None:
+        return []
+    found = Snapshot(*oldest)
+    return [found] if since <= found.position else younger_snapshot(rows, since)
+
+
+def younger_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
+    """Return the oldest snapshot of at least a position; they rise with the ids of their txns."""
+    sets = txns_at(rows, lookups.position(rows))
+    txns = sorted(sets.open | sets.read_only)
+    place = bisect_left(txns, since, key=lambda txn: opened(rows, txn))
+    return [Snapshot(opened(rows, txn), txn) for txn in txns[place : place + 1]]
+
+
+def opened(rows: RowReader, txn: int) -> int:
+    """Return the position at which an open txn opened."""
+    return int(lookups.read_numbered(rows, TXN, txn)["opened"])
 
 
 def first_open_at(rows: RowReader, table: int, position: int) -> int:

@@ -31,7 +31,6 @@
 | `j` table, domain   | the configuration of a metadata domain                    | protocols  |
 | `x` position        | a txn that lost: what it attempted, and the evidence      | conflicts  |
 | `k`                 | the cleanup watermark and what holds it                   | watermarks |
-| `T` position, txn   | empty: a txn that opened here is still open               | watermarks |
 | `W` table, position | its least write id that has not ended, from here on       | watermarks |
 | `h` position        | one event in brief                                        | history    |
 | `e` position        | all open and aborted txns as of here, now and then        | history    |
@@ -41,7 +40,7 @@
 A file in a key is its path and its deletion vector. What happens later to something that has a row
 already is mostly a row of its own (`q`, `f`, `c`): a row is written when all of it is known, and
 only `files` and `metadata` look up how one stands. Rows are kept for ever but for `m`, `n`, `l`,
-`j`, `P`, `O`, `T` and the two that exist once. A store holds one domain.
+`j`, `P`, `O` and the two that exist once. A store holds one domain.
 
 Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
 """
@@ -82,7 +81,6 @@ PROTOCOL: Final = b"o"
 DOMAIN: Final = b"j"
 CONFLICT: Final = b"x"
 WATERMARK: Final = b"k"
-SNAPSHOT: Final = b"T"
 FIRST_OPEN: Final = b"W"
 HISTORY: Final = b"h"
 EXCEPTIONS: Final = b"e"

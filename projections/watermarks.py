@@ -1,35 +1,32 @@
 """Watermarks: the cleanup watermark as it is now, and which txns hold it (HIVE-18747); and marks.
 
-There is one row of the watermark, written when anything it says has changed. What the marks of
-tables need has rows too: the snapshots of open txns in order, and of each table how its least write
-id that has not ended moved on. So a mark is three lookups, and no event costs more for many tables.
+There is one row of the watermark, written when anything it says has changed; the oldest open txn,
+which holds most marks, stands there too. Of each table there are rows of how its least write id
+that has not ended moved on. So a mark is a few lookups, and no event costs more for many tables.
 """
 
 from collections.abc import Iterator
 
-from ledger.core.events import TxnOpened
 from ledger.core.state import DomainState
 from projections.applied import Applied, Hold, hold
-from projections.rows import FIRST_OPEN, SNAPSHOT, WATERMARK, fields_value, pair_key, value
+from projections.rows import FIRST_OPEN, WATERMARK, fields_value, pair_key, value
 from projections.store import RowChange
-
-NOTHING = b""
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the rows of the watermark, of snapshots and of write ids that the event moved."""
+    """Return the rows of the watermark and of the least write ids that the event moved."""
     now = hold(applied.state)
     if now != applied.hold_before:
         yield WATERMARK, held(applied.state, now)
-    yield from snapshots(applied)
     yield from first_open(applied)
 
 
 def held(state: DomainState, now: Hold) -> bytes:
     """Return the watermark, its bounds and its holders: an open txn, an aborted one, or both.
 
-    `oldest` is the position of the oldest snapshot that an open txn holds.
+    `oldest` is the oldest open txn with the position of its snapshot.
     """
+    oldest = state.txns.oldest_open()
     low, open_bound, aborted_bound, next_txn = now.bounds
     is_aborted_held = bool(now.left) and aborted_bound == low
     return fields_value(
@@ -38,22 +35,12 @@ def held(state: DomainState, now: Hold) -> bytes:
             "open_bound": open_bound,
             "aborted_bound": aborted_bound,
             "next_txn": next_txn,
-            "oldest": state.txns.open[now.oldest_open].opened if now.oldest_open else 0,
+            "oldest": [oldest.opened, oldest.txn] if oldest is not None else None,
             "open": now.oldest_open if open_bound == low else 0,
             "aborted": aborted_bound if is_aborted_held else 0,
             "tables": sorted(state.txns.aborted[aborted_bound].wrote) if is_aborted_held else (),
         }
     )
-
-
-def snapshots(applied: Applied) -> Iterator[RowChange]:
-    """Return the rows of the txns that the event opened or ended."""
-    control, body = applied.event
-    if isinstance(body, TxnOpened):
-        for txn in range(control.txn, control.txn + body.size):
-            yield pair_key(SNAPSHOT, control.position, txn), NOTHING
-    for txn, ended in applied.ended.items():
-        yield pair_key(SNAPSHOT, ended.opened, txn), None
 
 
 def first_open(applied: Applied) -> Iterator[RowChange]:

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import Phase, given, settings
 
+from ledger.core.ids import TxnType
 from ledger.errors import UnknownTableError
 from ledger.reads import FileRow, Reads
 from projections.cli.cleaning import mark_fields
@@ -155,6 +156,21 @@ def test_later_tables_are_not_held() -> None:
     assert [tuple(each) for each in domain.reads.aborted_write_ids(table, 9)] == [(1, txn)]
     domain.forget(session, [txn])
     assert list(domain.reads.aborted_write_ids(table, 9)) == []
+
+
+@pytest.mark.parametrize("kind", ["default", "read_only"])
+def test_younger_reader_holds_it(kind: TxnType) -> None:
+    """Of readers from before a table and after it, the oldest one after it holds it."""
+    domain = Followed()
+    session = domain.open_session()
+    domain.open_txn(session, size=3)
+    table = domain.create_table(session, "logs")
+    ended, reader, _ = (domain.open_txn(session, kind) for _ in range(3))
+    domain.commit(session, ended)
+
+    mark = domain.reads.table_mark(table)
+    assert mark.open is not None
+    assert (mark.open.txn, mark.position) == (reader, mark.open.opened)
 
 
 def test_dropped() -> None:
