@@ -4,7 +4,7 @@ A `POST` brings any number of reads with their lists, for programs. A `GET` brin
 behind the path, for people: who names neither list nor position means the newest one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ledger.cache_status import CacheReads
@@ -19,6 +19,7 @@ from ledger.metadata import (
     Answer,
     Bounds,
     MetadataQuestion,
+    MetadataReads,
     Policy,
     Read,
     ReadAt,
@@ -34,24 +35,30 @@ CATALOG: Final = "main"
 
 def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a follower answers to one read, or to those in the body."""
-    question = question_in(asked)
-    if question is not None:
-        return reads.metadata(*question)
-    bounds, one = bounds_of(asked), read_of(asked)
-    if isinstance(one, ReadAt):
-        one = read_at(reads, one._replace(catalog=one.catalog or CATALOG))
-    return reads.metadata([one], bounds)[0]
+
+    def read_now(one: ReadAt, bounds: Bounds) -> Answer:
+        named = one._replace(catalog=one.catalog or CATALOG)
+        return reads.metadata([read_at(reads, named)], bounds)[0]
+
+    return answered(reads, asked, read_now)
 
 
 def cached(cache: CacheReads, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a cache answers to one read, or to those in the body."""
+    return answered(cache, asked, cache.metadata_at)
+
+
+def answered(
+    answering: MetadataReads, asked: Asked, read_now: Callable[[ReadAt, Bounds], Answer]
+) -> Answer | Sequence[Answer]:
+    """Return what is answered; `read_now` answers a read that brings no list."""
     question = question_in(asked)
     if question is not None:
-        return cache.metadata(*question)
+        return answering.metadata(*question)
     bounds, one = bounds_of(asked), read_of(asked)
-    if isinstance(one, ReadAt):
-        return cache.metadata_at(one, bounds)
-    return cache.metadata([one], bounds)[0]
+    return (
+        read_now(one, bounds) if isinstance(one, ReadAt) else answering.metadata([one], bounds)[0]
+    )
 
 
 def question_in(asked: Asked) -> MetadataQuestion | None:
