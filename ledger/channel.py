@@ -18,6 +18,9 @@ from ledger.log.port import Log, LogWriter, Topic
 from ledger.tail import Tail, closed
 
 TRIES = 2
+# So many commands under way at a time are a crowd: each of them had better wait a moment and share
+# a request than cost the broker, the sequencer and the tails one of its own.
+CROWD = 3
 
 
 class Outbox:
@@ -70,19 +73,28 @@ class Outbox:
 
 
 class Line:
-    """The tail and the outboxes that channels to one ledger lead over."""
+    """The tail and the outboxes that channels to one ledger lead over.
 
-    def __init__(self, log: Log, domain: int) -> None:
+    Commands of a crowd go through `gathering`, a log whose writers gather records for a moment.
+    """
+
+    def __init__(self, log: Log, domain: int, gathering: Log | None = None) -> None:
         self.tail = Tail.start(log, domain)
-        self.commands = Outbox(log, Topic.COMMANDS)
         self.heartbeats = Outbox(log, Topic.HEARTBEATS)
-        self.commands.open()
+        self._commands = Outbox(log, Topic.COMMANDS)
+        self._crowd = self._commands if gathering is None else Outbox(gathering, Topic.COMMANDS)
+        self._commands.open()
+
+    def send(self, key: bytes, command: bytes) -> LogUnavailableError | None:
+        """Append a command as `Outbox.send` does; commands of several threads may change places."""
+        outbox = self._crowd if self.tail.awaited >= CROWD else self._commands
+        return outbox.send(key, command)
 
     def close(self) -> None:
         """End the tail and let go of the broker; whoever still waits is told."""
         self.tail.close()
-        self.commands.close()
-        self.heartbeats.close()
+        for outbox in (self._commands, self._crowd, self.heartbeats):
+            outbox.close()
 
 
 class Channel:
@@ -93,7 +105,7 @@ class Channel:
 
     def __init__(self, line: Line, leave: Callable[[], None]) -> None:
         self.tail = line.tail
-        self.commands = line.commands
+        self.send = line.send
         self.heartbeats = line.heartbeats
         self._leave = leave
         self._is_closed = False

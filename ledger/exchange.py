@@ -42,12 +42,12 @@ def exchange(
     key, framed = str(command.session).encode(), encode_command(command)
     if len(framed) > COMMAND_BYTES_MAX:
         raise too_large(command, len(framed))
-    trouble = channel.commands.send(key, framed)
+    trouble = channel.send(key, framed)
     while (event := awaited.wait(min(times.attempt_s, times.left_s()))) is None:
         if times.left_s() <= 0:
             trouble = trouble or channel.tail.trouble
             raise unanswered(command, trouble) from trouble
-        trouble = channel.commands.send(key, framed) or trouble
+        trouble = channel.send(key, framed) or trouble
     return event
 
 

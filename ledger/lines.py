@@ -6,12 +6,24 @@ broker send, all of it sixteen times over; with one line among them they hear it
 
 import os
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack, closing
 from functools import partial
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ledger.channel import Channel, Line
 from ledger.log.port import Log
+
+# A command alone is not kept waiting; one of a crowd is, for as long as the broker takes for one.
+LINGERS_MS: Final = (0.0, 1.0)
+
+
+class MakeLog(Protocol):
+    """Makes logs that differ in how long their writers gather records."""
+
+    def __call__(self, *, linger_ms: float = 0.0) -> Log:
+        """Return a new log, to be closed by the caller."""
+        ...
 
 
 class Lines:
@@ -22,11 +34,11 @@ class Lines:
         # Neither the lines nor a lock that another thread holds at that moment survive a fork.
         os.register_at_fork(after_in_child=self._start)
 
-    def opener(self, key: Hashable, make_log: Callable[[], Log]) -> Callable[[Log, int], Channel]:
+    def opener(self, key: Hashable, make_log: MakeLog) -> Callable[[Log, int], Channel]:
         """Return what opens channels as `Channel.open` does, over the line known by `key`."""
         return lambda _log, domain: self.channel((key, domain), make_log, domain)
 
-    def channel(self, key: Hashable, make_log: Callable[[], Log], domain: int) -> Channel:
+    def channel(self, key: Hashable, make_log: MakeLog, domain: int) -> Channel:
         """Return a channel over the line that is known by `key`, which is opened if need be.
 
         Raises as `Tail.start` and as `make_log`.
@@ -34,7 +46,7 @@ class Lines:
         with self._turn:
             line = self._lines.get(key)
             if line is None or line.tail.has_ended:
-                line = self._lines[key] = SharedLine(make_log(), domain)
+                line = self._lines[key] = SharedLine(make_log, domain)
             line.channels += 1
         return Channel(line, partial(self._leave, key, line))
 
@@ -53,21 +65,21 @@ class Lines:
 
 
 class SharedLine(Line):
-    """A line with a log of its own, which ends with it; `channels` counts who uses it."""
+    """A line with logs of its own, which end with it; `channels` counts who uses it."""
 
-    def __init__(self, log: Log, domain: int) -> None:
-        self._log = log
+    def __init__(self, make_log: MakeLog, domain: int) -> None:
         self.channels = 0
-        try:
-            super().__init__(log, domain)
-        except BaseException:
-            log.close()
-            raise
+        with ExitStack() as logs:
+            log, gathering = (
+                logs.enter_context(closing(make_log(linger_ms=each))) for each in LINGERS_MS
+            )
+            super().__init__(log, domain, gathering)
+            self._logs = logs.pop_all()
 
     def close(self) -> None:
         """End it."""
         super().close()
-        self._log.close()
+        self._logs.close()
 
 
 LINES: Final = Lines()

@@ -131,6 +131,11 @@ class Tail:
                     awaited.deliver(closed())
 
     @property
+    def awaited(self) -> int:
+        """Return how many commands wait for their answers here."""
+        return len(self._commands)
+
+    @property
     def has_ended(self) -> bool:
         """Tell whether nothing more will be heard here."""
         return self._ended is not None
