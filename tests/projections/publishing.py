@@ -6,8 +6,8 @@ from random import Random
 from typing import Final
 
 from ledger.errors import LogUnavailableError
-from ledger.log.memory import MemoryLog
-from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
+from ledger.log.port import Log, Record, Topic
 from projections import lookups
 from projections.cache_publishing import Publisher, PublishingStore
 from projections.cache_topic import rows_held
@@ -92,95 +92,77 @@ def metadata_rows(rows: RowReader) -> tuple[int, dict[bytes, bytes]]:
     return lookups.position(rows), rows_held(rows)
 
 
-class Interrupted:
+class SharedLog(MemoryLog):
+    """Another view of the topics of a log."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__()
+        self.topics, self.changed = log.topics, log.changed
+
+
+class Interrupted(SharedLog):
     """A log whose readers get few records at a time, between which something happens."""
 
     def __init__(self, log: MemoryLog, size: int, between: Callable[[], None]) -> None:
-        self._log = log
+        super().__init__(log)
         self._size = size
         self._between = between
 
-    def reader(self, topic: Topic, offset: int) -> LogReader:
+    def reader(self, topic: Topic, offset: int) -> "SlowReader":
         """Return a reader of few records."""
-        return SlowReader(self._log.reader(topic, offset), self._size, self._between)
-
-    def writer(self, topic: Topic) -> LogWriter:
-        """Return a writer."""
-        return self._log.writer(topic)
-
-    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset."""
-        return self._log.ends(topic, timeout_s)
-
-    def topic_id(self, topic: Topic) -> str:
-        """Return the id of a topic."""
-        return self._log.topic_id(topic)
-
-    def close(self) -> None:
-        """Nothing is held."""
+        return SlowReader(self, self.topics[topic], offset, self._size, self._between)
 
 
-class SlowReader:
+class SlowReader(MemoryReader):
     """Reads few records at a time; before each time something happens."""
 
-    def __init__(self, reader: LogReader, size: int, between: Callable[[], None]) -> None:
-        self._reader = reader
+    def __init__(
+        self,
+        log: MemoryLog,
+        topic: MemoryTopic,
+        offset: int,
+        size: int,
+        between: Callable[[], None],
+    ) -> None:
+        super().__init__(log, topic, offset)
         self._size = size
         self._between = between
 
-    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Return the next records."""
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:  # noqa: ARG002
+        """Return the next records, without a wait."""
         self._between()
-        return self._reader.read(min(limit, self._size), min(timeout_s, 0.0))
-
-    def next_offset(self) -> int:
-        """Return the offset of the first record not yet returned."""
-        return self._reader.next_offset()
-
-    def close(self) -> None:
-        """Close what is read from."""
-        self._reader.close()
+        return super().read(min(limit, self._size), 0.0)
 
 
-class Refusing(Interrupted):
+class Refusing(SharedLog):
     """A log that takes records in while `is_away` only to lose the last of them, and says so."""
 
     def __init__(self, log: MemoryLog) -> None:
-        super().__init__(log, ALL, lambda: None)
+        super().__init__(log)
         self.is_away = False
 
-    def writer(self, topic: Topic) -> LogWriter:
+    def writer(self, topic: Topic) -> "RefusedWriter":
         """Return a writer that is told of what was lost."""
-        return RefusedWriter(self, topic)
+        return RefusedWriter(self, self.topics[topic])
 
     def lose(self, topic: Topic) -> None:
         """Lose the last two records, and raise as their writer would; nothing if not away."""
         if self.is_away:
-            self._log.cut(topic, self._log.ends(topic)[1] - 2)
+            self.cut(topic, self.ends(topic)[1] - 2)
             raise LogUnavailableError("not delivered")
 
 
-class RefusedWriter:
+class RefusedWriter(MemoryWriter):
     """Appends, and finds out at the flush what was lost."""
 
-    def __init__(self, log: Refusing, topic: Topic) -> None:
-        self._log = log
-        self._topic = topic
-        self._writer = Interrupted.writer(log, topic)
-
-    def append(self, key: bytes, value: bytes) -> None:
-        """Append a record."""
-        self._writer.append(key, value)
-
-    def check(self) -> None:
-        """Find nothing wrong."""
+    def __init__(self, log: Refusing, topic: MemoryTopic) -> None:
+        super().__init__(log, topic)
+        self._refusing = log
+        self._name = topic.name
 
     def flush(self, timeout_s: float) -> None:  # noqa: ARG002
         """Raise LogUnavailableError if records were lost."""
-        self._log.lose(self._topic)
-
-    def close(self) -> None:
-        """Nothing is held."""
+        self._refusing.lose(self._name)
 
 
 def slow(log: MemoryLog, size: int, between: Callable[[], None]) -> Log:
