@@ -22,9 +22,9 @@ LOOPBACK: Final = "127.0.0.1"
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-# A query that found nothing new looks again after so long. Each look is two requests to the broker:
-# every 10 ms, as Spark has it, an idle query keeps 9 % of a core busy on a machine with load 8 and
-# up to 20 % on a quiet one, every 20 ms half of that. A commit is seen 5 ms later on the average.
+# A query that found nothing new looks again after so long, by two requests to the broker. In one
+# session a warm, idle query took 9 % of a core when it looked every 10 ms, as Spark has it, 4 %
+# every 20 ms and 30 ms (load 8 to 9). What is new is seen 5 ms later on the average.
 LOOK_AGAIN: Final = "20ms"
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
