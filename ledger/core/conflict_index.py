@@ -20,6 +20,7 @@ from ledger.core.footprints import hashes, is_backfill
 from ledger.core.metadata_diff import MetadataKind
 from ledger.core.partition_keys import Key, Mark, PartitionSchema
 from ledger.core.partitions import (
+    READ_KEPT,
     Values,
     hive_values,
     partition_text,
@@ -28,8 +29,6 @@ from ledger.core.partitions import (
 )
 
 SLACK: Final = 32
-# Commits write to the same few partitions again and again: what was read of their texts is kept.
-READ_KEPT: Final = 4_096
 Unit = tuple[str, Hashable]
 WHOLE_TABLE: Final[Unit] = ("table", "")
 UNPARTITIONED: Final[Unit] = ("unpartitioned", "")

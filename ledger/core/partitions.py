@@ -9,6 +9,7 @@ typed values.
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from ledger.core.partition_keys import Key, PartitionSchema, key_of
@@ -18,6 +19,9 @@ Values = tuple[str | None, ...]
 # What Hive writes in a folder's name for NULL.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 PARTITION_TEXT_MAX: Final = 4096
+# Commits write to the same partitions again and again, and a check of a range asks for all of them:
+# what was read of their texts is kept.
+READ_KEPT: Final = 16_384
 ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 
 
@@ -26,6 +30,7 @@ def partition_text(values: Sequence[str | None]) -> str:
     return json.dumps(list(values), separators=(",", ":"), ensure_ascii=False)
 
 
+@lru_cache(READ_KEPT)
 def partition_values(text: str) -> Values | None:
     """Return the values of a wire form, None if it is none."""
     if len(text) > PARTITION_TEXT_MAX:

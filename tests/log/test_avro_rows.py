@@ -99,7 +99,7 @@ def test_unfit_value(field_type: Any, value: Any) -> None:
 @pytest.mark.parametrize("row", [(), (1, 2)])
 def test_unfit_row(row: Sequence[int]) -> None:
     """A row has a value for every field and no more."""
-    with pytest.raises(ValueError, match="a row of .* has 1 values"):
+    with pytest.raises(ValueError, match="has 1 values"):
         row_writer(record("long"))(row)
 
 
