@@ -20,7 +20,7 @@ from ledger.log.topics import create_topics
 from ledger.reading import TableFiles
 from ledger.reads import TableRow
 from tests.benchmarks import peer
-from tests.benchmarks.closed_loop import SIXTEEN, SIXTEEN_SHARED, Job, append, work
+from tests.benchmarks.closed_loop import SIXTEEN, Job, append, warm_broker, work
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.worked import CPU_NOTE, Worked
 from tests.core.parts import equals
@@ -37,15 +37,14 @@ NO_FSYNC: Final = "neither with fsync"
 
 
 class Round(NamedTuple):
-    """What sixteen sessions, sixteen threads that share four of them, and the writers did."""
+    """What sixteen sessions and the writers did."""
 
     ours: Worked
-    shared: Worked
     delta: Worked
 
 
 def measure_rate(broker: Broker) -> list[Figure]:
-    """Return R8, alone and with shared connections, and the CPU of one commit on either side."""
+    """Return R8, and the CPU of one commit on either side."""
     found = rounds(broker)
     peers = f"against {WRITERS} writers of deltalake, log only; {NO_FSYNC}"
     return [
@@ -54,12 +53,6 @@ def measure_rate(broker: Broker) -> list[Figure]:
             "commits/s",
             [(each.ours.rate, each.delta.rate) for each in found],
             f"one-shot appends of 1 file to one table, {SIXTEEN.who}, {peers}",
-        ),
-        against(
-            "R8-shared",
-            "commits/s",
-            [(each.shared.rate, each.delta.rate) for each in found],
-            f"the same, {SIXTEEN_SHARED.who}",
         ),
         against(
             "R8-cpu",
@@ -73,27 +66,19 @@ def measure_rate(broker: Broker) -> list[Figure]:
 def measure_latency(broker: Broker) -> list[Figure]:
     """Return R9."""
     found = rounds(broker)
-    what = f"a commit of deltalake, {WRITERS} writers, against one of the ledger"
+    note = (
+        f"a commit of deltalake, {WRITERS} writers, against one of the ledger, {SIXTEEN.who}; "
+        "those of R8"
+    )
     return [
-        against(
-            "R9",
-            "ms p99",
-            [(each.delta.p99_ms, each.ours.p99_ms) for each in found],
-            f"{what}, {SIXTEEN.who}; those of R8",
-        ),
-        against(
-            "R9-shared",
-            "ms p99",
-            [(each.delta.p99_ms, each.shared.p99_ms) for each in found],
-            f"{what}, {SIXTEEN_SHARED.who}",
-        ),
+        against("R9", "ms p99", [(each.delta.p99_ms, each.ours.p99_ms) for each in found], note)
     ]
 
 
 def measure_failures(broker: Broker) -> list[Figure]:
     """Return R10."""
     found = rounds(broker)
-    ours = [worked for each in found for worked in (each.ours, each.shared)]
+    ours = [each.ours for each in found]
     delta = [each.delta for each in found]
     note = (
         f"of {attempts(ours)} commits without a conflict; deltalake gave up {failures(delta)} of "
@@ -115,14 +100,14 @@ def failures(found: Iterable[Worked]) -> int:
 @cache
 def rounds(broker: Broker) -> list[Round]:
     """Return what all did, round by round; measured once for R8, R9 and R10."""
+    warm_broker(broker)
     name = "r8"
     create_topics(broker.bootstrap, name)
     with Fleet(broker.bootstrap, name, 1):
         with Ledger.connect(broker.bootstrap, name) as client:
             table = create_table(client).table
         job = Job(broker.bootstrap, name, table, SIXTEEN, SECONDS, appends=True)
-        shared = job._replace(crew=SIXTEEN_SHARED)
-        return [Round(work(job), work(shared), delta_work(broker)) for _ in range(ROUNDS)]
+        return [Round(work(job), delta_work(broker)) for _ in range(ROUNDS)]
 
 
 def delta_work(broker: Broker) -> Worked:

@@ -15,7 +15,7 @@ from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.topics import create_topics
 from tests.benchmarks import against_delta, closed_loop, peer
-from tests.benchmarks.closed_loop import ONE, SIXTEEN, SIXTEEN_SHARED, Crew, Job, work
+from tests.benchmarks.closed_loop import ONE, SIXTEEN, Crew, Job, work
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.postgres import USER, postgres
 from tests.benchmarks.worked import CPU_NOTE, Worked
@@ -36,12 +36,8 @@ class Round(NamedTuple):
 
 
 def measure_sixteen(broker: Broker) -> list[Figure]:
-    """Return R4, with a connection for each session and with shared ones."""
-    found, against_what = rounds(broker), "16 connections"
-    return [
-        *figures("R4", found[SIXTEEN], SIXTEEN, against_what),
-        *figures("R4-shared", found[SIXTEEN_SHARED], SIXTEEN_SHARED, against_what),
-    ]
+    """Return R4."""
+    return figures("R4", rounds(broker)[SIXTEEN], SIXTEEN, "16 connections")
 
 
 def measure_one(broker: Broker) -> list[Figure]:
@@ -63,6 +59,7 @@ def figures(name: str, found: list[Round], crew: Crew, who: str) -> list[Figure]
 @cache
 def rounds(broker: Broker) -> dict[Crew, list[Round]]:
     """Return what all did with one and with sixteen at a time; measured once for R4 and R6."""
+    closed_loop.warm_broker(broker)
     name = "r4"
     create_topics(broker.bootstrap, name)
     found = defaultdict[Crew, list[Round]](list)
@@ -70,11 +67,10 @@ def rounds(broker: Broker) -> dict[Crew, list[Round]]:
         with Ledger.connect(broker.bootstrap, name) as client:
             table = closed_loop.create_table(client)
         for _ in range(ROUNDS):
-            for crews in ((SIXTEEN, SIXTEEN_SHARED), (ONE,)):
-                ours = [inserted(Job(broker.bootstrap, name, table, crew)) for crew in crews]
-                sql = peer.work("metastore", job_of(crews[0], port))
-                for crew, worked in zip(crews, ours, strict=True):
-                    found[crew].append(Round(worked, sql))
+            for crew in (SIXTEEN, ONE):
+                ours = inserted(Job(broker.bootstrap, name, table, crew))
+                sql = peer.work("metastore", job_of(crew, port))
+                found[crew].append(Round(ours, sql))
     return found
 
 
@@ -93,6 +89,7 @@ def job_of(crew: Crew, port: int) -> dict[str, Any]:
 
 def measure_ducklake(broker: Broker) -> list[Figure]:
     """Return R8d."""
+    closed_loop.warm_broker(broker)
     name = "r8d"
     create_topics(broker.bootstrap, name)
     with Fleet(broker.bootstrap, name, 1), postgres() as port:
