@@ -15,11 +15,11 @@ from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX, name_key
 from ledger.metadata import TABLE, Answer, Name, Objects
-from projections.cache_bootstrap import entries_of
-from projections.cache_entry import Commit, Entry
-from projections.cache_ids import NO_IDS, ReaderIds
-from projections.cache_names import TakenNames
-from projections.cache_steps import (
+from projections.cache.bootstrap import entries_of
+from projections.cache.entry import Commit, Entry
+from projections.cache.ids import NO_IDS, ReaderIds
+from projections.cache.names import TakenNames
+from projections.cache.steps import (
     Allocated,
     Changed,
     ChangedAtOnce,

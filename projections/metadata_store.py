@@ -13,11 +13,11 @@ from ledger.core.tables import Pending, name_key
 from ledger.core.write_form import definition_from, pending_from
 from ledger.metadata import Name, Objects, objects_of
 from projections import lookups
-from projections.cache_bootstrap import effect_of_change
-from projections.cache_chain import Chain, Sees, Version
-from projections.cache_entry import Entry, Waiting, sees_all
-from projections.cache_ids import IdStates, ReaderIds
-from projections.cache_objects import Effect, shared
+from projections.cache.bootstrap import effect_of_change
+from projections.cache.chain import Chain, Sees, Version
+from projections.cache.entry import Entry, Waiting, sees_all
+from projections.cache.ids import IdStates, ReaderIds
+from projections.cache.objects import Effect, shared
 from projections.keys import pack
 from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.rows import (

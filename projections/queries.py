@@ -40,7 +40,7 @@ from projections import (
     snapshots,
     version_lookups,
 )
-from projections.cache_reads import MetadataCache
+from projections.cache.reads import MetadataCache
 from projections.rocks_reader import RocksReader
 from projections.store import RowReader
 

@@ -40,7 +40,7 @@ def serve_feeder(
     kafka, found = loaded.required("bootstrap"), loaded.settings
 
     def run(stop: Signal) -> None:
-        from projections.cache_publishing import publishing  # noqa: PLC0415
+        from projections.cache.publishing import publishing  # noqa: PLC0415
         from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
         from projections.rocks_store import RocksStore  # noqa: PLC0415
         from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark

@@ -17,7 +17,7 @@ from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import TableMetadata
 from ledger.reads import FileRow, Reads
-from projections.cache_reads import MetadataCache
+from projections.cache.reads import MetadataCache
 from projections.metadata_store import takers
 from projections.queries import StoreReads
 from projections.rocks_reader import RocksReader

@@ -29,9 +29,9 @@ from ledger.process import ExitCode
 from ledger.read_form import form_of
 from ledger.receipt import Token
 from ledger.view import open_rows
-from projections.cache_process import CacheProcess
-from projections.cache_reads import MetadataCache
-from projections.cache_store import Reopened
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.store import Reopened
 from projections.cli.reading import CatalogOption
 
 NOW = "now"

@@ -18,10 +18,10 @@ from ledger.log.port import Log
 from ledger.process import freeze_recovered, role_process
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
-from projections.cache_process import CacheProcess
-from projections.cache_reads import MetadataCache
-from projections.cache_starting import StartingEntries
-from projections.cache_store import Reopened, StoreAt
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.starting import StartingEntries
+from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 
 LOOK_S = 0.1

@@ -7,7 +7,7 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from projections.cache_reads import MetadataCache
+from projections.cache.reads import MetadataCache
 from projections.web.metrics import LagCollector, gauge
 
 VERSIONS: Final = (0, 1, 2, 4, 8, 16, 32, 64)

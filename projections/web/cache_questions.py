@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from projections.cache_process import CacheProcess
+from projections.cache.process import CacheProcess
 from projections.web.asked import Asked
 from projections.web.metadata_questions import cached
 from projections.web.questions import Question

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from ledger.errors import LedgerError
 from ledger.settings import CacheSettings
-from projections.cache_process import CacheProcess
-from projections.cache_starting import StartingEntries
+from projections.cache.process import CacheProcess
+from projections.cache.starting import StartingEntries
 from projections.lag import Lag
 from projections.web.app import Pages
 from projections.web.cache_metrics import CacheCollector

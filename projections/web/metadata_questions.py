@@ -25,7 +25,7 @@ from ledger.metadata import (
     ReadAt,
 )
 from ledger.reads import Reads
-from projections.cache_lists import read_at
+from projections.cache.lists import read_at
 from projections.web.asked import Asked, BadRequestError
 
 READS_MAX: Final = 10_000

@@ -26,10 +26,10 @@ from ledger.reading import known_row
 from ledger.refusals import body_as
 from ledger.session import UNNUMBERED
 from ledger.transaction import Transaction
-from projections.cache_folds import CacheFold, ManyVersions, OneVersion
-from projections.cache_following import FollowedEntries
-from projections.cache_reads import MetadataCache
-from projections.cache_source import RowMetadataStore
+from projections.cache.folds import CacheFold, ManyVersions, OneVersion
+from projections.cache.following import FollowedEntries
+from projections.cache.reads import MetadataCache
+from projections.cache.source import RowMetadataStore
 from projections.queries import open_reads
 from projections.rocks_reader import RocksReader
 from spark_sink.demo.held_log import HeldLog

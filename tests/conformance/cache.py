@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ledger.metadata import TABLE, Answer, Metadata, described
 from projections import metadata_cache
-from projections.cache_ids import ReaderIds
+from projections.cache.ids import ReaderIds
 from projections.metadata_cache import Stored, Wanted
 from projections.metadata_store import stored
 from tests.conformance import cache_steps as steps

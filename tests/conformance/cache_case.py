@@ -16,9 +16,9 @@ from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
-from projections.cache_bootstrap import entries_of
-from projections.cache_ids import ReaderIds
-from projections.cache_one_version import OneVersionCache
+from projections.cache.bootstrap import entries_of
+from projections.cache.ids import ReaderIds
+from projections.cache.one_version import OneVersionCache
 from projections.metadata_cache import CacheState, Positions, apply
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
 

@@ -5,7 +5,7 @@ alone, naively: every change a reader sees is done again from the first one on.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -41,7 +41,7 @@ from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
-from projections.cache_ids import ReaderIds
+from projections.cache.ids import ReaderIds
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.metadata_cache import Wanted
@@ -167,6 +167,13 @@ class Change(NamedTuple):
     holds: int
 
 
+class Past(NamedTuple):
+    """What became of tables: their changes in the order they came in, and where txns ended."""
+
+    changes: Mapping[int, Sequence[Change]]
+    ends: Mapping[int, int]
+
+
 @dataclass(frozen=True)
 class Played:
     """A history that was played: its events, a checkpoint after each, its readers."""
@@ -174,8 +181,8 @@ class Played:
     driver: Driver
     checkpoints: list[bytes]
     readers: list[Reader]
-    changes: dict[int, list[Change]]
-    ends: dict[int, int]
+    changes: Mapping[int, Sequence[Change]]
+    ends: Mapping[int, int]
     _stores: dict[int, MemoryStore] = field(default_factory=dict)
 
     @property
@@ -205,7 +212,7 @@ def played(history: list[Step]) -> Played:
         checkpoints.append(dump(state, LogHead(), 0))
         readers += readers_of(state, opened)
     readers = list(dict.fromkeys(readers))
-    return Played(player.driver, checkpoints, readers, *changes_of(events))
+    return Played(player.driver, checkpoints, readers, *past_of(events))
 
 
 @cache
@@ -252,8 +259,8 @@ def mappings(state: DomainState, table: int) -> Iterator[tuple[int, int]]:
             yield tables[table], txn
 
 
-def changes_of(events: list[Event]) -> tuple[dict[int, list[Change]], dict[int, int]]:
-    """Return the changes of each table in the order in which they came, and where txns ended."""
+def past_of(events: Sequence[Event]) -> Past:
+    """Return what became of tables in these events."""
     found: dict[int, list[Change]] = defaultdict(list)
     ends: dict[int, int] = {}
     committed: set[int] = set()
@@ -278,11 +285,11 @@ def changes_of(events: list[Event]) -> tuple[dict[int, list[Change]], dict[int, 
             each._replace(holds=ends[each.txn]) if each.txn in committed else each
             for each in changes
         ]
-    return found, ends
+    return Past(found, ends)
 
 
 def told(
-    history: Played,
+    history: Past | Played,
     reader: Reader,
     what: str,
     applied: Collection[int],

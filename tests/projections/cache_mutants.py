@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from ledger.core.state import DomainState
 from ledger.metadata import Answer, Objects, Reason
-from projections.cache_chain import Chain, Version
-from projections.cache_entry import Commit, Entry
-from projections.cache_ids import NO_IDS, IdStates, ReaderIds
-from projections.cache_objects import Effect
-from projections.cache_one_version import Tag, TaggedEntry
-from projections.cache_steps import Ended
+from projections.cache.chain import Chain, Version
+from projections.cache.entry import Commit, Entry
+from projections.cache.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.objects import Effect
+from projections.cache.one_version import Tag, TaggedEntry
+from projections.cache.steps import Ended
 from projections.metadata_cache import Positions, Stored, Wanted
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 

@@ -17,10 +17,11 @@ from ledger import checkpoint
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.metadata import Answer, Reason
-from projections import cache_one_version, metadata_cache
-from projections.cache_entry import Entry
-from projections.cache_ids import ReaderIds
-from projections.cache_one_version import OneVersionCache, TaggedEntry
+from projections import metadata_cache
+from projections.cache import one_version
+from projections.cache.entry import Entry
+from projections.cache.ids import ReaderIds
+from projections.cache.one_version import OneVersionCache, TaggedEntry
 from projections.metadata_cache import CacheState, Stored, Wanted
 from projections.metadata_store import stored
 from tests.driver import CATALOG
@@ -110,7 +111,7 @@ class OneVersion:
     def __init__(
         self, state: DomainState, blank: Callable[[int], TaggedEntry] = TaggedEntry
     ) -> None:
-        self.cache: OneVersionCache = cache_one_version.bootstrap(state, blank)
+        self.cache: OneVersionCache = one_version.bootstrap(state, blank)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""

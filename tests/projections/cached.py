@@ -4,10 +4,10 @@ from ledger.core.commands import Property, TableDefinition
 from ledger.core.ids import TableKind
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import OBJECT_PREFIX, Answer, TableMetadata
-from projections.cache_following import FollowedEntries
-from projections.cache_reads import MetadataCache
-from projections.cache_rows import BYTES_MAX, RowEntries
-from projections.cache_source import Entries, RowMetadataStore
+from projections.cache.following import FollowedEntries
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import BYTES_MAX, RowEntries
+from projections.cache.source import Entries, RowMetadataStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.followed import Followed

@@ -9,8 +9,8 @@ from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Log, Record, Topic
 from projections import lookups
-from projections.cache_publishing import Publisher, PublishingStore
-from projections.cache_topic import rows_held
+from projections.cache.publishing import Publisher, PublishingStore
+from projections.cache.topic import rows_held
 from projections.errors import PublishedElsewhereError
 from projections.fold import Fold
 from projections.memory import MemoryStore

@@ -6,9 +6,9 @@ from copy import deepcopy
 import pytest
 
 from ledger.checkpoint import Checkpoint
-from projections.cache_folds import OneVersion
-from projections.cache_following import FollowedEntries
-from projections.cache_source import Entries
+from projections.cache.folds import OneVersion
+from projections.cache.following import FollowedEntries
+from projections.cache.source import Entries
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.cached import Cached, made
 from tests.projections.followed import Followed

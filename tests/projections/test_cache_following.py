@@ -10,10 +10,10 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LogDamagedError
 from ledger.log.port import Topic
 from ledger.metadata import Answer, TableMetadata
-from projections.cache_following import FollowedEntries
-from projections.cache_ids import ReaderIds
-from projections.cache_reads import MetadataCache
-from projections.cache_source import RowMetadataStore
+from projections.cache.following import FollowedEntries
+from projections.cache.ids import ReaderIds
+from projections.cache.reads import MetadataCache
+from projections.cache.source import RowMetadataStore
 from projections.metadata_cache import Wanted
 from tests.driver import CATALOG
 from tests.projections.followed import Followed

@@ -16,11 +16,11 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Topic
 from ledger.metadata import Answer, Metadata
-from projections.cache_ids import NO_IDS, ReaderIds
-from projections.cache_reads import MetadataCache
-from projections.cache_rows import RowEntries
-from projections.cache_source import Entries, RowMetadataStore, protected
-from projections.cache_starting import StartingEntries
+from projections.cache.ids import NO_IDS, ReaderIds
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import RowEntries
+from projections.cache.source import Entries, RowMetadataStore, protected
+from projections.cache.starting import StartingEntries
 from projections.metadata_cache import CacheState, apply, bootstrap, cut, evict, fill, read
 from projections.metadata_store import stored
 from tests.conformance.case_ledger import ManualClock

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.core.valid_list_text import ID_MAX
 from ledger.core.valid_lists import ValidWriteIdList
-from projections.cache_ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 
 LARGEST = 4
 ALL = set(range(1, LARGEST + 3))

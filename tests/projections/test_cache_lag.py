@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from projections.cache_reads import MetadataCache
-from projections.cache_rows import RowEntries
-from projections.cache_source import RowMetadataStore
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import RowEntries
+from projections.cache.source import RowMetadataStore
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock

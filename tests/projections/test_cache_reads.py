@@ -9,7 +9,7 @@ from ledger.core.events import TxnCommitted
 from ledger.core.valid_list_text import ID_MAX
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Read, TableMetadata
-from projections.cache_rows import RowEntries
+from projections.cache.rows import RowEntries
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.metadata_cache import VERSIONS_MAX, Wanted

@@ -10,12 +10,12 @@ from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from projections import lookups
-from projections.cache_published import PublishedRows, open_published
-from projections.cache_publishing import Publisher
-from projections.cache_reads import MetadataCache
-from projections.cache_rows import RowEntries
-from projections.cache_source import RowMetadataStore
-from projections.cache_topic import KINDS, MARKER, Gathered, Marker, difference
+from projections.cache.published import PublishedRows, open_published
+from projections.cache.publishing import Publisher
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import RowEntries
+from projections.cache.source import RowMetadataStore
+from projections.cache.topic import KINDS, MARKER, Gathered, Marker, difference
 from projections.errors import PublishedElsewhereError, StoreForeignError, StoreVersionError
 from projections.memory import MemoryStore
 from projections.rows import LOG, value

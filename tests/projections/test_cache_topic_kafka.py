@@ -9,8 +9,8 @@ from ledger.broker import Broker
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import add_topic, create_topics
-from projections.cache_published import PublishedRows, open_published
-from projections.cache_publishing import publishing
+from projections.cache.published import PublishedRows, open_published
+from projections.cache.publishing import publishing
 from projections.errors import PublishedElsewhereError
 from projections.fold import Fold
 from projections.memory import MemoryStore

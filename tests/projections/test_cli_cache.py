@@ -22,10 +22,10 @@ from ledger.errors import (
 from ledger.process import ExitCode, exit_code
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
-from projections.cache_process import CacheProcess
-from projections.cache_reads import MetadataCache
-from projections.cache_starting import StartingEntries
-from projections.cache_store import Reopened, StoreAt
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.starting import StartingEntries
+from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 from projections.rocks_store import RocksStore
 from projections.web.cache_serving import serve_cache

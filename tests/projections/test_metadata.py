@@ -6,7 +6,7 @@ import pytest
 
 from ledger.core.commands import TableDefinition
 from ledger.metadata import TableMetadata, described
-from projections.cache_ids import ReaderIds, lowered
+from projections.cache.ids import ReaderIds, lowered
 from projections.keys import pack
 from projections.metadata_cache import Wanted
 from projections.metadata_store import changes, ids_of, stored

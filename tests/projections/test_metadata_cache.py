@@ -8,10 +8,10 @@ from ledger.core.commands import Property, TableDefinition
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX
 from ledger.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
-from projections.cache_entry import Entry
-from projections.cache_ids import NO_IDS, ReaderIds, lowered
-from projections.cache_objects import Effect
-from projections.cache_steps import Changed, ChangedAtOnce, Ended
+from projections.cache.entry import Entry
+from projections.cache.ids import NO_IDS, ReaderIds, lowered
+from projections.cache.objects import Effect
+from projections.cache.steps import Changed, ChangedAtOnce, Ended
 from projections.metadata_cache import (
     VERSIONS_MAX,
     CacheState,

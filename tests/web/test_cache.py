@@ -14,12 +14,12 @@ from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
 from ledger.read_form import from_json, to_json
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
-from projections.cache_process import CacheProcess
-from projections.cache_reads import MetadataCache
-from projections.cache_rows import RowEntries
-from projections.cache_source import RowMetadataStore
-from projections.cache_starting import StartingEntries
-from projections.cache_store import Reopened, StoreAt
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import RowEntries
+from projections.cache.source import RowMetadataStore
+from projections.cache.starting import StartingEntries
+from projections.cache.store import Reopened, StoreAt
 from projections.metadata_cache import Wanted
 from projections.queries import StoreReads
 from projections.web.cache_serving import serve_cache

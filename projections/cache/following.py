@@ -23,11 +23,11 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.metadata import Answer
-from projections.cache_folds import CacheFold, ManyVersions
-from projections.cache_ids import ReaderIds
-from projections.cache_one_version import Tag
-from projections.cache_rows import BYTES_MAX
-from projections.cache_source import Entries, HeldTables
+from projections.cache.folds import CacheFold, ManyVersions
+from projections.cache.ids import ReaderIds
+from projections.cache.one_version import Tag
+from projections.cache.rows import BYTES_MAX
+from projections.cache.source import Entries, HeldTables
 from projections.lag import Lag, lag_of
 from projections.metadata_cache import Stored, Wanted
 

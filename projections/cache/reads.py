@@ -34,11 +34,11 @@ from ledger.metadata import (
     Source,
     described,
 )
-from projections.cache_following import FollowedEntries
-from projections.cache_ids import ReaderIds
-from projections.cache_rows import BYTES_MAX, RowEntries
-from projections.cache_source import Entries, MetadataStore, RowMetadataStore
-from projections.cache_waits import Waits
+from projections.cache.following import FollowedEntries
+from projections.cache.ids import ReaderIds
+from projections.cache.rows import BYTES_MAX, RowEntries
+from projections.cache.source import Entries, MetadataStore, RowMetadataStore
+from projections.cache.waits import Waits
 from projections.metadata_cache import Stored, Wanted
 from projections.rocks_reader import RocksReader
 from projections.store import RowReader

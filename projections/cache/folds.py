@@ -1,7 +1,7 @@
 """The folds of the log that entries may be fed with: several versions for each table, or one.
 
 Both begin with a domain's state and take the same events in the same order. What follows the log,
-holds bytes and serves threads stands in `cache_following` and does not know which of them it has.
+holds bytes and serves threads stands in `following` and does not know which of them it has.
 """
 
 from collections.abc import Iterable
@@ -10,11 +10,12 @@ from typing import Protocol
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.metadata import Answer
-from projections import cache_one_version, metadata_cache
-from projections.cache_ids import ReaderIds
-from projections.cache_one_version import Tag, TaggedEntry
-from projections.cache_source import entry_bytes, newest_reads, objects_bytes
-from projections.cache_steps import Changed, ChangedAtOnce, Ended, steps_of
+from projections import metadata_cache
+from projections.cache import one_version
+from projections.cache.ids import ReaderIds
+from projections.cache.one_version import Tag, TaggedEntry
+from projections.cache.source import entry_bytes, newest_reads, objects_bytes
+from projections.cache.steps import Changed, ChangedAtOnce, Ended, steps_of
 from projections.metadata_cache import Stored, Wanted
 
 
@@ -134,14 +135,14 @@ class ManyVersions(CacheFold):
 
 
 class OneVersion(CacheFold):
-    """The cache of Hive's design page, strictly: see `cache_one_version`.
+    """The cache of Hive's design page, strictly: see `one_version`.
 
     As on the page the log alone brings an entry up to date. A reader's miss begins one only where
     there is none, so a reader who is ahead of the log does not get ahead of it for all others.
     """
 
     def __init__(self, state: DomainState) -> None:
-        self._cache = cache_one_version.bootstrap(state)
+        self._cache = one_version.bootstrap(state)
 
     @property
     def position(self) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
-from projections.cache_ids import ReaderIds
-from projections.cache_source import MetadataStore, RowMetadataStore
+from projections.cache.ids import ReaderIds
+from projections.cache.source import MetadataStore, RowMetadataStore
 from projections.errors import StoreError
 from projections.metadata_cache import Stored, Wanted
 from projections.rocks_reader import RocksReader

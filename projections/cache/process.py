@@ -8,9 +8,9 @@ from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
 from ledger.reads import Reads
-from projections.cache_lists import newest_of, read_at
-from projections.cache_reads import MetadataCache
-from projections.cache_store import Reopened
+from projections.cache.lists import newest_of, read_at
+from projections.cache.reads import MetadataCache
+from projections.cache.store import Reopened
 from projections.lag import Lag
 
 PAUSE_S = 0.02

@@ -13,10 +13,10 @@ from typing import Final
 
 from ledger.errors import OffsetGoneError
 from ledger.log.port import Log, Record, Topic
-from projections.cache_reads import MetadataCache
-from projections.cache_rows import BYTES_MAX, RowEntries
-from projections.cache_source import RowMetadataStore
-from projections.cache_topic import KINDS, Gathered, Marker, rows_held
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import BYTES_MAX, RowEntries
+from projections.cache.source import RowMetadataStore
+from projections.cache.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import StoreForeignError, StoreVersionError
 from projections.fold import Mark
 from projections.memory import MemoryStore

@@ -1,7 +1,7 @@
 """What a cache for readers is made of: entries that answer from memory, and a store behind them.
 
-Entries are fed by the log in this process (`cache_following`) or by the rows that another one keeps
-(`cache_rows`). Both hold no more bytes than they are told to, and let go of the tables nobody read
+Entries are fed by the log in this process (`following`) or by the rows that another one keeps
+(`rows`). Both hold no more bytes than they are told to, and let go of the tables nobody read
 for the longest time.
 """
 
@@ -14,8 +14,8 @@ from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidTxnList
 from ledger.metadata import Answer, Objects
 from projections import lookups, snapshots
-from projections.cache_entry import Entry, is_external
-from projections.cache_ids import ReaderIds
+from projections.cache.entry import Entry, is_external
+from projections.cache.ids import ReaderIds
 from projections.metadata_cache import CacheState, Stored, Wanted
 from projections.metadata_store import stored
 from projections.store import RowReader

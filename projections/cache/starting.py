@@ -14,10 +14,10 @@ from ledger.clock import Clock, SystemClock
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.log.port import Log
 from ledger.metadata import Answer
-from projections.cache_following import FollowedEntries
-from projections.cache_ids import ReaderIds
-from projections.cache_rows import BYTES_MAX
-from projections.cache_source import Entries, HeldTables
+from projections.cache.following import FollowedEntries
+from projections.cache.ids import ReaderIds
+from projections.cache.rows import BYTES_MAX
+from projections.cache.source import Entries, HeldTables
 from projections.lag import Lag
 from projections.metadata_cache import Stored, Wanted
 

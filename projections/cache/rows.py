@@ -14,9 +14,9 @@ from typing import Final
 
 from ledger.metadata import Answer
 from projections import lookups, metadata_store
-from projections.cache_entry import Entry, sees_all
-from projections.cache_ids import ReaderIds
-from projections.cache_source import Entries, HeldTables, entry_bytes, newest_reads
+from projections.cache.entry import Entry, sees_all
+from projections.cache.ids import ReaderIds
+from projections.cache.source import Entries, HeldTables, entry_bytes, newest_reads
 from projections.metadata_cache import CacheState, Stored, Wanted, cut, read
 from projections.rows import TABLE, WRITE_IDS, number_key
 from projections.store import RowReader

@@ -24,7 +24,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
 )
 from ledger.metadata import objects_of
-from projections.cache_objects import Effect
+from projections.cache.objects import Effect
 
 
 class Allocated(NamedTuple):

@@ -10,11 +10,11 @@ from ledger.core.commands import TableDefinition
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
 from ledger.metadata import objects_of
-from projections.cache_chain import Chain, Version
-from projections.cache_entry import Entry
-from projections.cache_ids import ReaderIds
-from projections.cache_objects import Effect
-from projections.cache_steps import Changed
+from projections.cache.chain import Chain, Version
+from projections.cache.entry import Entry
+from projections.cache.ids import ReaderIds
+from projections.cache.objects import Effect
+from projections.cache.steps import Changed
 
 
 def entries_of(state: DomainState, blank: Callable[[int], Entry] = Entry) -> dict[int, Entry]:

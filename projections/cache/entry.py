@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
 from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, described
-from projections.cache_chain import Chain, Version
-from projections.cache_ids import NO_IDS, IdStates, ReaderIds
-from projections.cache_objects import Effect, combined, shared
+from projections.cache.chain import Chain, Version
+from projections.cache.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.objects import Effect, combined, shared
 
 
 class Commit(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from ledger.log.port import Log, Topic
-from projections.cache_topic import (
+from projections.cache.topic import (
     MARKER,
     Changes,
     Gathered,

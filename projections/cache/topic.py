@@ -30,7 +30,7 @@ from projections.rows import (
 )
 from projections.store import FORMAT_VERSION, RowChange, RowReader, prefix_end
 
-# All that entries and answers are made of (`metadata_store`, `cache_rows`), and their floors.
+# All that entries and answers are made of (`metadata_store`, `rows`), and their floors.
 KINDS: Final = (
     *(TABLE_CREATED, TABLE, WRITE_IDS, DEFINITION, MAPPING, WATERMARK),
     *(METADATA, NAME_TAKEN, WAITING, OPEN_ID),

@@ -19,11 +19,11 @@ from ledger.core.state import DomainState
 from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import TABLE, Answer, Metadata, Name, Objects, Reason, described
-from projections.cache_bootstrap import entries_of
-from projections.cache_entry import Commit, Entry, Waiting
-from projections.cache_ids import NO_IDS, IdStates, ReaderIds
-from projections.cache_objects import Effect
-from projections.cache_steps import (
+from projections.cache.bootstrap import entries_of
+from projections.cache.entry import Commit, Entry, Waiting
+from projections.cache.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.objects import Effect
+from projections.cache.steps import (
     Allocated,
     Changed,
     ChangedAtOnce,

@@ -1,0 +1,1 @@
+"""The metadata cache: what entries hold of tables, what feeds them, and what readers are told."""
