@@ -16,6 +16,10 @@ from ledger.cli import Output, answer, answer_rows, say, shown, whole_app
 from ledger.process import ExitCode
 
 COMMANDS = {
+    "cache read",
+    "cache status",
+    "cache verify",
+    "cache wait",
     "clean",
     "config show",
     "conflict explain",
@@ -25,6 +29,7 @@ COMMANDS = {
     "init",
     "log tail",
     "log verify",
+    "serve cache",
     "serve feeder",
     "serve follower",
     "serve sequencer",
