@@ -1,0 +1,81 @@
+"""A cache over rows as a process: it answers over HTTP what `lakeledger serve cache` answers.
+
+That one follows the log; a job that reads the rows of its host has a cache like this one inside.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from threading import Event as Signal
+from typing import NoReturn
+
+import structlog
+
+from ledger.process import role_process, set_up_logging
+from ledger.reads import Reads
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.store import Reopened
+from projections.lag import Lag
+from projections.queries import open_reads
+from projections.web.app import Pages
+from projections.web.cache_metrics import CacheCollector
+from projections.web.cache_questions import CACHE_QUESTIONS
+from projections.web.health import Check, Health
+from projections.web.metrics import Metrics
+from projections.web.readers import Readers
+from projections.web.server import Endpoint, WebServer
+from projections.web.waiting import Waiting
+
+THREADS = 8
+
+log_lines = structlog.get_logger("lakeledger.soak")
+
+
+class RowCacheHealth(Health):
+    """Checks nothing: whoever asks this cache judges it by its answers."""
+
+    async def checks(self) -> Mapping[str, Check]:
+        """Return no checks."""
+        return {}
+
+    def _measure(self) -> Lag | None:
+        return None
+
+
+def keep(rows: Path, http: str, sample_every_s: float, bytes_max: int, stop: Signal) -> None:
+    """Keep a cache over rows and answer from it until `stop` is set."""
+    with (
+        closing(MetadataCache.open(rows, "main", bytes_max=bytes_max)) as cache,
+        closing(Reopened[Reads](lambda: open_reads(rows))) as reads,
+    ):
+        process = CacheProcess(cache, reads)
+        readers = Readers(lambda: process, THREADS)
+        health = RowCacheHealth(Waiting(readers))
+        pages = Pages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(cache)))
+        with closing(WebServer.start(pages, Endpoint.parse(http))) as server:
+            log_lines.info("answering HTTP", url=server.url)
+            cache.watch(stop, sample_every_s)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Keep a cache until the parent is gone or says so; ends as a role does."""
+    parser = argparse.ArgumentParser(prog="python -m tests.integration.soak.row_cache")
+    parser.add_argument("--store", type=Path, required=True, help="the rows")
+    parser.add_argument("--http", required=True, help="host:port to answer at")
+    parser.add_argument("--sample-every-s", type=float, default=0.5)
+    parser.add_argument("--bytes-max", type=int, default=256 << 20)
+    options = parser.parse_args(arguments)
+    set_up_logging()
+
+    def run(stop: Signal) -> None:
+        place = options.store, options.http
+        keep(*place, options.sample_every_s, options.bytes_max, stop)
+
+    sys.exit(role_process("row cache", run, with_parent=True))
+
+
+if __name__ == "__main__":
+    main()
