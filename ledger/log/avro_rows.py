@@ -3,8 +3,9 @@
 A row is a tuple of values in the order of the schema's fields, as the named tuples of the core are;
 rows nest. The library's own writer wants dicts and looks every field up by name, several times. A
 sequencer writes one event for each command it decides, so this is where its time goes; what is
-read stays with the library. The encoding is that of the Avro specification 1.11, "Binary encoding";
-the tests hold every byte against the library.
+read stays with the library, but for the numbers that every reader wants of every event. The
+encoding is that of the Avro specification 1.11, "Binary encoding"; the tests hold every byte
+against the library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 Write = Callable[[Any], bytes]
 
+LONG_BITS: Final = 64
 # A long is looked up fourteen bits at a time, those more follow after and those that end it.
 PAIR_BITS: Final = 14
 PAIRS: Final = 1 << PAIR_BITS
@@ -28,8 +30,8 @@ def long_bytes(value: int) -> bytes:
     left = value << 1 ^ value >> 63
     if left < PAIRS:
         return ENDING[left]
-    if left >> 64:
-        raise OverflowError(f"{value} does not fit 64 bits")
+    if left >> LONG_BITS:
+        raise OverflowError(f"{value} does not fit {LONG_BITS} bits")
     found = GOING_ON[left & PAIRS - 1]
     left >>= PAIR_BITS
     while left >= PAIRS:
@@ -41,6 +43,29 @@ def long_bytes(value: int) -> bytes:
 def longs_bytes(values: Iterable[int]) -> bytes:
     """Return the longs of a row one after the other."""
     return b"".join(map(long_bytes, values))
+
+
+def read_longs(data: bytes, at: int, count: int) -> list[int]:
+    """Return longs that stand in a row from a place on.
+
+    Every client hears of every event and wants no more of it than the numbers it begins with.
+    Raises IndexError if the bytes end before, OverflowError for what is longer than 64 bits.
+    """
+    found: list[int] = []
+    for _ in range(count):
+        left, shift = 0, 0
+        while (byte := data[at]) > 0x7F:  # noqa: PLR2004 - the bit that says that more follow
+            left |= (byte & 0x7F) << shift
+            shift += 7
+            at += 1
+            if shift >= LONG_BITS:
+                break
+        left |= byte << shift
+        if left >> LONG_BITS:
+            raise OverflowError(f"the number before byte {at} does not fit {LONG_BITS} bits")
+        found.append(left >> 1 ^ -(left & 1))
+        at += 1
+    return found
 
 
 def bytes_bytes(value: bytes) -> bytes:

@@ -17,11 +17,11 @@ from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_
 from fastavro import parse_schema, schemaless_reader
 
 from ledger.core import commands, events
-from ledger.core.acceptance import NO_CHAIN, RecordKind, next_chain
+from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, next_chain
 from ledger.core.commands import Command, Unreadable
 from ledger.core.events import Body, Control, Event
 from ledger.errors import IncompatibleError
-from ledger.log.avro_rows import Write, longs_bytes, row_writer
+from ledger.log.avro_rows import Write, longs_bytes, read_longs, row_writer
 
 MAGIC = 0
 HEADER = struct.Struct(">BI")
@@ -154,21 +154,6 @@ def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Sh
 EVENT_IDS: Final = range(741_001, 742_000)
 COMMAND_IDS: Final = range(742_001, 743_000)
 SHAPES, EVENTS, COMMANDS = load_shapes()
-CONTROL_SCHEMA: Final = parse_schema(
-    {
-        "type": "record",
-        "name": "Control",
-        "fields": [{"name": "chain", "type": {"type": "fixed", "name": "Chain", "size": 8}}]
-        + [{"name": name, "type": "long"} for name in Control._fields[1:]],
-    }
-)
-ASKER_SCHEMA: Final = parse_schema(
-    {
-        "type": "record",
-        "name": "Asker",
-        "fields": [{"name": name, "type": "long"} for name in ("session", "n", "not_after")],
-    }
-)
 KINDS: Final = {
     events.Fenced: RecordKind.FENCED,
     events.CommandsMoved: RecordKind.COMMANDS_MOVED,
@@ -219,15 +204,13 @@ def decode_command(framed: bytes) -> Command:
 
 def unreadable(framed: bytes, reason: str) -> Unreadable:
     """Return what can be told of an unreadable command: who asked, if its first fields can be."""
-    body = BytesIO(framed)
-    body.seek(HEADER.size)
     try:
         if schema_id_of(framed) not in COMMAND_IDS:
             return Unreadable(0, 0, 0, reason)
-        asker = read_fields(body, ASKER_SCHEMA, None)
-    except Exception:  # noqa: BLE001 - any bytes may stand here, and all of them are answered
+        session, n, not_after = read_longs(framed, HEADER.size, 3)
+    except (UnreadableError, IndexError, OverflowError):
         return Unreadable(0, 0, 0, reason)
-    return Unreadable(asker["session"], asker["n"], asker["not_after"], reason)
+    return Unreadable(session, n, not_after, reason)
 
 
 def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, bytes]:
@@ -253,13 +236,11 @@ def read_control(framed: bytes) -> tuple[Control, RecordKind]:
     schema_id = schema_id_of(framed)
     if schema_id not in EVENT_IDS:
         raise UnreadableError(f"schema {schema_id} is no event of a ledger")
-    body = BytesIO(framed)
-    body.seek(HEADER.size)
     try:
-        fields = read_fields(body, CONTROL_SCHEMA, None)
-    except Exception as error:
+        longs = read_longs(framed, AFTER_CHAIN, CONTROL_FIELDS - 1)
+    except (IndexError, OverflowError) as error:
         raise UnreadableError(f"{len(framed)} bytes are too few for an event: {error!r}") from error
-    return Control(*fields.values()), record_kind(framed)
+    return Control(framed[CHAIN_AT:AFTER_CHAIN], *longs), record_kind(framed)
 
 
 def decode_event(framed: bytes) -> Event:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.events import Control
-from ledger.log.avro_rows import long_bytes, row_writer
+from ledger.log.avro_rows import long_bytes, longs_bytes, read_longs, row_writer
 from ledger.log.codec import encode_command, frame_event
 from tests.log.golden import CHAIN_BEFORE
 from tests.log.strategies import LONGS, records_of
@@ -117,3 +117,25 @@ def test_unknown_type(field_type: Any) -> None:
     """A schema of what rows do not hold is refused when it is loaded."""
     with pytest.raises((NotImplementedError, KeyError)):
         row_writer(record(field_type))
+
+
+@given(st.lists(LONGS), st.binary(max_size=4))
+def test_longs_come_back(values: list[int], before: bytes) -> None:
+    """Numbers are read as they were written, from wherever they begin."""
+    written = before + longs_bytes(values) + b"\x80"
+    assert read_longs(written, len(before), len(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", IndexError),
+        (b"\x80", IndexError),
+        (b"\xff" * 9 + b"\x02", OverflowError),
+        (b"\x80" * 1_000_000, OverflowError),
+    ],
+)
+def test_no_long(data: bytes, error: type[Exception]) -> None:
+    """Bytes that hold no number of 64 bits are told, however many there are."""
+    with pytest.raises(error):
+        read_longs(data, 0, 1)
