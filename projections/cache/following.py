@@ -94,10 +94,12 @@ class FollowedEntries(Entries):
         """Tell whether they have come to where the log ended at the start, so that they answer."""
         return self._has_come
 
-    def advance(self, timeout_s: float) -> None:
-        """Wait up to `timeout_s` until something more has been applied."""
+    def advance(self, timeout_s: float, beyond: int | None = None) -> None:
+        """Wait up to `timeout_s` until something more has been applied, since `beyond` if given."""
         with self._changed:
             self._check()
+            if beyond is not None and self._has_come and self._fold.position > beyond:
+                return
             before = self._progress()
             self._changed.wait_for(lambda: self._progress() != before, timeout_s)
             self._check()

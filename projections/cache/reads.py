@@ -260,7 +260,7 @@ class MetadataCache(MetadataReads):
             if not missed or left_s <= 0 or not all(may_come(*pair) for pair in missed):
                 break
             has_waited = True
-            self.entries.advance(left_s)
+            self.entries.advance(left_s, answers[0].position)
         if has_waited:
             with self._counting:
                 self.waits.note(monotonic() - began_s, in_vain=bool(missed))

@@ -46,10 +46,10 @@ class RowEntries(Entries):
         self._turn = RLock()
         self.advance(0.0)
 
-    def advance(self, timeout_s: float) -> None:
-        """Refresh until the writer has gone on, for up to `timeout_s`."""
+    def advance(self, timeout_s: float, beyond: int | None = None) -> None:
+        """Refresh until the writer has gone on, since `beyond` if given, for up to `timeout_s`."""
         until_s = monotonic() + timeout_s
-        before = self.position()
+        before = self.position() if beyond is None else beyond
         while not self._refresh(before) and monotonic() < until_s:
             sleep(PAUSE_S)
 

@@ -26,8 +26,11 @@ class Entries(Protocol):
 
     tables: "HeldTables"
 
-    def advance(self, timeout_s: float) -> None:
-        """Catch up with what there is, waiting up to `timeout_s` for more than before."""
+    def advance(self, timeout_s: float, beyond: int | None = None) -> None:
+        """Catch up with what there is, waiting up to `timeout_s` for more than before.
+
+        `beyond` is the position of the answers that were not enough: more may have come since.
+        """
         ...
 
     def position(self) -> int:

@@ -52,12 +52,12 @@ class StartingEntries(Entries):
         if not self.is_loading() and self._followed is not None:
             self._followed.advance(0.0)
 
-    def advance(self, timeout_s: float) -> None:
-        """Wait up to `timeout_s` until something more has been applied."""
+    def advance(self, timeout_s: float, beyond: int | None = None) -> None:
+        """Wait up to `timeout_s` until something more has been applied, since `beyond` if given."""
         if self._followed is None:
             self._stop.wait(min(timeout_s, AWAY_PAUSE_S))
         else:
-            self._followed.advance(timeout_s)
+            self._followed.advance(timeout_s, beyond)
 
     def position(self) -> int:
         """Return the position of the last event applied, 0 before there is one."""

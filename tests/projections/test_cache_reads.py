@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 import pytest
 
@@ -39,6 +40,17 @@ def test_a_list_is_answered(cached: Cached) -> None:
     assert cached.read("1:") == ("v1", "cache", "hit")
     assert cached.read("0:") == ("v0", "cache", "hit_old_version")
     assert cached.cache.read("t", listed("1:")).position == position
+
+
+def test_what_came_since_an_answer_is_not_waited_for(cached: Cached) -> None:
+    """Who wants more than an answer had goes on at once when that came in between."""
+    before = cached.cache.entries.position()
+    cached.alter("v1")
+    cached.catch_up()
+    began_s = monotonic()
+    cached.cache.entries.advance(LONG_MS / 1000, before)
+
+    assert monotonic() - began_s < LONG_MS / 2000
 
 
 def test_objects_are_answered(cached: Cached) -> None:
