@@ -72,7 +72,7 @@ def test_writing(log: KafkaLog) -> None:
 def test_too_large(log: KafkaLog) -> None:
     """A record that no topic takes is refused at once, and ends its writer."""
     writer = log.writer(Topic.EVENTS)
-    for value in (bytes(3 * 1024 * 1024), b"small"):
+    for value in (bytes(5 * 1024 * 1024), b"small"):
         with pytest.raises(LogUnavailableError, match="the record is larger than the topic takes"):
             writer.append(b"key", value)
     writer.close()
