@@ -109,7 +109,8 @@ class Leader:
         else:
             decided = self._decide_commands(min(wait_s, FLIGHT_WAIT_S) if self.flying else wait_s)
         self._writer.check()
-        self.read_back(0.0)
+        if self.flying:
+            self.read_back(0.0)
         self._housekeep()
         return decided
 
@@ -264,11 +265,13 @@ class Leader:
         self._unsent.clear()
 
     def _housekeep(self) -> None:
-        self._listen()
+        """See now and then who took over, who beats and who lapsed: a lone command pays nothing."""
         now_s = self._clock.monotonic_s()
         if now_s - self._housekeeping_s < self._settings.housekeeping_s:
             return
         self._housekeeping_s = now_s
+        self.read_back(0.0)
+        self._listen()
         lapsed = self._leases.lapsed(self.state, self._read_to(), self._ends) or Lapsed()
         for _ in range(INTERNAL_PER_STEP):
             body = housekeep(self.state, lapsed)

@@ -14,7 +14,7 @@ from tests.simulation.hunt import be_quiet, hunt, run_many, run_named
 from tests.simulation.mutants import BY_NAME
 from tests.simulation.run import Result, run_seed
 
-SEEDS = 30
+SEEDS = 100
 MANY_SEEDS = 10_000
 
 
