@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ledger.broker import Broker
-from ledger.process import set_up_logging
-from tests.integration.soak.run import Plan, run
+from ledger.process import ExitCode, set_up_logging
+from tests.integration.soak.run import Plan, Report, run
 from tests.integration.soak.told import show
 
 
@@ -28,21 +29,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="a new folder for all files, to look at later")
     options = parser.parse_args(arguments)
     plan = Plan(options.minutes * 60, options.every_s, options.seed, not options.no_spark)
-    set_up_logging()
+    try:
+        report = soaked(plan, options.keep)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted; nothing is left running")
+        return ExitCode.INTERRUPTED
+    show(report)
+    return ExitCode.FAILED if report.wrong else ExitCode.DONE
+
+
+def soaked(plan: Plan, keep: Path | None) -> Report:
+    """Return what comes of a soak on a broker of its own, with a bar that tells how far it is."""
     columns = BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
     with (
         tempfile.TemporaryDirectory() as scratch,
         Progress(*columns) as bar,
-        Broker.start((options.keep or Path(scratch)) / "kafka") as broker,
+        Broker.start((keep or Path(scratch)) / "kafka") as broker,
     ):
+        set_up_logging()
         task = bar.add_task("starting", total=plan.lasts_s)
 
         def progress(seconds: float, what: str) -> None:
             bar.update(task, completed=seconds, description=what or None)
 
-        report = run(broker, "soak", options.keep or Path(scratch), plan, progress)
-    show(report)
-    return 1 if report.wrong else 0
+        return run(broker, "soak", keep or Path(scratch), plan, progress)
 
 
 if __name__ == "__main__":

@@ -36,12 +36,12 @@ ROWS: Final = "rows"
 class Holding(NamedTuple):
     """What one place holds at the end: digests by what they are of, and what is wrong there.
 
-    `hits` is the part of the questions that was answered from entries, None of a store.
+    `hits` is the part of what is there that was answered from entries, by the set of questions.
     """
 
     name: str
     digests: Mapping[str, str]
-    hits: float | None = None
+    hits: Mapping[str, float] = {}
     wrong: Sequence[str] = ()
 
 
@@ -102,8 +102,8 @@ class Ends:
     def _cache(self, name: str, cache: MetadataReads) -> Holding:
         """Return what a cache answers, asked twice: first it may have to fill."""
         digests: dict[str, str] = {}
+        hits: dict[str, float] = {}
         wrong: list[str] = []
-        hits = total = 0
         for each in self._sets:
             asks = each.asks()
             self._answers(cache, asks)
@@ -114,9 +114,9 @@ class Ends:
             ]
             digests[each.name] = digest_of(answers)
             wrong += self._judge.wrong(asked)
-            hits += sum(answer.source == "cache" for answer in answers)
-            total += len(answers)
-        return Holding(name, digests, hits / max(1, total), wrong)
+            found = [answer.source == "cache" for answer in answers if answer.value is not None]
+            hits[each.name] = sum(found) / max(1, len(found))
+        return Holding(name, digests, hits, wrong)
 
     def _answers(self, cache: MetadataReads, asks: Sequence[tuple[Reader, str]]) -> list[Answer]:
         """Return the answers, asked one by one: one miss sends a batch to the store."""

@@ -87,12 +87,10 @@ class Observer:
         return self.position
 
     def readers(self, chance: Random, number: int) -> list[Reader]:
-        """Return some readers whose lists are of one moment, mostly of one not long ago."""
+        """Return some readers whose lists are of one moment, mostly of now or not long ago."""
         noted = self._noted
-        if not noted:
-            return []
-        age = chance.choice([0, 0, chance.randrange(YOUNG), chance.randrange(len(noted))])
-        moment = noted[max(0, len(noted) - 1 - age)]
+        age = chance.choice([0, 0, chance.randint(1, YOUNG), chance.randint(0, len(noted))])
+        moment = noted[-min(age, len(noted))] if age and noted else self.readers_now()
         return chance.sample(moment, min(number, len(moment)))
 
     def readers_now(self) -> list[Reader]:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from ledger.supervisor import Role, Supervisor, end
 from tests.integration.commands import environment
@@ -24,7 +23,8 @@ END_S: Final = 60.0
 SETTLED_S: Final = 1.0
 STANDBY_EVERY: Final = 500
 # A cache that holds a part of the tables only, so that it evicts and fills all the time.
-FEW_BYTES: Final = 60_000
+FEW_BYTES: Final = 150_000
+SMALL: Final = "cache-2"
 CACHE_SETTINGS: Final = ("--set", "cache.sample_every_s=0.5", "--set")
 FAILED: Final = frozenset({"error", "critical"})
 FAULT: Final = "Traceback"
@@ -83,14 +83,14 @@ class Place(NamedTuple):
 
 
 class Roles:
-    """All processes of a soak; a `with` block ends them, however it is left.
+    """All processes of a soak, until `close`.
 
     Attributes:
         urls: where each cache answers, by its name.
     """
 
     def __init__(self, place: Place, *, with_spark: bool) -> None:
-        names = ("cache-1", "cache-2", "rows-1", "rows-2")
+        names = ("cache-1", SMALL, "rows-1", "rows-2")
         self.urls = dict(zip(names, free_urls(len(names)), strict=True))
         self._place = place
         self._environment = environment(place.folder)
@@ -100,7 +100,7 @@ class Roles:
             self._served("follower", "--store", str(place.followed), "--no-http"),
             *([self._feeder()] if with_spark else []),
             self._cache("cache-1", "cache.max_wait_ms=10000"),
-            self._cache("cache-2", f"cache.bytes_max={FEW_BYTES}"),
+            self._cache(SMALL, f"cache.bytes_max={FEW_BYTES}"),
             self._rows("rows-1", place.followed),
             self._rows("rows-2", fed, "--bytes-max", str(FEW_BYTES)),
             *(self._writer(number) for number in (1, 2)),
@@ -156,6 +156,13 @@ class Roles:
                 ended[role.name] = process.returncode
         return ended
 
+    def close(self) -> None:
+        """End all of them."""
+        self._stop.set()
+        if self._watch.is_alive():
+            self._watch.join()
+        self._supervisor.stop()
+
     def failures(self) -> list[str]:
         """Return what any role said of a failure."""
         return [line for role in self._roles.values() for line in role.failures()]
@@ -191,20 +198,6 @@ class Roles:
     def _own(self, name: str, module: str, *options: str) -> Recorded:
         program = (sys.executable, "-m", f"tests.integration.soak.{module}")
         return Recorded(name, options, program, said=self._place.folder / f"{name}.log")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        if self._watch.is_alive():
-            self._watch.join()
-        self._supervisor.stop()
 
 
 def free_urls(number: int) -> list[str]:

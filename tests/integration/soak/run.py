@@ -1,6 +1,6 @@
 """One whole soak: start a lake, let it work and be struck, wait for its end, compare everything."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
@@ -10,18 +10,20 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from ledger.broker import Broker
+from ledger.core.events import Event
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
 from ledger.process import ExitCode
 from tests.integration.soak.ends import Ends, Holding, Questioned, differing
 from tests.integration.soak.observer import Observer
 from tests.integration.soak.questions import Judge, Questions
-from tests.integration.soak.roles import Place, Roles
+from tests.integration.soak.roles import SMALL, Place, Roles
 from tests.integration.soak.strikes import Strikes, position_of
 
 LOOK_S: Final = 0.2
 PATIENCE_S: Final = 240.0
 EVER_MAX: Final = 150
+NOW: Final = "now"
 WRITERS: Final = "writer"
 SEQUENCERS: Final = "sequencer"
 READERS: Final = ("follower", "feeder", "cache", "rows")
@@ -61,7 +63,7 @@ class Soak:
         self.progress = progress
         create_topics(place.bootstrap, place.ledger)
         self.log = held.enter_context(closing(KafkaLog(place.bootstrap, place.ledger)))
-        self.roles = held.enter_context(Roles(place, with_spark=plan.with_spark))
+        self.roles = held.enter_context(closing(Roles(place, with_spark=plan.with_spark)))
         self.observer = Observer(self.log)
         self.questions = {
             name: Questions(name, url, self.observer, plan.seed)
@@ -113,18 +115,19 @@ class Soak:
         codes = {**self.roles.end(WRITERS), **self.roles.end(SEQUENCERS)}
         self.observer.wait_for_end()
         self.statuses()
-        return [
-            f"{name} ended with exit code {code}"
-            for name, code in codes.items()
-            if code != ExitCode.DONE
-        ]
+        return ended_badly(codes)
 
     def compare(self) -> list[Holding]:
         """Return what everybody holds."""
         self.progress(self.plan.lasts_s, "comparing")
         noted = self.observer.ever()
         ever = self.chance.sample(noted, min(EVER_MAX, len(noted)))
-        sets = [Questioned("now", self.observer.readers_now()), Questioned("ever", ever)]
+        now = self.observer.readers_now()
+        sets = [
+            Questioned(NOW, [reader for reader in now if not reader.own_txn]),
+            Questioned("in txns", [reader for reader in now if reader.own_txn]),
+            Questioned("ever", ever),
+        ]
         ends = Ends(self.log, self.place.folder, self.observer.events, sets)
         return list(ends.holdings(self.stores, self.roles.urls))
 
@@ -169,20 +172,39 @@ def run(
         wrong = soak.finish()
         holdings = soak.compare()
         codes = soak.roles.end(*READERS)
-    wrong += [f"{name} ended with exit code {code}" for name, code in codes.items() if code]
+    wrong += ended_badly(codes)
     events, questions = soak.observer.events, list(soak.questions.values())
     wrong += soak.strikes.lost
     wrong += soak.roles.failures()
-    wrong += chain.from_iterable(each.wrong for each in questions)
-    wrong += Judge(events).wrong([asked for each in questions for asked in each.asked])
-    wrong += [
-        f"{each.name}: {status.mismatches} mismatches found by its sampler"
-        for each in questions
-        for status in each.lives()
-        if status.mismatches
-    ]
+    wrong += said_wrong(events, questions)
     wrong += chain.from_iterable(each.wrong for each in holdings)
     wrong += differing(holdings)
+    wrong += missed(holdings)
     kinds = soak.observer.kinds()
     lasted_s = monotonic() - began_s
     return Report(len(events), lasted_s, kinds, questions, soak.strikes.back_s, holdings, wrong)
+
+
+def ended_badly(codes: Mapping[str, int]) -> list[str]:
+    """Return which processes that were told to end did not do so in good order."""
+    bad = {name: code for name, code in codes.items() if code != ExitCode.DONE}
+    return [f"{name} ended with exit code {code}" for name, code in bad.items()]
+
+
+def said_wrong(events: Sequence[Event], questions: Sequence[Questions]) -> Iterator[str]:
+    """Yield what readers were told wrong, and how often the caches themselves found that."""
+    yield from Judge(events).wrong([asked for each in questions for asked in each.asked])
+    for each in questions:
+        yield from each.wrong
+        found = sum(status.mismatches for status in each.lives())
+        if found:
+            yield f"{each.name}: its sampler found {found} mismatches"
+
+
+def missed(holdings: Sequence[Holding]) -> list[str]:
+    """Return which caches send readers of now on: only one that cannot hold all tables may."""
+    return [
+        f"{each.name} answers {each.hits[NOW]:.0%} of what is there now from its entries"
+        for each in holdings
+        if NOW in each.hits and each.name != SMALL and each.hits[NOW] < 1.0
+    ]

@@ -74,7 +74,7 @@ def held(report: Report) -> Table:
     names = list(report.holdings[0].digests)
     table = table_of("held at the end", "place", *names, "from entries", "wrong")
     for each in report.holdings:
-        hits = "" if each.hits is None else f"{each.hits:.1%}"
         digests = (each.digests.get(name, "") for name in names)
+        hits = ", ".join(f"{name} {ratio:.0%}" for name, ratio in each.hits.items())
         table.add_row(each.name, *digests, hits, str(len(each.wrong)))
     return table

@@ -52,19 +52,19 @@ class Lane:
         self._chance = chance
         self._numbers = count(1)
         self._weights: Mapping[Callable[[], object], int] = {
-            self.alter: 4,
-            self.alter_in_txn: 6,
-            self.alter_two: 4,
-            self.insert_two: 6,
-            self.give_up: 4,
-            self.leave: 1,
+            self.alter: 8,
+            self.alter_in_txn: 12,
+            self.alter_two: 8,
+            self.insert_two: 12,
+            self.give_up: 6,
+            self.leave: 2,
             self.hold: 1,
-            self.rename: 2,
-            self.rename_in_txn: 2,
+            self.rename: 3,
+            self.rename_in_txn: 3,
             self.make_anew: 1,
-            self.make_anew_in_txn: 2,
-            self.alter_outside: 3,
-            self.forget: 1,
+            self.make_anew_in_txn: 1,
+            self.alter_outside: 6,
+            self.forget: 2,
         }
 
     def run(self, stop: Signal, pause_s: float) -> None:
