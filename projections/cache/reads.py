@@ -263,7 +263,7 @@ class MetadataCache(MetadataReads):
             self.entries.advance(left_s, answers[0].position)
         if has_waited:
             with self._counting:
-                self.waits.note(monotonic() - began_s, in_vain=bool(missed))
+                self.waits.note(monotonic() - began_s, in_vain=bool(missed) and left_s <= 0)
         return answers
 
     def _from_store(

@@ -165,6 +165,22 @@ def test_nobody_is_told_what_is_too_old(cached: Cached) -> None:
     assert (list_error.value.wanted, token_error.value.wanted) == (behind + 1, behind + 5)
 
 
+def test_who_waited_long_enough_did_not_wait_in_vain(cached: Cached) -> None:
+    """A wait is in vain if its time runs out, not if the store knows no such object either."""
+    ahead = cached.domain.head.position + 1
+    with pytest.raises(ReaderBehindError):
+        cached.read("0:", token=ahead, max_wait_ms=20)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(
+            cached.cache.read, "t", listed("0:"), what="none", token=ahead, max_wait_ms=LONG_MS
+        )
+        cached.alter("v1")
+        cached.domain.follow()
+        assert reading.result(LONG_MS / 1000).reason == "absent"
+
+    assert cached.cache.waits.timeouts == 1
+
+
 def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
     """All of them come from the cache, or if one is missing there all from the store."""
     other = cached.domain.create_table(cached.session, "u", made=made("u0"))
