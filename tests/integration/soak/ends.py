@@ -115,7 +115,8 @@ class Ends:
             digests[each.name] = digest_of(answers)
             wrong += self._judge.wrong(asked)
             found = [answer.source == "cache" for answer in answers if answer.value is not None]
-            hits[each.name] = sum(found) / max(1, len(found))
+            if found:
+                hits[each.name] = sum(found) / len(found)
         return Holding(name, digests, hits, wrong)
 
     def _answers(self, cache: MetadataReads, asks: Sequence[tuple[Reader, str]]) -> list[Answer]:
