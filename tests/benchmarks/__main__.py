@@ -20,6 +20,8 @@ from ledger.process import set_up_logging
 from tests.benchmarks import (
     against_delta,
     against_sql,
+    cache_apply,
+    cache_reads,
     catch_up,
     closed_loop,
     conflict_checks,
@@ -92,6 +94,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "S1-follower": Benchmark(visibility.measure_follower, "the same within a follower's process"),
     "S1-secondary": Benchmark(visibility.measure_secondary, "the same in a follower's store"),
     "S2": Benchmark(catch_up.measure, "rows made by Spark : by the follower : raw consume"),
+    "cache-hits": Benchmark(cache_reads.measure_hits, "reads a cache answers, many versions : one"),
+    "cache-latency": Benchmark(cache_reads.measure_latency, "a hit of the cache : a miss"),
+    "cache-apply": Benchmark(cache_apply.measure, "events into a cache : into the state"),
     "BYTES": Benchmark(log_bytes.measure, "bytes of log of a transaction"),
     "IDLE": Benchmark(idle.measure, "CPU of processes nobody asks anything of"),
     "idle-feeder": Benchmark(idle.measure_feeder, "the same of a Spark feeder and its JVM"),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ledger.core.acceptance import NO_CHAIN
-from ledger.core.commands import Column, Footprint, TableDefinition
+from ledger.core.commands import Column, Footprint, Property, TableDefinition
 from ledger.core.events import (
     AbortedPart,
     AllocatedId,
@@ -22,7 +22,9 @@ from ledger.core.events import (
     Event,
     LedgerCreated,
     SessionOpened,
+    TableAltered,
     TableCreated,
+    TxnAborted,
     TxnCommitted,
     TxnEnd,
     TxnOpened,
@@ -44,6 +46,7 @@ EPOCH: Final = 1
 SESSIONS: Final = 8
 TABLES: Final = 20
 OPEN_AT_ONCE: Final = 16
+ABORTED_EACH: Final = 9
 REGIONS: Final = [f"r{number}" for number in range(12)]
 COLUMNS: Final = (
     Column("id", "bigint", nullable=False, id=1),
@@ -106,6 +109,23 @@ class History:
             if len(self._open) > OPEN_AT_ONCE:
                 yield self._commits_rewrite(*self._open.popleft())
 
+    def alters(self, count: int) -> Iterator[Event]:
+        """Yield the events of so many txns, each of which alters a table; a few are aborted."""
+        still_open: deque[tuple[int, int, int]] = deque()
+        for _ in range(count):
+            txn, table = self.next_txn, self.next_txn % TABLES + 1
+            yield self.opens(1, [each for each, _, _ in still_open])
+            self._given[table] += 1
+            definition = DEFINITION._replace(properties=(Property("altered", str(txn)),))
+            place = self._given[table], self.position, False, -1, 0
+            altered = TableAltered(table, 1, *place, definition, "SET TBLPROPERTIES")
+            yield self._answer(self._sessions[txn % SESSIONS], altered, txn)
+            still_open.append((txn, table, self._given[table]))
+            if len(still_open) > OPEN_AT_ONCE:
+                yield self._ends_alter(*still_open.popleft())
+        for opened in still_open:
+            yield self._ends_alter(*opened)
+
     def opens(self, size: int, still_open: Sequence[int] = ()) -> Event:
         """Return the opening of txns that change nothing unless they are told to."""
         txn = self.next_txn
@@ -124,6 +144,15 @@ class History:
         """Return the end of open txns that were overdue and left data in the first table."""
         parts = (AbortedPart(1, 0, 0, wrote=True),)
         return self._internal(TxnsExpired((), [TxnEnd(each, "deadline", parts) for each in txns]))
+
+    def _ends_alter(self, txn: int, table: int, write_id: int) -> Event:
+        session = self._sessions[txn % SESSIONS]
+        if txn % ABORTED_EACH == 0:
+            parts = [AbortedPart(table, write_id, 1, wrote=False)]
+            return self._answer(session, TxnAborted("not wanted", False, parts, None), txn)  # noqa: FBT003
+        self._commits[table] += 1
+        part = CommittedPart(table, self.position, write_id, self._commits[table], 1, ())
+        return self._answer(session, TxnCommitted("default", False, [part]), txn)  # noqa: FBT003
 
     def _commits_rewrite(self, txn: int, table: int, write_id: int) -> Event:
         self._commits[table] += 1

@@ -1,0 +1,85 @@
+"""The benchmarks of caches run, at a size at which their figures say nothing yet."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from ledger.broker import Broker
+from ledger.core.commands import Property
+from ledger.core.evolve import evolve, fold
+from ledger.core.state import DomainState
+from ledger.metadata import Answer, TableMetadata
+from projections.cache.source import newest_reads
+from projections.metadata_cache import apply, bootstrap, read
+from tests.benchmarks.__main__ import BENCHMARKS
+from tests.benchmarks.altered_lake import Lake, Span, altered_lake
+from tests.benchmarks.cache_apply import figures
+from tests.benchmarks.cache_reads import FAST, hits, latencies
+from tests.benchmarks.history import TABLES, History
+
+TINY = Span(1.0, 1.0)
+
+
+def properties(answer: Answer) -> Sequence[Property]:
+    """Return the properties of a table that was found."""
+    assert isinstance(answer.value, TableMetadata)
+    return answer.value.definition.properties
+
+
+@pytest.fixture(scope="module")
+def lake(broker: Broker) -> Iterator[Lake]:
+    """Run a lake to alter."""
+    with altered_lake(broker, "test-altered-lake") as lake:
+        yield lake
+
+
+@pytest.mark.kafka
+def test_hits(lake: Lake) -> None:
+    """Both caches give every reader the same answer, and many versions give more of them."""
+    told = hits(lake, FAST, TINY)
+
+    assert [each.id for each in told] == ["cache-hits-50", "cache-hits-50-new"]
+    assert all((each.baseline or 0) < (each.value or 0) <= 1 for each in told)
+
+
+@pytest.mark.kafka
+def test_latencies(lake: Lake) -> None:
+    """Hits of both kinds of entries are told against misses, twice."""
+    told = latencies(lake, FAST, TINY)
+
+    assert {(each.id, each.unit) for each in told} == {
+        ("cache-latency", "us p50"),
+        ("cache-latency-p99", "us p99"),
+        ("cache-latency-rows", "us p50"),
+        ("cache-latency-rows-p99", "us p99"),
+    }
+    assert all(each.value and each.baseline for each in told)
+
+
+def test_apply() -> None:
+    """Both histories are applied to cache and state."""
+    told = figures(100)
+
+    assert [each.id for each in told] == ["cache-apply", "cache-apply-writes"]
+    assert all(each.value and each.baseline for each in told)
+
+
+def test_alters_of_the_history() -> None:
+    """A cache that applies the altering history says of each table what the state says."""
+    history = History()
+    state = fold(DomainState(), history.creation())
+    cache = bootstrap(state)
+    for event in history.alters(500):
+        evolve(state, event)
+        apply(cache, event)
+    wanted = newest_reads(cache, state.tables.by_id)
+    known = [each.definition.properties for each in state.tables.by_id.values()]
+
+    assert len(set(map(tuple, known))) == TABLES
+    assert [properties(read(cache, each)) for each in wanted] == known
+
+
+@pytest.mark.parametrize("name", ["cache-hits", "cache-latency", "cache-apply"])
+def test_ids(name: str) -> None:
+    """Each is measured by its id."""
+    assert name in BENCHMARKS
