@@ -21,7 +21,7 @@ from tests.integration.soak.roles import SMALL, Place, Roles
 from tests.integration.soak.strikes import Strikes, position_of
 
 LOOK_S: Final = 0.2
-PATIENCE_S: Final = 240.0
+PATIENCE_S: Final = 360.0
 EVER_MAX: Final = 150
 NOW: Final = "now"
 WRITERS: Final = "writer"

@@ -14,7 +14,7 @@ from tests.integration.soak.questions import Questions
 from tests.integration.soak.roles import Roles
 
 # Spark takes its time to start where all others want the machine as well.
-BACK_S: Final = 180.0
+BACK_S: Final = 300.0
 LEADER: Final = "leader"
 
 
