@@ -18,7 +18,7 @@ from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import ABORTED_EACH, TABLES, History
 from tests.benchmarks.repeated import collected_as_in_a_role
 
-TXNS: Final = 6_000
+TXNS: Final = 3_000
 ROUNDS: Final = 5
 
 Happened = Callable[[History, int], Iterable[Event]]
