@@ -1,11 +1,16 @@
 """What many tests share: one real broker, and names that no two tests have in common."""
 
+import signal
 from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 
 from ledger.broker import Broker
+
+
+# Whoever starts the tests in the background has them ignore Ctrl-C, and all that they start too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

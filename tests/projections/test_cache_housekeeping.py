@@ -147,7 +147,7 @@ def test_a_cache_made_anew_is_the_one_that_was_kept(steps: list[Step]) -> None:
 @contextmanager
 def over(history: Played, entries: Entries) -> Iterator[MetadataCache]:
     """Return a cache of a history with its whole store behind it."""
-    store = RowMetadataStore(history.store(len(history.events)))
+    store = RowMetadataStore(history.store(len(history.events)).reader())
     with closing(MetadataCache(entries, store, CATALOG, clock=ManualClock())) as cache:
         yield cache
 
