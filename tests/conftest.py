@@ -8,7 +8,6 @@ import pytest
 
 from ledger.broker import Broker
 
-
 # Whoever starts the tests in the background has them ignore Ctrl-C, and all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
