@@ -121,7 +121,7 @@ class Sessions:
             event = exchange(self._channel, command, awaited, times)
         finally:
             self._channel.tail.forget_session(nonce)
-        # Whoever closed meanwhile did not wait: this session is left to its lease.
+        # Whoever closed meanwhile did not wait: what was opened ends with its lease.
         self._channel.check()
         return Session(
             self._channel,

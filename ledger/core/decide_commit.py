@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
 
 
 def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
-    """Gather what is to be committed; raises Refused if it is not this session's to commit."""
+    """Gather what is to be committed; raises Refused if the asker's session may not commit it."""
     if command.level and not is_level(command.level):
         raise Refused(Reason.COMMAND_INVALID, f"{command.level!r} is no isolation level")
     declared = declared_parts(state, command)

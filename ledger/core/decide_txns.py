@@ -106,7 +106,7 @@ def check_room(txns: Sequence[OpenState], tables: Sequence[int]) -> None:
 
 
 def own_txn(state: DomainState, session: int, txn: int) -> OpenState:
-    """Return an open txn of this session; raises Refused with what it is instead."""
+    """Return an open txn that `session` owns; raises Refused with what it is instead."""
     found = state.txns.open.get(txn)
     if found is None:
         raise not_open(state, txn)
@@ -118,7 +118,7 @@ def own_txn(state: DomainState, session: int, txn: int) -> OpenState:
 
 
 def writable_txn(state: DomainState, session: int, txn: int) -> OpenState:
-    """Return an open txn of this session that may write."""
+    """Return an open txn that `session` owns and that may write."""
     found = own_txn(state, session, txn)
     if found.type == "read_only":
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn} is read only: it takes no write id", txn)
