@@ -45,10 +45,11 @@ only `files` and `metadata` look up how one stands. Rows are kept for ever but f
 Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
 """
 
-import json
 import struct
 from collections.abc import Mapping
 from typing import Any, Final
+
+from msgspec import json
 
 from projections.keys import pack
 
@@ -92,9 +93,8 @@ ID_BYTES: Final = 8
 _ONE = struct.Struct(">cQ")
 _TWO = struct.Struct(">cQQ")
 _THREE = struct.Struct(">cQQQ")
-_encode = json.JSONEncoder(
-    separators=(",", ":"), sort_keys=True, ensure_ascii=False, check_circular=False
-).encode
+_encode = json.Encoder(order="sorted").encode
+_decode = json.Decoder().decode
 
 
 def number_key(kind: bytes, number: int) -> bytes:
@@ -145,17 +145,17 @@ def id_value(number: int) -> bytes:
 
 def value(content: Any) -> bytes:
     """Return the bytes of a value that is a number or a list."""
-    return _encode(content).encode()
+    return _encode(content)
 
 
 def fields_value(fields: Mapping[str, Any]) -> bytes:
     """Return the bytes of a value with named fields, those that say nothing left out."""
-    return _encode({name: each for name, each in fields.items() if each}).encode()
+    return _encode({name: each for name, each in fields.items() if each})
 
 
 def read_value(data: bytes) -> Any:
     """Return what a JSON value holds."""
-    return json.loads(data)
+    return _decode(data)
 
 
 def read_id(data: bytes) -> int:

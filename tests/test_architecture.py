@@ -36,6 +36,7 @@ LIBRARIES: Final = {
     "confluent_kafka": ("ledger.log.kafka", "ledger.log.topics"),
     "fastavro": ("ledger.log.codec",),
     "pyroaring": ("ledger.core.id_set",),
+    "msgspec": ("projections.rows",),
     "rocksdict": ("projections.rocks",),
     "pyspark": ("spark_sink",),
     "pyarrow": ("ledger.delta_log", "spark_sink"),
