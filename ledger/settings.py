@@ -16,6 +16,9 @@ from ledger.log.port import Log, Topic
 OFF: Final = "off"
 """The setting of what is not wanted."""
 
+CHECKPOINT_S: Final = 60.0
+"""How old the state checkpoint of a store may become while there are events."""
+
 
 @dataclass(frozen=True, slots=True)
 class Genesis:
@@ -91,11 +94,13 @@ class SequencerSettings:
 class FollowerSettings:
     """Where a follower answers HTTP, and when it counts as too far behind to be asked.
 
-    `http` is `host:port`, port 0 = any that is free, or OFF.
+    `http` is `host:port`, port 0 = any that is free, or OFF. A state checkpoint that is older than
+    `checkpoint_s` is replaced if an event came since: a restart reads again what is behind it.
     """
 
     http: str = "127.0.0.1:8181"
     lag_max_s: float = 10.0
+    checkpoint_s: float = CHECKPOINT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,9 @@ class FeederSettings:
     """How often Spark folds; `trigger_ms` 0 = batch after batch.
 
     With `publish` the rows of metadata also go to the ledger's cache topic, for other hosts.
+    `checkpoint_s` is as for a follower.
     """
 
     trigger_ms: int = 0
     publish: bool = False
+    checkpoint_s: float = CHECKPOINT_S

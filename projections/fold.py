@@ -1,8 +1,9 @@
 """The fold: events in, rows out, one atomic write per batch of records.
 
-With the rows of a batch goes one row that names the last event they come from, and with every
-50,000th position the state as a checkpoint. So whatever crashes, a store is always what one prefix
-of the log makes of it, byte for byte what any other store made of that prefix holds (law 10).
+With the rows of a batch goes one row that names the last event they come from. So whatever
+crashes, a store is always what one prefix of the log makes of it, byte for byte what any other
+store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state with
+every 50,000th position and whenever `store_checkpoint` is called.
 
 The state lives in memory only. To resume, the newest checkpoint is loaded and the log read again
 from there; up to where the rows end, events change the state and no row. The chain at that place
@@ -85,7 +86,8 @@ class Fold:
     """A domain's state and the store its rows go to.
 
     `offset` is the next one to feed from, `mark` where the rows end, `state` the live state; while
-    the log is read again, `state` is behind `mark`. `tally` counts what became rows.
+    the log is read again, `state` is behind `mark`. `tally` counts what became rows. A restart
+    begins at position `checkpointed`.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Fold:
         self.offset = max(0, offset - 1)
         self._is_confirmed = offset == 0
         self._stored = mark
+        self.checkpointed = head.position
         self._acceptor = Acceptor(head)
         self._batches = BatchAcceptor(log, self._acceptor, offset)
         self._store = store
@@ -174,6 +177,22 @@ class Fold:
             self._acceptor.dropped.total() - dropped,
         )
 
+    def store_checkpoint(self) -> int:
+        """Store the state, so that a restart reads on from here; return its bytes, 0 if none.
+
+        None is stored where there is one already, and none of a state whose rows are not stored,
+        be it that the log is still read again or that a write failed: rows would be left out.
+        """
+        head = self._acceptor.head
+        if head.position in {self.checkpointed, 0} or head.position != self.mark.position:
+            return 0
+        if self._store.get(LOG) != value(self.mark):
+            return 0
+        data = checkpoint.dump(self.state, head, self._batches.offset)
+        self._store.write([(CHECKPOINT, data)])
+        self.checkpointed = head.position
+        return len(data)
+
     def _confirm(self, records: Sequence[Record]) -> Sequence[Record]:
         if not records:
             return records
@@ -193,6 +212,7 @@ class Fold:
             head = self._acceptor.head
             if head.position % self._checkpoint_every == 0:
                 rows.append((CHECKPOINT, checkpoint.dump(self.state, head, self.offset)))
+                self.checkpointed = head.position
             batch.update(rows)
             self.mark = Mark(head.position, head.chain.hex(), self.offset, self._stored.topic)
 

@@ -17,6 +17,8 @@ import structlog
 from ledger.clock import Clock, SystemClock
 from ledger.log.port import Log, LogReader, Topic
 from ledger.process import freeze_recovered
+from ledger.settings import CHECKPOINT_S
+from projections.aging import AgingCheckpoint
 from projections.fold import Fold
 from projections.lag import Lag, lag_of
 from projections.rocks_store import RocksStore
@@ -44,6 +46,7 @@ class Follower:
         *,
         progress: Progress = lambda _read, _end: None,
         caught_up: Callable[[], None] = lambda: None,
+        checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
     ) -> None:
         self.fold = Fold.load(store, log)
@@ -52,6 +55,7 @@ class Follower:
         self._progress = progress
         self._caught_up = caught_up
         self._clock = clock or SystemClock()
+        self._checkpoint = AgingCheckpoint(self.fold, checkpoint_s, clock=self._clock)
 
     def run(self, stop: Signal) -> None:
         """Follow until `stop` is set.
@@ -61,7 +65,13 @@ class Follower:
         """
         first, end = self._log.ends(Topic.EVENTS)
         self.fold.check_log(first, end)
-        log_lines.info("following", rows_up_to=self.fold.mark.position, records=end)
+        log_lines.info(
+            "following",
+            rows_up_to=self.fold.mark.position,
+            state_up_to=self.fold.position,
+            from_record=self.fold.offset,
+            records=end,
+        )
         with closing(self._log.reader(Topic.EVENTS, self.fold.offset)) as events:
             while self.fold.offset < end and not stop.is_set():
                 self._step(events)
@@ -86,6 +96,7 @@ class Follower:
         records = events.read(RECORDS_PER_BATCH, READ_WAIT_S)
         if records:
             self.fold.feed(records)
+        self._checkpoint.replace_if_old()
 
 
 def follow(
@@ -94,6 +105,7 @@ def follow(
     stop: Signal,
     *,
     rebuild: bool = False,
+    checkpoint_s: float = CHECKPOINT_S,
     progress: Progress = lambda _read, _end: None,
     started: Callable[[Follower], None] = lambda _follower: None,
 ) -> None:
@@ -109,6 +121,8 @@ def follow(
             store.publish()
             freeze_recovered()
 
-        follower = Follower(log, store, progress=progress, caught_up=caught_up)
+        follower = Follower(
+            log, store, progress=progress, caught_up=caught_up, checkpoint_s=checkpoint_s
+        )
         started(follower)
         follower.run(stop)

@@ -64,6 +64,7 @@ def serve_feeder(
                 ledger=found.ledger,
                 checkpoints=checkpoints,
                 trigger_ms=found.feeder.trigger_ms,
+                checkpoint_s=found.feeder.checkpoint_s,
             ).run(stop)
         spark.stop()
 

@@ -22,6 +22,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ledger.errors import LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.port import Record, Topic
+from ledger.settings import CHECKPOINT_S
+from projections.aging import AgingCheckpoint
 from projections.fold import Fed, Fold
 
 LOOK_S = 0.5
@@ -49,6 +51,7 @@ class Feeder:
         ledger: str,
         checkpoints: Path,
         trigger_ms: int = 0,
+        checkpoint_s: float = CHECKPOINT_S,
         client: dict[str, str] | None = None,
         applied: Callable[[Fed], None] | None = None,
     ) -> None:
@@ -60,6 +63,7 @@ class Feeder:
         self._trigger_ms = trigger_ms
         self._client = client or {}
         self._applied = applied
+        self._checkpoint = AgingCheckpoint(fold, checkpoint_s)
         self._turn = Condition()
         self._is_feeding = False
         self._is_stopping = False
@@ -82,6 +86,7 @@ class Feeder:
         try:
             while query.isActive and not stop.wait(LOOK_S):
                 self._report(query)
+                self._look_at_checkpoint()
         finally:
             self._end(query)
         if self._failure is not None:
@@ -131,6 +136,7 @@ class Feeder:
                 f"offset {self._fold.offset} comes next, Spark brought {fresh[0].offset}",
             )
         fed = self._fold.feed(fresh)
+        self._checkpoint.replace_if_old()
         if self._applied is not None:
             self._applied(fed)
 
@@ -147,6 +153,12 @@ class Feeder:
             "groupIdPrefix": "lakeledger-feeder",
             **{f"kafka.{key}": value for key, value in self._client.items()},
         }
+
+    def _look_at_checkpoint(self) -> None:
+        """See whether the last batch left it to be replaced; while there is one, it does so."""
+        with self._turn:
+            if not self._is_feeding:
+                self._checkpoint.replace_if_old()
 
     def _report(self, query: StreamingQuery) -> None:
         """Log position and lag now and then; Spark is asked only when something moved."""

@@ -56,6 +56,7 @@ def serve_follower(
                 rows,
                 stop,
                 rebuild=rebuild,
+                checkpoint_s=found.follower.checkpoint_s,
                 progress=lambda read, end: bar.update(task, completed=read, total=end),
                 started=started,
             )

@@ -91,6 +91,22 @@ def test_follower_is_killed(where: tuple[str, ...], position: int, tmp_path: Pat
         assert follower.end(signal.SIGTERM) == ExitCode.DONE
 
 
+def test_old_checkpoint_is_replaced(where: tuple[str, ...], position: int, tmp_path: Path) -> None:
+    """A follower that is killed once its checkpoint was replaced reads one record again."""
+    store = ("--store", str(tmp_path / "store"), "--set", "follower.checkpoint_s=0.1")
+    serve = ("serve", "follower", *store, SILENT, *where)
+    with Command(tmp_path, *serve) as follower:
+        begun = json.loads(follower.wait_for("following"))
+        while json.loads(follower.wait_for("checkpoint"))["position"] < position:
+            pass
+        follower.end(signal.SIGKILL)
+    with Command(tmp_path, *serve) as follower:
+        resumed = json.loads(follower.wait_for("following"))
+    assert (begun["state_up_to"], begun["from_record"]) == (0, 0)
+    assert (resumed["state_up_to"], resumed["rows_up_to"]) == (position, position)
+    assert resumed["from_record"] == resumed["records"] - 1
+
+
 @pytest.mark.parametrize("role", ["sequencer", "follower"])
 def test_role_is_told_to_end(where: tuple[str, ...], log: Log, tmp_path: Path, role: str) -> None:
     """A role ends in good order when it is told to, whatever it is doing."""

@@ -30,7 +30,7 @@ from tests.projections.followed import PATIENT
 
 EVERY = 7
 
-Fate = Literal["goes on", "dies after the write", "dies before the write"]
+Fate = Literal["goes on", "stores its state", "dies after the write", "dies before the write"]
 
 
 class Killed(Exception):  # noqa: N818 - it stands for the end of a process
@@ -74,6 +74,8 @@ def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
         with suppress(Killed):
             fold.feed(records[fold.offset : fold.offset + size])
         store.is_dying = False
+        if fate == "stores its state":
+            fold.store_checkpoint()
         if fate != "goes on":
             fold = Fold.load(store, driver.log, checkpoint_every=EVERY)
     return store
@@ -82,7 +84,9 @@ def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
 PLANS = st.lists(
     st.tuples(
         st.integers(1, 2 * EVERY),
-        st.sampled_from(("goes on", "dies after the write", "dies before the write")),
+        st.sampled_from(
+            ("goes on", "stores its state", "dies after the write", "dies before the write")
+        ),
     ),
     max_size=8,
 ).map(lambda plan: [*plan, (3 * EVERY, "goes on")])

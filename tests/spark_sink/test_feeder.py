@@ -161,6 +161,16 @@ def test_lost_end_stops_the_feeder(spark: SparkSession, tmp_path: Path, rewrite:
     assert digest(store) == before
 
 
+def test_old_checkpoint_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    """A feeder whose checkpoint is old stores the state behind a batch, and begins there again."""
+    driver, store = domain(), MemoryStore()
+    fold = Fold.load(store, driver.log)
+    feeder = Feeder(spark, fold, bootstrap="", ledger="", checkpoints=tmp_path, checkpoint_s=0.0)
+    feeder.feed(driver.records)
+
+    assert Fold.load(store, driver.log).position == driver.head.position
+
+
 def test_missing_records_stop_the_feeder(fed: Fed) -> None:
     """A batch that begins behind the next record is refused, not folded over the hole."""
     feeder = fed.feeder()

@@ -1,0 +1,58 @@
+"""Aging: when the state checkpoint of a store is replaced, other than every so many positions.
+
+A restart reads the log again behind the newest checkpoint. On a ledger with few events that would
+be nearly all of it, for whole days; so a checkpoint is also replaced once it is so many seconds old
+and something came since. The fold stands still meanwhile, and how long that takes goes with the
+state: so it is not done again before a hundred times as long has passed.
+"""
+
+from typing import Final
+
+import structlog
+
+from ledger.clock import Clock, SystemClock
+from ledger.settings import CHECKPOINT_S
+from projections.fold import Fold
+
+SHARE: Final = 100
+
+log_lines = structlog.get_logger("lakeledger.checkpoint")
+
+
+class AgingCheckpoint:
+    """The checkpoint of one fold; it is looked at between two batches, by whoever feeds the fold.
+
+    It counts as made when this was made: what it was before, nobody knows.
+    """
+
+    def __init__(
+        self, fold: Fold, age_s: float = CHECKPOINT_S, *, clock: Clock | None = None
+    ) -> None:
+        self._fold = fold
+        self._clock = clock or SystemClock()
+        self._age_s = age_s
+        self._took_s = 0.0
+        self._position = fold.checkpointed
+        self._made_s = self._clock.monotonic_s()
+
+    def replace_if_old(self) -> None:
+        """Store a newer one if it is old enough and the fold has gone on since.
+
+        Raises what writing to the store raises.
+        """
+        now_s = self._clock.monotonic_s()
+        if self._fold.checkpointed != self._position:
+            self._note(now_s)
+        if now_s - self._made_s < max(self._age_s, SHARE * self._took_s):
+            return
+        size = self._fold.store_checkpoint()
+        if not size:
+            return
+        self._note(self._clock.monotonic_s())
+        self._took_s = self._made_s - now_s
+        log_lines.info(
+            "checkpoint", position=self._position, bytes=size, seconds=round(self._took_s, 3)
+        )
+
+    def _note(self, now_s: float) -> None:
+        self._position, self._made_s = self._fold.checkpointed, now_s
