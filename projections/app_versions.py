@@ -1,18 +1,20 @@
 """App versions: how far each application came in a table (Delta's SetTransaction)."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from ledger.core.events import TxnCommitted
 from projections.applied import Applied
 from projections.rows import APP, text_key, value
 from projections.store import RowChange
 
+EVENTS: Final = (TxnCommitted,)
+
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the row of every application whose progress a commit records."""
     control, body = applied.event
-    if not isinstance(body, TxnCommitted):
-        return
+    assert isinstance(body, TxnCommitted)
     for part in body.parts:
         for app, version in part.footprint.apps if part.footprint is not None else ():
             yield text_key(APP, part.table, app), value([version, control.position])

@@ -1,12 +1,15 @@
 """Catalogs: who the ledger is, and which catalogs belong to it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from ledger.core.events import CatalogCreated, LedgerCreated
 from projections.applied import Applied
 from projections.keys import pack
 from projections.rows import CATALOG, GENESIS, fields_value, value
 from projections.store import RowChange
+
+EVENTS: Final = (LedgerCreated, CatalogCreated)
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

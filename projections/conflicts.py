@@ -5,7 +5,7 @@ its end.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ledger.core.commands import CoarseWrite, TableWrite
 from ledger.core.events import Evidence, Side, TxnAborted
@@ -14,11 +14,14 @@ from projections.applied import Applied
 from projections.rows import CONFLICT, fields_value, number_key
 from projections.store import RowChange
 
+EVENTS: Final = (TxnAborted,)
+
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the row of a commit that lost."""
     control, body = applied.event
-    if not isinstance(body, TxnAborted) or body.evidence is None:
+    assert isinstance(body, TxnAborted)
+    if body.evidence is None:
         return
     lost = {
         "txn": control.txn,

@@ -12,7 +12,7 @@ the fold: the log is what happened, the files are what writers say of it.
 
 from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.events import CommittedPart, TxnCommitted
 from ledger.core.footprints import path_hash
@@ -34,6 +34,7 @@ from projections.rows import (
 )
 from projections.store import RowChange
 
+EVENTS: Final = (TxnCommitted,)
 NOTHING = b""
 
 
@@ -49,8 +50,7 @@ class Anomaly(NamedTuple):
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the rows of the files that a commit adds and removes, and of what is odd with it."""
     control, body = applied.event
-    if not isinstance(body, TxnCommitted):
-        return
+    assert isinstance(body, TxnCommitted)
     numbers = count()
     for part in body.parts:
         if part.table in applied.files:

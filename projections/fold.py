@@ -10,7 +10,7 @@ from there; up to where the rows end, events change the state and no row. The ch
 must be the one the rows were made with, or the log was rewritten behind our back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Final, NamedTuple, Self
 
@@ -41,7 +41,7 @@ from projections import (
 from projections.applied import apply
 from projections.batch import Batch, Lookup
 from projections.errors import StoreForeignError
-from projections.projection import Projection
+from projections.projection import EVERY, Projection
 from projections.rows import CHECKPOINT, LOG, read_value, value
 from projections.store import RowChange, RowStore
 from projections.tally import Tally
@@ -63,6 +63,9 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     catalogs,
     history,
 )
+ASKED: Final[Mapping[type, Sequence[Projection]]] = {
+    kind: [each for each in PROJECTIONS if kind in each.EVENTS] for kind in EVERY
+}
 
 
 class Fed(NamedTuple):
@@ -207,7 +210,7 @@ class Fold:
         if self.offset <= self._stored.offset:
             self._repeat(event)
         elif event is not None:
-            rows = list(self._rows(event, batch.get))
+            rows = self._rows(event, batch.get)
             self.tally.note(event, rows)
             head = self._acceptor.head
             if head.position % self._checkpoint_every == 0:
@@ -216,10 +219,12 @@ class Fold:
             batch.update(rows)
             self.mark = Mark(head.position, head.chain.hex(), self.offset, self._stored.topic)
 
-    def _rows(self, event: Event, stored: Lookup) -> Iterator[RowChange]:
+    def _rows(self, event: Event, stored: Lookup) -> list[RowChange]:
         applied = apply(self.state, event, stored)
-        for projection in PROJECTIONS:
-            yield from projection.rows(applied)
+        rows: list[RowChange] = []
+        for projection in ASKED[type(event.body)]:
+            rows.extend(projection.rows(applied))
+        return rows
 
     def _repeat(self, event: Event | None) -> None:
         """Apply an event whose rows are stored already; the last one must be what it was then."""

@@ -7,13 +7,14 @@ ids of a table only those are kept that have not simply committed.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed, TxnCommitted
 from ledger.core.tables import name_key
 from ledger.core.write_form import pending_form
 from projections.applied import Applied, TouchedTable
 from projections.keys import pack
+from projections.projection import EVERY
 from projections.rows import (
     METADATA,
     NAME_TAKEN,
@@ -27,6 +28,8 @@ from projections.store import RowChange
 from projections.tables import changed_tables
 from projections.write_ids import given
 
+# Whatever the event, it may be the one with which mappings are cleaned.
+EVENTS: Final = EVERY
 CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)
 
 

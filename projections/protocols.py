@@ -4,18 +4,20 @@ Both are what the last action said; a domain that was removed has no row.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from ledger.core.events import TxnCommitted
 from projections.applied import Applied
 from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value
 from projections.store import RowChange
 
+EVENTS: Final = (TxnCommitted,)
+
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the rows of the protocols and domains that a commit sets or removes."""
     body = applied.event.body
-    if not isinstance(body, TxnCommitted):
-        return
+    assert isinstance(body, TxnCommitted)
     for part in body.parts:
         footprint = part.footprint
         if footprint is None:

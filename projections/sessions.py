@@ -5,9 +5,11 @@ answer there and a command that was refused because its session is gone leaves n
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from ledger.core.events import SessionClosed, SessionOpened, TxnsExpired
 from projections.applied import Applied
+from projections.projection import EVERY
 from projections.rows import (
     ANSWER,
     NONCE,
@@ -19,6 +21,8 @@ from projections.rows import (
     value,
 )
 from projections.store import RowChange
+
+EVENTS: Final = EVERY
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

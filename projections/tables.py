@@ -8,6 +8,7 @@ exists for all holds the name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from ledger.core.events import (
     AbortedPart,
@@ -34,6 +35,11 @@ from projections.rows import (
     value,
 )
 from projections.store import RowChange
+
+EVENTS: Final = (
+    *(TableCreated, TableAltered, TableRenamed, TableDropped),
+    *(TxnCommitted, TxnAborted, SessionClosed, TxnsExpired),
+)
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

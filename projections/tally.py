@@ -7,7 +7,7 @@ of metrics may.
 from collections import Counter
 from collections.abc import Sequence
 
-from ledger.core.events import Event, TxnAborted
+from ledger.core.events import Event, TxnAborted, TxnCommitted
 from projections.rows import ANOMALY
 from projections.store import RowChange
 
@@ -36,7 +36,8 @@ class Tally:
         self.events[type(body).__name__] += 1
         if isinstance(body, TxnAborted) and body.evidence is not None:
             self.conflicts[body.evidence.exception] += 1
-        self.anomalies += sum(key.startswith(ANOMALY) for key, _ in rows)
+        if isinstance(body, TxnCommitted):
+            self.anomalies += sum(key.startswith(ANOMALY) for key, _ in rows)
 
     def note_batch(self, seconds: float) -> None:
         """Count a batch of rows that is written."""

@@ -5,7 +5,7 @@ then its beginning is no longer at hand.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ledger.core.events import (
     AbortedForgotten,
@@ -33,6 +33,12 @@ from projections.rows import FORGOTTEN, TXN, fields_value, number_key, value
 from projections.store import RowChange
 
 Fields = dict[str, Any]
+
+EVENTS: Final = (
+    *(TxnOpened, WriteIdsAllocated, WritesStaged, TxnCommitted, TxnAborted),
+    *(TableCreated, TableAltered, TableRenamed, TableDropped),
+    *(SessionClosed, TxnsExpired, AbortedForgotten),
+)
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

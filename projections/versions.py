@@ -6,7 +6,7 @@ an alter of an external table.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ledger import operations
 from ledger.core.events import CommittedPart, TableAltered, TableCreated, TxnCommitted
@@ -15,6 +15,8 @@ from projections.rows import VERSION, fields_value, pair_key
 from projections.store import RowChange
 
 Fields = dict[str, Any]
+
+EVENTS: Final = (TxnCommitted, TableCreated, TableAltered)
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

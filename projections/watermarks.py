@@ -6,11 +6,15 @@ that has not ended moved on. So a mark is a few lookups, and no event costs more
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from ledger.core.state import DomainState
 from projections.applied import Applied, Hold, hold
+from projections.projection import EVERY
 from projections.rows import FIRST_OPEN, WATERMARK, fields_value, pair_key, value
 from projections.store import RowChange
+
+EVENTS: Final = EVERY
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:

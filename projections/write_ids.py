@@ -6,6 +6,7 @@ start there, for deleted rows still cost whoever passes over them.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ledger.core.events import (
     TableAltered,
@@ -17,12 +18,15 @@ from ledger.core.events import (
 )
 from ledger.core.tables import Table
 from projections.applied import Applied
+from projections.projection import EVERY
 from projections.rows import MAPPING, WRITE_IDS, fields_value, id_value, number_key, pair_key
 from projections.store import RowChange
 
 Mapping = tuple[int, int, int]
 """A write id and its txn, as (table, write id, txn)."""
 
+# Whatever the event, it may be the one with which mappings are cleaned.
+EVENTS: Final = EVERY
 MOVING = (
     WriteIdsAllocated,
     TxnCommitted,
