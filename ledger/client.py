@@ -140,50 +140,63 @@ class Ledger(LedgerTables, LedgerFiles):
         self,
         type: TxnType = "default",  # noqa: A002 - what Hive calls it
         *,
+        tables: Sequence[TableLike] = (),
         deadline_s: float | None = None,
         level: str | None = None,
     ) -> Iterator[Transaction]:
         """Open a txn for a `with` block: it commits at the end, and aborts if the block raises.
 
-        `deadline_s` and `level` as for `begin`.
+        `tables`, `deadline_s` and `level` as for `begin`.
         """
-        with self.begin(type, deadline_s=deadline_s, level=level) as txn:
+        with self.begin(type, tables=tables, deadline_s=deadline_s, level=level) as txn:
             yield txn
 
     def begin(
         self,
         type: TxnType = "default",  # noqa: A002 - what Hive calls it
         *,
+        tables: Sequence[TableLike] = (),
         deadline_s: float | None = None,
         level: str | None = None,
     ) -> Transaction:
         """Open a txn, to be ended by `commit` or `abort`.
 
-        After `deadline_s` it is aborted; None = the ledger's default. It is judged by `level` where
-        that of a table is weaker: "serializable", "write-serializable" or "snapshot-isolation".
+        Whoever knows the `tables` that it will write names them here: it opens with its write ids,
+        which saves the round trip that asking for them later costs. After `deadline_s` it is
+        aborted; None = the ledger's default. It is judged by `level` where that of a table is
+        weaker: "serializable", "write-serializable" or "snapshot-isolation".
         """
-        return self.begin_many(1, type, deadline_s=deadline_s, level=level)[0]
+        return self.begin_many(1, type, tables=tables, deadline_s=deadline_s, level=level)[0]
 
     def begin_many(
         self,
         count: int,
         type: TxnType = "default",  # noqa: A002 - what Hive calls it
         *,
+        tables: Sequence[TableLike] = (),
         deadline_s: float | None = None,
         level: str | None = None,
     ) -> Sequence[Transaction]:
-        """Open several txns in one round trip, ids ascending; each sees those before it as open."""
+        """Open several txns in one round trip, ids ascending; each sees those before it as open.
+
+        Each has a write id in every one of `tables`; the rest as for `begin`.
+        """
         asked = level_named(level)
         deadline_ms = round((deadline_s or 0) * MS)
-        session, answer = self._sessions.ask(OpenTxn(*UNNUMBERED, type, count, deadline_ms))
+        numbers = [self._names.find(table)[0] for table in tables]
+        command = OpenTxn(*UNNUMBERED, type, count, deadline_ms, numbers)
+        session, answer = self._sessions.ask(command)
         self._view.note(answer.control.position)
         body = body_as(TxnOpened, answer.control, answer.body)
         opening = answer.control, body
         first = answer.control.txn
-        return [
+        txns = [
             Transaction(session, self._names, opening, txn, level=asked)
             for txn in range(first, first + body.size)
         ]
+        for each in body.ids:
+            txns[each.txn - first].take_write_id(each.table, each.write_id)
+        return txns
 
     def allocate(
         self, txns: Sequence[Transaction], tables: Sequence[TableLike]
@@ -199,17 +212,19 @@ class Ledger(LedgerTables, LedgerFiles):
         deadline_s: float = 30.0,
         level: str | None = None,
         *,
+        tables: Sequence[TableLike] = (),
         on_commit: Callable[[Receipt], object] | None = None,
     ) -> Result:
         """Do work in a txn and commit it; if an earlier commit wins, do it again in a new one.
 
-        `work` gets the txn, reads and writes with it, and is called again for every attempt; what
-        it returned at last is returned, and `on_commit` gets the receipt. At most `attempts` are
-        made, and none begins after `deadline_s`; then the last conflict is raised, with a note for
-        each attempt. An unanswered commit is asked for again, its work is not done again.
+        `work` gets the txn, which opens with a write id in each of `tables`, reads and writes with
+        it, and is called again for every attempt; what it returned at last is returned, and
+        `on_commit` gets the receipt. At most `attempts` are made, and none begins after
+        `deadline_s`; then the last conflict is raised, with a note for each attempt. An unanswered
+        commit is asked for again, its work is not done again.
         """
         pace = Pace(attempts, deadline_s)
-        return run(lambda: self.begin(level=level), work, pace, on_commit=on_commit)
+        return run(lambda: self.begin(tables=tables, level=level), work, pace, on_commit=on_commit)
 
     def abort(self, txn: int, reason: str) -> Receipt:
         """Abort a txn of whichever session; what it wrote counts as unknown."""

@@ -22,6 +22,7 @@ from ledger.core.events import (
     TableRenamed,
     TxnAborted,
     TxnCommitted,
+    TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
     WritesStaged,
@@ -218,7 +219,7 @@ def reason_of(body: Any) -> tuple[str, str]:
 def named_tables(body: Any) -> Collection[int]:
     """Return the tables that an event names."""
     match body:
-        case WriteIdsAllocated():
+        case WriteIdsAllocated() | TxnOpened():
             return [each.table for each in body.ids]
         case TxnCommitted() | TxnAborted() | AbortedForgotten():
             return [each.table for each in body.parts]

@@ -22,6 +22,7 @@ from ledger.core.events import (
     TableRenamed,
     TxnAborted,
     TxnCommitted,
+    TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
     WritesStaged,
@@ -128,7 +129,7 @@ def touch(state: DomainState, table_id: int) -> TouchedTable:
 def touched_tables(body: Any) -> Collection[int]:
     """Return the tables an event names, each once."""
     match body:
-        case WriteIdsAllocated():
+        case WriteIdsAllocated() | TxnOpened():
             return dict.fromkeys(each.table for each in body.ids)
         case TxnCommitted() | TxnAborted():
             return [part.table for part in body.parts]

@@ -14,6 +14,7 @@ from ledger.core.events import (
     TableDropped,
     TableRenamed,
     TxnCommitted,
+    TxnOpened,
     WriteIdsAllocated,
 )
 from ledger.core.tables import Table
@@ -28,6 +29,7 @@ Mapping = tuple[int, int, int]
 # Whatever the event, it may be the one with which mappings are cleaned.
 EVENTS: Final = EVERY
 MOVING = (
+    TxnOpened,
     WriteIdsAllocated,
     TxnCommitted,
     TableCreated,
@@ -71,7 +73,7 @@ def named(applied: Applied) -> Iterable[Mapping]:
     match body:
         case TxnCommitted():
             return [(part.table, part.write_id, control.txn) for part in body.parts]
-        case WriteIdsAllocated():
+        case WriteIdsAllocated() | TxnOpened():
             return [(each.table, each.write_id, each.txn) for each in body.ids]
         case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
             return [(body.table, body.write_id, control.txn)]

@@ -140,7 +140,10 @@ class CloseSession(NamedTuple):
 
 
 class OpenTxn(NamedTuple):
-    """Ask for `size` txns of one type; `deadline_ms` is a duration, 0 = the ledger's default."""
+    """Ask for `size` txns of one type, each with a write id in `tables`.
+
+    `deadline_ms` is a duration, 0 = the ledger's default.
+    """
 
     session: int
     n: int
@@ -148,6 +151,7 @@ class OpenTxn(NamedTuple):
     type: TxnType
     size: int
     deadline_ms: int
+    tables: Sequence[int] = ()
 
 
 class AllocateWriteIds(NamedTuple):

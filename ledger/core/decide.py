@@ -7,6 +7,8 @@ refusal a line in the order they are checked. Nothing here reads a clock, draws 
 I/O; the state is read, never changed.
 """
 
+from collections.abc import Iterable
+
 from ledger.core import decide_stage, decide_tables, decide_txns, judge
 from ledger.core.commands import (
     AbortTxn,
@@ -146,19 +148,27 @@ def session_refusal(state: DomainState, command: OpenSession, now: int) -> Comma
 
 
 def repeated(state: DomainState, command: SessionCommand, known: Answered) -> CommandRepeated:
-    """Return the first answer again, with the write ids of an allocation whose txns are open."""
+    """Return the first answer again, with the write ids it gave to txns that are still open."""
     ids: list[AllocatedId] = []
-    if known.outcome == "WriteIdsAllocated" and isinstance(command, AllocateWriteIds):
-        ids = ids_of_open(state, command)
+    match command:
+        case AllocateWriteIds() if known.outcome == "WriteIdsAllocated":
+            ids = ids_of_open(state, sorted(set(command.txns)), command.tables)
+        case OpenTxn() if known.outcome == "TxnOpened":
+            opened = range(known.first, known.first + known.size)
+            ids = ids_of_open(state, opened, command.tables)
+        case _:
+            pass
     return CommandRepeated(b"", known.position, known.outcome, known.first, known.size, ids)
 
 
-def ids_of_open(state: DomainState, command: AllocateWriteIds) -> list[AllocatedId]:
+def ids_of_open(
+    state: DomainState, named: Iterable[int], tables: Iterable[int]
+) -> list[AllocatedId]:
     """Return the write ids that the named txns hold in the named tables, while they are open."""
-    txns = [state.txns.open[txn] for txn in sorted(set(command.txns)) if txn in state.txns.open]
+    txns = [state.txns.open[txn] for txn in named if txn in state.txns.open]
     return [
         AllocatedId(table, txn.txn, txn.write_ids[table])
-        for table in dict.fromkeys(command.tables)
+        for table in dict.fromkeys(tables)
         for txn in txns
         if table in txn.write_ids
     ]

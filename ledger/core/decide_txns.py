@@ -34,7 +34,7 @@ TABLES_PER_TXN_MAX = 10_000
 
 
 def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
-    """Open `size` txns at once; with them goes the snapshot they hold (rules b1, b2)."""
+    """Open `size` txns at once; with them goes the snapshot they hold (rules a3, b1, b2)."""
     limits, txns = state.limits, state.txns
     if not 1 <= command.size <= limits.txns_per_open_max:
         raise Refused(
@@ -47,6 +47,7 @@ def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
         )
     if len(txns.open) + command.size > limits.open_txns_max:
         raise Refused(Reason.LIMIT_EXCEEDED, f"{limits.open_txns_max} txns are open")
+    ids = first_write_ids(state, command) if command.tables else ()
     default = (
         limits.replicated_deadline_ms if command.type == "replicated" else limits.txn_deadline_ms
     )
@@ -60,7 +61,25 @@ def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
         list(txns.open_visible) if inline else (),
         list(txns.aborted_ids) if inline else (),
         txns.digest,
+        ids,
     )
+
+
+def first_write_ids(state: DomainState, command: OpenTxn) -> list[AllocatedId]:
+    """Give each txn that is about to open one write id per table, in the order of an allocation."""
+    check_count(state, command.tables, "tables")
+    check_ids(command.size, len(command.tables))
+    if command.type == "read_only":
+        raise Refused(Reason.TXN_READ_ONLY, "a read-only txn takes no write id")
+    first = state.txns.next_txn
+    txns = range(first, first + command.size)
+    return [
+        AllocatedId(table_id, txn, write_id)
+        for table_id in dict.fromkeys(command.tables)
+        for write_id, txn in enumerate(
+            txns, start=managed_table(state, table_id, txns).last_write_id + 1
+        )
+    ]
 
 
 def allocate_write_ids(state: DomainState, command: AllocateWriteIds) -> WriteIdsAllocated:
@@ -71,7 +90,7 @@ def allocate_write_ids(state: DomainState, command: AllocateWriteIds) -> WriteId
     check_room(txns, command.tables)
     ids: list[AllocatedId] = []
     for table_id in dict.fromkeys(command.tables):
-        table = managed_table(state, table_id, txns)
+        table = managed_table(state, table_id, [txn.txn for txn in txns])
         following = table.last_write_id
         for txn in txns:
             write_id = txn.write_ids.get(table_id)
@@ -91,11 +110,7 @@ def check_count(state: DomainState, asked: Sequence[int], what: str) -> None:
 
 def check_room(txns: Sequence[OpenState], tables: Sequence[int]) -> None:
     """Refuse ids that one answer, or later the end of a txn, could not carry in one record."""
-    if len(txns) * len(tables) > IDS_PER_COMMAND_MAX:
-        raise Refused(
-            Reason.LIMIT_EXCEEDED,
-            f"{len(txns) * len(tables)} write ids asked for, {IDS_PER_COMMAND_MAX} fit one answer",
-        )
+    check_ids(len(txns), len(tables))
     for txn in txns:
         if len(txn.write_ids) + len(tables) > TABLES_PER_TXN_MAX:
             raise Refused(
@@ -103,6 +118,15 @@ def check_room(txns: Sequence[OpenState], tables: Sequence[int]) -> None:
                 f"txn {txn.txn} would touch more than {TABLES_PER_TXN_MAX} tables",
                 txn.txn,
             )
+
+
+def check_ids(txns: int, tables: int) -> None:
+    """Refuse more write ids than one answer can carry."""
+    if txns * tables > IDS_PER_COMMAND_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"{txns * tables} write ids asked for, {IDS_PER_COMMAND_MAX} fit one answer",
+        )
 
 
 def own_txn(state: DomainState, session: int, txn: int) -> OpenState:
@@ -137,10 +161,10 @@ def not_open(state: DomainState, txn: int) -> Refused:
     return Refused(Reason.TXN_NOT_OPEN, f"txn {txn} is not open ({status}): {why}", txn)
 
 
-def managed_table(state: DomainState, table_id: int, txns: Iterable[OpenState]) -> Table:
+def managed_table(state: DomainState, table_id: int, txns: Iterable[int]) -> Table:
     """Return a managed table that all these txns may write; raises Refused."""
     table = state.tables.by_id.get(table_id)
-    if table is None or any(table.creator not in (0, txn.txn) for txn in txns):
+    if table is None or any(table.creator not in (0, txn) for txn in txns):
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {table_id}", table_id)
     if table.definition.kind != "managed":
         raise Refused(

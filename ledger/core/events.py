@@ -190,7 +190,8 @@ class TxnOpened(NamedTuple):
 
     `open` and `aborted` are the exceptions below the first of them, ascending, given when `inline`;
     otherwise `digest` checks a list read elsewhere as of this position. `deadline` is a time in
-    milliseconds. `min_open` is what the txns add to the min history (HIVE-18747).
+    milliseconds. `min_open` is what the txns add to the min history (HIVE-18747). `ids` are the
+    write ids that they were opened with.
     """
 
     type: TxnType
@@ -201,6 +202,7 @@ class TxnOpened(NamedTuple):
     open: Sequence[int]
     aborted: Sequence[int]
     digest: int
+    ids: Sequence[AllocatedId] = ()
 
 
 class WriteIdsAllocated(NamedTuple):

@@ -171,7 +171,7 @@ CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     SessionOpened: session_opened,
     SessionClosed: evolve_txns.session_closed,
     TxnOpened: evolve_txns.txn_opened,
-    WriteIdsAllocated: evolve_txns.write_ids_allocated,
+    WriteIdsAllocated: evolve_txns.give_write_ids,
     TableCreated: evolve_tables.table_created,
     TableAltered: table_altered,
     TableRenamed: evolve_tables.table_renamed,

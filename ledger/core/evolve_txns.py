@@ -22,16 +22,19 @@ from ledger.core.txns import OpenTxn
 
 
 def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:
-    """Add open txns to their session."""
+    """Add open txns to their session, and give them the write ids they were opened with."""
     session = state.sessions.by_number[control.session]
     for txn in range(control.txn, control.txn + body.size):
         state.txns.begin(
             OpenTxn(txn, body.type, control.session, body.min_open, control.position, body.deadline)
         )
         session.txns[txn] = None
+    give_write_ids(state, control, body)
 
 
-def write_ids_allocated(state: DomainState, _control: Control, body: WriteIdsAllocated) -> None:
+def give_write_ids(
+    state: DomainState, _control: Control, body: TxnOpened | WriteIdsAllocated
+) -> None:
     """Give write ids to open txns; an id given before is given again unchanged."""
     for table, txn, write_id in body.ids:
         give_write_id(state.txns, state.tables.by_id[table], state.txns.open[txn], write_id)

@@ -20,6 +20,7 @@ from ledger.core.events import (
     TableRenamed,
     TxnAborted,
     TxnCommitted,
+    TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
 )
@@ -76,7 +77,7 @@ def steps_of(event: Event) -> Iterator[Step]:
     """Return what an event does to each table, in order."""
     control, body = event
     match body:
-        case WriteIdsAllocated():
+        case WriteIdsAllocated() | TxnOpened():
             yield from (Allocated(*each) for each in body.ids)
         case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
             yield from changed(control.txn, body)

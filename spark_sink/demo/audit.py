@@ -103,9 +103,9 @@ class Audit:
                 self.terms.append(Term(control.epoch, body.sequencer, at_ms))
             case TxnOpened():
                 self.opened.extend(range(control.txn, control.txn + body.size))
+                self._note_write_ids(body)
             case WriteIdsAllocated():
-                for each in body.ids:
-                    self.write_ids[each.table][each.write_id].add(each.txn)
+                self._note_write_ids(body)
             case TxnCommitted() | TableAltered(one_shot=True):
                 self.committed[control.txn] = control.position
                 if body.one_shot:
@@ -117,6 +117,10 @@ class Audit:
                 self.aborted.update({end.txn: end.cause for end in body.ends})
             case _:
                 pass
+
+    def _note_write_ids(self, body: TxnOpened | WriteIdsAllocated) -> None:
+        for each in body.ids:
+            self.write_ids[each.table][each.write_id].add(each.txn)
 
     @property
     def all_answered(self) -> bool:

@@ -193,9 +193,13 @@ def close_session(player: Player, draw: Draw) -> Command:
 
 
 def open_txn(player: Player, draw: Draw) -> Command:
-    """Open a few txns."""
+    """Open a few txns, now and then with write ids."""
     asks = player.asks(draw, player.session(draw))
-    return OpenTxn(*asks, draw.of(TYPES), draw.of(SIZES), 0 if draw.mostly(95) else -1)
+    kind, size = draw.of(TYPES), draw.of(SIZES)
+    deadline_ms = 0 if draw.mostly(95) else -1
+    known = list(player.driver.state.tables.by_id)
+    tables = [draw.of(known)] if known and draw.mostly(25) else []
+    return OpenTxn(*asks, kind, size, deadline_ms, tables)
 
 
 def allocate(player: Player, draw: Draw) -> Command:

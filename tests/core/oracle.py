@@ -190,6 +190,7 @@ class Oracle:
         ], "the snapshot is another"
         for txn in range(control.txn, control.txn + body.size):
             self.txns[txn] = KnownTxn(txn, body.type, control.session, min_open, control, body)
+        self.on_WriteIdsAllocated(control, body)
 
     def on_WriteIdsAllocated(self, _control: Control, body: Any) -> None:  # noqa: N802
         """Take in each write id."""

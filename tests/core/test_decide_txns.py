@@ -7,7 +7,13 @@ it do wrong as well, as far as one command can.
 import pytest
 
 from ledger.core.commands import AllocateWriteIds, OpenTxn
-from ledger.core.events import AllocatedId, CommandRepeated, TxnOpened, WriteIdsAllocated
+from ledger.core.events import (
+    AllocatedId,
+    CommandRefused,
+    CommandRepeated,
+    TxnOpened,
+    WriteIdsAllocated,
+)
 from ledger.core.outcomes import Reason
 from tests.core.scene import (
     MISSING,
@@ -39,7 +45,41 @@ OPEN = [
     Refusal(
         Reason.LIMIT_EXCEEDED,
         "5 txns are open",
-        lambda s: OpenTxn(*s.asks(s.ada), "default", 3, 0),
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 3, 0, [MISSING] * 4),
+    ),
+    Refusal(
+        Reason.LIMIT_EXCEEDED,
+        "4 tables named",
+        lambda s: OpenTxn(*s.asks(s.ada), "read_only", 1, 0, [MISSING] * 4),
+    ),
+    Refusal(
+        Reason.TXN_READ_ONLY,
+        "a read-only txn takes no write id",
+        lambda s: OpenTxn(*s.asks(s.ada), "read_only", 1, 0, [MISSING]),
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 404",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 1, 0, [s.flights, MISSING]),
+        lambda _: MISSING,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 4",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 1, 0, [s.gone]),
+        lambda s: s.gone,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 5",
+        lambda s: OpenTxn(*s.asks(s.bob), "default", 1, 0, [s.draft]),
+        lambda s: s.draft,
+    ),
+    Refusal(
+        Reason.TABLE_EXTERNAL,
+        "table weather is external",
+        lambda s: OpenTxn(*s.asks(s.ada), "default", 1, 0, [s.flights, s.weather]),
+        lambda s: s.weather,
     ),
 ]
 ALLOCATE = [
@@ -146,6 +186,26 @@ ACCEPTED = [
             open=[s.mine, s.others],
             aborted=[s.failed, s.empty_failed],
             digest=s.digest,
+        ),
+    ),
+    Accepted(
+        "txns open with write ids by table as asked and by txn ascending",
+        lambda s: s.ask(OpenTxn(*s.asks(s.ada), "default", 2, 0, [s.planes, s.flights, s.planes])),
+        lambda s: TxnOpened(
+            "default",
+            2,
+            min_open=s.mine,
+            deadline=s.now + 60_000,
+            inline=True,
+            open=[s.mine, s.others],
+            aborted=[s.failed, s.empty_failed],
+            digest=s.digest,
+            ids=[
+                AllocatedId(s.planes, s.others + 1, 3),
+                AllocatedId(s.planes, s.others + 2, 4),
+                AllocatedId(s.flights, s.others + 1, 2),
+                AllocatedId(s.flights, s.others + 2, 3),
+            ],
         ),
     ),
     Accepted(
@@ -262,3 +322,49 @@ def test_repeated_allocation_cannot_grow() -> None:
 
     assert isinstance(again.body, CommandRepeated)
     assert again.body.ids == [AllocatedId(table, txn, 1)]
+
+
+def test_repeated_opening_names_the_ids_of_txns_still_open() -> None:
+    """A repeat of an opening is answered with its txns, and the write ids of those still open."""
+    driver = Driver()
+    session = driver.open_session()
+    table = driver.create_table(session, "a")
+    command = OpenTxn(*driver.asks(session), "default", 2, 0, [table])
+    first = driver.ask(command)
+    assert isinstance(first.body, TxnOpened)
+    at, txn = first.control.position, first.control.txn
+    ids = first.body.ids
+
+    assert driver.ask(command).body == CommandRepeated(b"", at, "TxnOpened", txn, 2, ids)
+    driver.commit(session, txn)
+    assert driver.ask(command).body == CommandRepeated(b"", at, "TxnOpened", txn, 2, ids[1:])
+
+
+def test_opening_allocates_as_allocation_does() -> None:
+    """Opening with tables leaves the state that opening and then allocating leaves."""
+    states = []
+    for tables in ([1, 2], []):
+        driver = Driver()
+        session = driver.open_session()
+        driver.create_table(session, "a")
+        driver.create_table(session, "b")
+        txn = driver.ask(OpenTxn(*driver.asks(session), "default", 2, 0, tables)).control.txn
+        if not tables:
+            driver.ask(AllocateWriteIds(*driver.asks(session), [txn, txn + 1], [1, 2]))
+        open_txns = [(each.txn, each.write_ids) for each in driver.state.txns.open.values()]
+        states.append((open_txns, [t.last_write_id for t in driver.state.tables.by_id.values()]))
+
+    assert states[0] == states[1]
+
+
+def test_an_opening_names_no_more_ids_than_fit_an_answer() -> None:
+    """Each count may be within its bound while their product is not."""
+    limits = Driver().state.limits
+    driver = Driver(limits=limits._replace(txns_per_open_max=200, tables_per_command_max=200))
+    session = driver.open_session()
+    table = driver.create_table(session, "a")
+    body = driver.ask(OpenTxn(*driver.asks(session), "default", 101, 0, [table] * 100)).body
+
+    assert isinstance(body, CommandRefused)
+    assert body.reason == Reason.LIMIT_EXCEEDED
+    assert "10000 fit one answer" in body.message

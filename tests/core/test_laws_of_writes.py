@@ -129,8 +129,9 @@ def drawn_part(writers: Writers, draw: Draw, txn: int) -> TableWrite:
 
 
 def open_txn(writers: Writers, draw: Draw) -> Command:
-    """Open a txn."""
-    return OpenTxn(*writers.asks(draw.of(writers.sessions)), draw.of(TYPES), 1, 0)
+    """Open a txn, now and then with a write id."""
+    tables = [writers.table(draw)] if draw.mostly(30) else []
+    return OpenTxn(*writers.asks(draw.of(writers.sessions)), draw.of(TYPES), 1, 0, tables)
 
 
 def commit(writers: Writers, draw: Draw) -> Command:

@@ -110,9 +110,9 @@ class Audit:
             case TxnOpened():
                 for txn in range(control.txn, control.txn + body.size):
                     self.txns.give(txn)
+                self._give_write_ids(body)
             case WriteIdsAllocated():
-                for each in body.ids:
-                    self.write_ids[each.table].give(each.write_id, each.txn)
+                self._give_write_ids(body)
             case TxnCommitted():
                 if body.one_shot:
                     self.txns.give(control.txn)
@@ -123,6 +123,10 @@ class Audit:
                     self.write_ids[part.table].give(part.write_id, control.txn)
             case _:
                 pass
+
+    def _give_write_ids(self, body: TxnOpened | WriteIdsAllocated) -> None:
+        for each in body.ids:
+            self.write_ids[each.table].give(each.write_id, each.txn)
 
     def check(self, returned: Mapping[Asker, Result]) -> list[Check]:
         """Return the laws of a log, and what clients were told compared with it."""

@@ -37,7 +37,7 @@ def result_of(event: Event) -> Result:
         case CommandRefused():
             kind, ids = body.reason, ()
         case TxnOpened():
-            ids = ((control.txn, body.size),)
+            ids = ((control.txn, body.size), *map(tuple, body.ids))
         case TableCreated():
             ids = ((body.table,),)
         case WriteIdsAllocated():

@@ -53,10 +53,10 @@ class Adapter:
                 self._opened.update(
                     dict.fromkeys(range(control.txn, control.txn + body.size), opened)
                 )
+                self._hold(body)
                 yield opened
             case WriteIdsAllocated():
-                for table, txn, _ in body.ids:
-                    self._held.setdefault(txn, set()).add(table)
+                self._hold(body)
             case WritesStaged():
                 self._chunks.setdefault((control.txn, body.table), []).append(body.footprint)
             case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
@@ -69,6 +69,10 @@ class Adapter:
                 yield plain.Ended(control.position, control.txn)
             case TxnsExpired() | SessionClosed():
                 yield from (plain.Ended(control.position, end.txn) for end in body.ends)
+
+    def _hold(self, body: TxnOpened | WriteIdsAllocated) -> None:
+        for table, txn, _ in body.ids:
+            self._held.setdefault(txn, set()).add(table)
 
     def _changed(self, event: Event) -> Iterator[plain.Told]:
         """Yield a change of a table, or keep it with its txn."""

@@ -154,9 +154,10 @@ class Player:
 
 
 def open_txn(player: Player, draw: Draw) -> Command:
-    """Open one txn, now and then several."""
+    """Open one txn, now and then several, and now and then with write ids in a table."""
     asks = player.driver.asks(draw.of(player.sessions))
-    return OpenTxn(*asks, draw.of(TYPES), draw.of((1, 1, 1, 2)), 0)
+    table = player.table(draw, 0) if draw.mostly(30) else 0
+    return OpenTxn(*asks, draw.of(TYPES), draw.of((1, 1, 1, 2)), 0, [table] if table else [])
 
 
 def create(player: Player, draw: Draw, txn: int) -> Command:

@@ -38,7 +38,7 @@ Row = tuple[int, int, int]
 def given_by(event: Event) -> list[Row]:
     """Return the write ids an event names, as (table, write id, txn)."""
     (txn, body) = event.control.txn, event.body
-    if isinstance(body, WriteIdsAllocated):
+    if isinstance(body, WriteIdsAllocated | TxnOpened):
         return [(each.table, each.write_id, each.txn) for each in body.ids]
     if isinstance(body, TxnCommitted):
         return [(part.table, part.write_id, txn) for part in body.parts if part.write_id]

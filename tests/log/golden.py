@@ -155,7 +155,7 @@ LIMITS = Limits(
 COMMANDS: tuple[Any, ...] = (
     OpenSession(0, 0, AT, NONCE, "ada", "host-1", "loader", 10_000),
     CloseSession(*ASKER),
-    OpenTxn(*ASKER, "compaction", 3, 0),
+    OpenTxn(*ASKER, "compaction", 3, 0, [1, 2]),
     AllocateWriteIds(*ASKER, [64, 65], [5]),
     CreateTable(*ASKER, 0, 990, "lake", "flights", DEFINITION),
     RenameTable(*ASKER, 64, 990, 5, "departures"),
@@ -174,7 +174,7 @@ EVENTS: tuple[Any, ...] = (
     CommandsMoved("nUY4DkqsRJqXkLzCW9GH4g", "retention"),
     SessionOpened(NONCE, "ada", "host-1", "loader", 10_000),
     SessionClosed(ENDS),
-    TxnOpened("default", 3, 60, AT + 3_600_000, True, [60, 61], [62], 0),  # noqa: FBT003
+    TxnOpened("default", 3, 60, AT + 3_600_000, True, [60, 61], [62], 0, [AllocatedId(1, 63, 7)]),  # noqa: FBT003
     WriteIdsAllocated([AllocatedId(5, 64, 300), AllocatedId(5, 65, 301)]),
     TableCreated(5, 0, 300, 990, "lake", "flights", DEFINITION),
     TableRenamed(5, 1, 300, 990, "lake", "departures"),

@@ -12,6 +12,7 @@ from ledger.errors import (
     ConcurrentDeleteDeleteException,
     NotOwnerError,
     TxnNotOpenError,
+    UnknownTableError,
 )
 from ledger.receipt import TableVersion
 from ledger.testing import InMemoryLedger
@@ -19,6 +20,7 @@ from tests.sdk.writing import written
 
 INSERT = CoarseWrite("unpartitioned", "", "insert")
 UPDATE = CoarseWrite("unpartitioned", "", "update")
+NO_MIN_OPEN = 2**63 - 1
 LOSES = pytest.raises(ConcurrentDeleteDeleteException)
 
 
@@ -35,6 +37,46 @@ def test_block_commits(ledger: Ledger) -> None:
     assert {flights.table: TableVersion(1, 1)} == txn.receipt.tables
     assert (txn.id, ledger.token) == (txn.receipt.txn, txn.receipt.token)
     assert not txn.receipt.repeated
+
+
+def test_opens_with_write_ids(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """Txns that name their tables open with a write id in each, in one command."""
+    ledger.create_table("flights")
+    ledger.create_table("planes")
+    ledger.begin(tables=["planes"]).commit()
+    before = memory.reads.position()
+
+    first, second = ledger.begin_many(2, tables=["flights", "planes"])
+
+    assert memory.reads.position() == before + 1
+    assert [first.write_ids(["flights", "planes"]), second.write_ids(["flights", "planes"])] == [
+        [1, 2],
+        [2, 3],
+    ]
+    assert memory.reads.position() == before + 1
+    assert first.valid_write_ids("planes").text() == f"main.planes:2:{NO_MIN_OPEN}::"
+
+
+def test_what_opened_with_a_write_id_is_committed_there(ledger: Ledger) -> None:
+    """A write id that a txn opened with counts as one that it asked for."""
+    flights = ledger.create_table("flights")
+
+    with ledger.transaction(tables=["flights"]) as txn:
+        pass
+
+    assert txn.receipt is not None
+    assert {flights.table: TableVersion(1, 1)} == txn.receipt.tables
+
+
+def test_no_txn_opens_with_a_table_that_is_gone(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A txn whose tables are not all there is not opened at all."""
+    flights = ledger.create_table("flights")
+    ledger.drop_table("flights")
+
+    with pytest.raises(UnknownTableError):
+        ledger.begin(tables=[flights.table])
+
+    assert memory.reads.txn(1) is None
 
 
 def test_receipt_has_its_time(ledger: Ledger, memory: InMemoryLedger) -> None:

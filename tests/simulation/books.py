@@ -38,10 +38,9 @@ class Books:
         match body:
             case TxnOpened():
                 self._open(control, body)
+                self._allocate(control, body)
             case WriteIdsAllocated():
-                for table, txn, write_id in body.ids:
-                    self._own(control, txn)
-                    self._give(table, txn, write_id)
+                self._allocate(control, body)
             case TableCreated():
                 self._create(control, body)
             case TableRenamed() | TableDropped() if body.write_id:
@@ -82,6 +81,11 @@ class Books:
         for txn in range(control.txn, control.txn + body.size):
             self.open[txn] = (control.session, body.type)
         self._next_txn += body.size
+
+    def _allocate(self, control: Control, body: TxnOpened | WriteIdsAllocated) -> None:
+        for table, txn, write_id in body.ids:
+            self._own(control, txn)
+            self._give(table, txn, write_id)
 
     def _own(self, control: Control, txn: int) -> None:
         owner, _ = self.open.get(txn, (0, ""))

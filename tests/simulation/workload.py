@@ -51,12 +51,14 @@ class Workload:
         return make(self, asker)
 
     def open_txn(self, asker: Asker) -> OpenTxn:
-        """Open some txns, now and then with a deadline that will pass."""
+        """Open some txns, now and then with a deadline that will pass, or with write ids."""
         kind: Any = self.chance.choices(
             ("default", "read_only", "compaction", "replicated", "soft_delete"), (12, 2, 1, 1, 1)
         )[0]
         deadline_ms = 4_000 if self.chance.random() < 0.1 else 0
-        return OpenTxn(*asker, kind, self.chance.choice((1, 1, 1, 2, 3)), deadline_ms)
+        known = self.shared.tables[-8:] if self.chance.random() < 0.3 else []
+        tables = sorted(set(self.chance.choices(known, k=2))) if known else []
+        return OpenTxn(*asker, kind, self.chance.choice((1, 1, 1, 2, 3)), deadline_ms, tables)
 
     def allocate(self, asker: Asker) -> SessionCommand:
         """Take write ids for some txns in some tables."""
