@@ -106,7 +106,7 @@ def rounds(broker: Broker) -> list[Round]:
     with Fleet(broker.bootstrap, name, 1):
         with Ledger.connect(broker.bootstrap, name) as client:
             table = create_table(client).table
-        job = Job(broker.bootstrap, name, table, SIXTEEN, SECONDS, appends=True)
+        job = Job(broker.bootstrap, name, table, SIXTEEN, SECONDS, what="append")
         return [Round(work(job), delta_work(broker)) for _ in range(ROUNDS)]
 
 

@@ -1,10 +1,11 @@
 """CL1 to CL64: transactions a second in a closed loop, and how long each of them takes.
 
-One transaction is open, allocate, commit: three round trips of one session, which begins the next
-when it has its answer. Every session is a connection of its own; sixteen of them are eight threads
-in each of two producer processes, peers have as many of both. Sequencer, broker
-and producers share the cores of the machine. What is compared with peers runs in the same loop, see
-`against_delta` and `against_sql`.
+One transaction opens with its write id and commits: two round trips of one session, which begins
+the next when it has its answer; "transact apart" takes the write id in a third, as Hive's clients
+do. Every session is a connection of its own; sixteen of them are eight threads in each of two
+producer processes, peers have as many of both. Sequencer, broker and producers share the cores of
+the machine. What is compared with peers runs in the same loop, see `against_delta` and
+`against_sql`.
 """
 
 import multiprocessing
@@ -16,13 +17,14 @@ from functools import cache, partial
 from itertools import repeat
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.file_list import AddFile
 from ledger.log.topics import create_topics
+from ledger.transaction import Transaction
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.worked import Worked, tree_cpu_s
 from tests.integration.fleet import Fleet
@@ -36,7 +38,11 @@ PARTITIONS: Final = 12
 # Processes of their own, as producers are: a fork would have no client of Kafka.
 SPAWN: Final = multiprocessing.get_context("spawn")
 
+TWO_TRIPS: Final = "open + allocate, commit"
+THREE_TRIPS: Final = "open, allocate, commit"
+
 Call = Callable[[int], object]
+What = Literal["transact", "transact apart", "append"]
 Results: TypeAlias = "Queue[tuple[list[float], int]]"
 
 
@@ -64,17 +70,14 @@ SIXTY_FOUR: Final = Crew(2, 32)
 
 
 class Job(NamedTuple):
-    """What a crew does for some seconds; all begin together.
-
-    With `appends` each call is a one-shot commit of one file, else open, allocate and commit.
-    """
+    """What a crew does for some seconds, one of `CALLS` again and again; all begin together."""
 
     bootstrap: str
     ledger: str
     table: int
     crew: Crew
     seconds: float = SECONDS
-    appends: bool = False
+    what: What = "transact"
 
 
 def measure_one(broker: Broker) -> list[Figure]:
@@ -107,7 +110,7 @@ def measure(broker: Broker, crew: Crew) -> list[Figure]:
             table = create_table(client)
         worked = work(Job(broker.bootstrap, name.lower(), table, crew))
     assert worked.failed == 0, f"{worked.failed} inserts failed"
-    return worked.figures(name, f"open + allocate + commit, {crew.who}")
+    return worked.figures(name, f"{TWO_TRIPS}, {crew.who}")
 
 
 @cache
@@ -154,8 +157,7 @@ def produce(job: Job, together: Barrier, results: Results) -> None:
             held.enter_context(client)
             for client in threads.map(connect, [job.bootstrap] * sessions, repeat(job.ledger))
         ]
-        what = append if job.appends else transact
-        calls = [partial(what, client, job.table) for client in clients]
+        calls = [partial(CALLS[job.what], client, job.table) for client in clients]
         list(threads.map(warm_up, calls, repeat(WARM_UP // sessions)))
         together.wait(START_S)
         until_s = time.perf_counter() + job.seconds
@@ -188,15 +190,31 @@ def loop(call: Call, until_s: float) -> tuple[list[float], int]:
     return took_ms, failed
 
 
+def append(client: Ledger, table: int, number: int) -> None:
+    """Add one file to a table, in one round trip."""
+    path = f"region=eu/part-{id(client)}-{number}.parquet"
+    client.append(table, [AddFile(path, ("eu",), 100, 1, stats='{"numRecords":1}')])
+
+
 def transact(client: Ledger, table: int, number: int) -> None:
-    """Open, allocate, and commit one insert."""
-    txn = client.begin()
+    """Open with a write id, and commit one insert."""
+    insert(client.begin(tables=[table]), table, number)
+
+
+def transact_apart(client: Ledger, table: int, number: int) -> None:
+    """Open, allocate, and commit one insert, each by itself."""
+    insert(client.begin(), table, number)
+
+
+def insert(txn: Transaction, table: int, number: int) -> None:
+    """Commit one insert under the write id of a txn."""
     txn.write_id(table)
     txn.insert(table, f"month={number % PARTITIONS}")
     txn.commit()
 
 
-def append(client: Ledger, table: int, number: int) -> None:
-    """Add one file to a table, in one round trip."""
-    path = f"region=eu/part-{id(client)}-{number}.parquet"
-    client.append(table, [AddFile(path, ("eu",), 100, 1, stats='{"numRecords":1}')])
+CALLS: Final[dict[What, Callable[[Ledger, int, int], None]]] = {
+    "transact": transact,
+    "transact apart": transact_apart,
+    "append": append,
+}
