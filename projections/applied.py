@@ -31,7 +31,6 @@ from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
 from ledger.core.txns import OpenTxn
-from ledger.core.watermark import Watermark, bounds
 from ledger.errors import FileListError
 from ledger.file_list import FileList, chunks_of, unpack_chunks
 from projections.batch import Lookup
@@ -51,18 +50,6 @@ class TouchedTable(NamedTuple):
     first_open_before: int
 
 
-class Hold(NamedTuple):
-    """The watermark and what holds it.
-
-    `oldest_open` is the oldest open txn or 0, `left` in how many tables the least aborted txn that
-    pins may have data.
-    """
-
-    bounds: Watermark
-    oldest_open: int
-    left: int
-
-
 class Applied(NamedTuple):
     """An event, the state after it, and what it ended, touched and cleaned.
 
@@ -78,7 +65,6 @@ class Applied(NamedTuple):
     ended: Mapping[int, OpenTxn]
     tables: Mapping[int, TouchedTable]
     cleaned: Sequence[tuple[int, int, int]]
-    hold_before: Hold
     changes: Sequence[Pending]
     files: Mapping[int, FileList | None]
     stored: Lookup
@@ -91,13 +77,12 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     touched = {table: touch(state, table) for table in tables if table in state.tables.by_id}
     ended = {txn: state.txns.open[txn] for txn in ended_txns(control, body)}
     changes = state.tables.pending.get(control.txn, ()) if isinstance(body, TxnCommitted) else ()
-    hold_before = hold(state)
     cleaned = evolve(state, event)
     for table in tables:
         if table not in touched and table in state.tables.by_id:
             touched[table] = TouchedTable(state.tables.by_id[table], "", 0, None, 1)
     files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
-    return Applied(event, state, ended, touched, cleaned, hold_before, changes, files, stored)
+    return Applied(event, state, ended, touched, cleaned, changes, files, stored)
 
 
 def listed_files(body: TxnCommitted, txn: OpenTxn | None) -> dict[int, FileList | None]:
@@ -152,15 +137,3 @@ def ended_txns(control: Control, body: Any) -> Sequence[int]:
             return [end.txn for end in body.ends]
         case _:
             return ()
-
-
-def hold(state: DomainState) -> Hold:
-    """Return the watermark of the state and what holds it, in O(1)."""
-    marks = bounds(state.txns)
-    oldest = state.txns.oldest_open()
-    pinning = state.txns.aborted.get(marks.aborted_bound)
-    return Hold(
-        marks,
-        oldest.txn if oldest is not None else 0,
-        len(pinning.wrote) if pinning is not None else 0,
-    )

@@ -158,6 +158,9 @@ class Fold:
     def feed(self, records: Sequence[Record]) -> Fed:
         """Apply records and store the rows of all their events in one write.
 
+        Where an event fails halfway, which no log of ours can bring about, the state is one between
+        two positions, and nothing of the batch is stored.
+
         Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
         before it are stored then; the fold is of no more use. Where that record says nothing of
         what was read before, the log is asked; raises LogUnavailableError if it does not answer,
@@ -170,7 +173,8 @@ class Fold:
             for record, event in self._batches.events(rest):
                 self._take(record, event, batch)
         finally:
-            if batch.changes:
+            if batch.changes and self.position == self.mark.position:
+                batch.update(watermarks.standing(self.state))
                 batch.put(LOG, value(self.mark))
                 self._store.write(list(batch.changes.items()))
                 self.tally.note_batch(monotonic() - began_s)

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import OpenTxn
-from ledger.core.events import CatalogCreated, Fenced
+from ledger.core.events import AllocatedId, CatalogCreated, Fenced, WriteIdsAllocated
+from ledger.core.stamp import internal_control
 from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
-from ledger.log.codec import frame_fence
+from ledger.log.codec import frame_event, frame_fence
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
 from ledger.version import READER_VERSION
@@ -180,6 +181,23 @@ def test_nothing_new() -> None:
     driver.zombie(CatalogCreated("late"))
 
     assert Fold.load(store, driver.log).feed(driver.records) == Fed(4, applied=4, dropped=1)
+    assert digest(store) == before
+
+
+def test_event_that_does_not_fit() -> None:
+    """An event that the state takes in part leaves the store as it was before its batch."""
+    driver = Driver()
+    session = driver.open_session()
+    store = kept(MemoryStore(), driver.records)
+    before = digest(store)
+    driver.open_txn(session)
+    body = WriteIdsAllocated([AllocatedId(table=7, txn=1, write_id=1)])
+    control = internal_control(driver.head, body, driver.now)
+    control = control._replace(cmd=driver.head.last_cmd + 1)
+    driver.append(frame_event(control, body, driver.head.chain)[1])
+
+    with pytest.raises(KeyError, match="7"):
+        kept(store, driver.records)
     assert digest(store) == before
 
 
