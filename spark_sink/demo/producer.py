@@ -68,21 +68,24 @@ class Producer:
             if self._ended.is_set():
                 return
             if number == self._job.hold_at:
-                self._write(self._ledger.begin(), day)
+                self._write(self._begin(), day)
                 self._ended.wait()
                 return
             if number == self._job.abort_at:
                 self._give_up(day)
             self._load(day)
 
+    def _begin(self) -> Transaction:
+        return self._ledger.begin(tables=[self._job.table])
+
     def _load(self, day: Day) -> None:
-        with self._ledger.transaction() as txn:
+        with self._begin() as txn:
             write_id = self._write(txn, day)
         if txn.receipt is not None:
             self._note("committed", txn, write_id, day, txn.receipt.position)
 
     def _give_up(self, day: Day) -> None:
-        txn = self._ledger.begin()
+        txn = self._begin()
         write_id = self._write(txn, day)
         receipt = txn.abort(ABORT_REASON)
         self._note("aborted", txn, write_id, day, receipt.position)

@@ -30,7 +30,7 @@ from tests.benchmarks.worked import Worked, tree_cpu_s
 from tests.integration.fleet import Fleet
 
 WARM_UP: Final = 100
-WARM_S: Final = 20.0
+WARM_S: Final = 40.0
 SECONDS: Final = 4.0
 START_S: Final = 90.0
 STOP_S: Final = 30.0
