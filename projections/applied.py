@@ -35,6 +35,9 @@ from ledger.errors import FileListError
 from ledger.file_list import FileList, chunks_of, unpack_chunks
 from projections.batch import Lookup
 
+WriteId = tuple[int, int, int]
+"""A write id and its txn, as (table, write id, txn)."""
+
 
 class TouchedTable(NamedTuple):
     """A table as the event left it, dropped or not, and what it was before.
@@ -51,10 +54,11 @@ class TouchedTable(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """An event, the state after it, and what it ended, touched and cleaned.
+    """An event, the state after it, and what it ended, touched, gave and cleaned.
 
     `state` is the live one: it holds until the next event is applied. `ended` are the txns that
-    were open before, `cleaned` the mappings (table, write id, txn) that left TXN_TO_WRITE_ID.
+    were open before, `given` the mappings (table, write id, txn) that came to TXN_TO_WRITE_ID with
+    the event, `cleaned` those that left it; one that does both at once is in both.
     `changes` are the changes of metadata that waited for this commit, `files` what it adds and
     removes by table, None where nobody can read that. `stored` finds a row as the events before
     this one left it.
@@ -64,7 +68,8 @@ class Applied(NamedTuple):
     state: DomainState
     ended: Mapping[int, OpenTxn]
     tables: Mapping[int, TouchedTable]
-    cleaned: Sequence[tuple[int, int, int]]
+    given: Collection[WriteId]
+    cleaned: Collection[WriteId]
     changes: Sequence[Pending]
     files: Mapping[int, FileList | None]
     stored: Lookup
@@ -81,8 +86,11 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     for table in tables:
         if table not in touched and table in state.tables.by_id:
             touched[table] = TouchedTable(state.tables.by_id[table], "", 0, None, 1)
+    # An id given before may be named again.
+    named = named_ids(control, body) if touched else ()
+    given = [each for each in named if each[1] > touched[each[0]].last_write_id_before]
     files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
-    return Applied(event, state, ended, touched, cleaned, changes, files, stored)
+    return Applied(event, state, ended, touched, given, cleaned, changes, files, stored)
 
 
 def listed_files(body: TxnCommitted, txn: OpenTxn | None) -> dict[int, FileList | None]:
@@ -124,6 +132,19 @@ def touched_tables(body: Any) -> Collection[int]:
             return dict.fromkeys(part.table for end in body.ends for part in end.parts)
         case AbortedForgotten():
             return dict.fromkeys(part.table for part in body.parts)
+        case _:
+            return ()
+
+
+def named_ids(control: Control, body: Any) -> Sequence[WriteId]:
+    """Return the write ids an event names, new or not."""
+    match body:
+        case TxnCommitted():
+            return [(part.table, part.write_id, control.txn) for part in body.parts]
+        case WriteIdsAllocated() | TxnOpened():
+            return [(each.table, each.write_id, each.txn) for each in body.ids]
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
+            return [(body.table, body.write_id, control.txn)]
         case _:
             return ()
 

@@ -26,7 +26,6 @@ from projections.rows import (
 )
 from projections.store import RowChange
 from projections.tables import changed_tables
-from projections.write_ids import given
 
 # Whatever the event, it may be the one with which mappings are cleaned.
 EVENTS: Final = EVERY
@@ -35,6 +34,8 @@ CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the rows of changes that hold or wait from here on, and of ids that came or ended."""
+    if not (applied.tables or applied.ended or applied.cleaned):
+        return
     for table, write_id in changed(applied).items():
         yield from of_change(applied, applied.tables[table], write_id)
     yield from waiting(applied)
@@ -92,7 +93,7 @@ def waiting(applied: Applied) -> Iterator[RowChange]:
 
 def ids(applied: Applied) -> Iterator[RowChange]:
     """Return the write ids that are open from here on, and those that ended or were cleaned."""
-    for table, write_id, txn in given(applied):
+    for table, write_id, txn in applied.given:
         if write_id and txn in applied.state.txns.open:
             yield pair_key(OPEN_ID, table, write_id), value([txn])
     is_commit = isinstance(applied.event.body, TxnCommitted)

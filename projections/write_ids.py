@@ -5,7 +5,7 @@ the commit, and goes when the core lets it go. None lies below the table's least
 start there, for deleted rows still cost whoever passes over them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from ledger.core.events import (
@@ -23,9 +23,6 @@ from projections.projection import EVERY
 from projections.rows import MAPPING, WRITE_IDS, fields_value, id_value, number_key, pair_key
 from projections.store import RowChange
 
-Mapping = tuple[int, int, int]
-"""A write id and its txn, as (table, write id, txn)."""
-
 # Whatever the event, it may be the one with which mappings are cleaned.
 EVENTS: Final = EVERY
 MOVING = (
@@ -41,44 +38,19 @@ MOVING = (
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the mappings that came and went, and the sequences that moved."""
-    moved = isinstance(applied.event.body, MOVING)
-    if not moved and not applied.cleaned:
-        return
-    # With no txn open a one-shot commit is below the watermark at once: its row never is.
-    came, gone = set(given(applied)), set(applied.cleaned)
-    for number, write_id, txn in came - gone:
+    came, gone, tables = applied.given, applied.cleaned, applied.state.tables.by_id
+    if came and gone:
+        # With no txn open a one-shot commit is below the watermark at once: its row never is.
+        came, gone = set(came).difference(gone), set(gone).difference(came)
+    for number, write_id, txn in came:
         yield pair_key(MAPPING, number, write_id), id_value(txn)
-    for number, write_id, _ in gone - came:
+    for number, write_id, _ in gone:
         yield pair_key(MAPPING, number, write_id), None
-    tables = applied.state.tables.by_id
-    changed = {number: tables[number] for number, _, _ in gone if number in tables}
-    if moved:
+    changed = {number: tables[number] for number, _, _ in applied.cleaned if number in tables}
+    if isinstance(applied.event.body, MOVING):
         changed.update((number, touched.table) for number, touched in applied.tables.items())
     for number, table in changed.items():
         yield number_key(WRITE_IDS, number), sequence(table)
-
-
-def given(applied: Applied) -> Iterator[Mapping]:
-    """Return the mappings the event added; ids given before are repeated by it and left out."""
-    return (
-        mapping
-        for mapping in named(applied)
-        if mapping[1] > applied.tables[mapping[0]].last_write_id_before
-    )
-
-
-def named(applied: Applied) -> Iterable[Mapping]:
-    """Return the mappings the event names, new or not."""
-    control, body = applied.event
-    match body:
-        case TxnCommitted():
-            return [(part.table, part.write_id, control.txn) for part in body.parts]
-        case WriteIdsAllocated() | TxnOpened():
-            return [(each.table, each.write_id, each.txn) for each in body.ids]
-        case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
-            return [(body.table, body.write_id, control.txn)]
-        case _:
-            return ()
 
 
 def sequence(table: Table) -> bytes:
