@@ -18,7 +18,7 @@ from ledger.core.events import CommittedPart, TxnCommitted
 from ledger.core.footprints import path_hash
 from ledger.file_list import AddFile, FileList
 from projections.applied import Applied
-from projections.batch import Batch
+from projections.batch import Batch, LateChange
 from projections.keys import pack
 from projections.rows import (
     ANOMALY,
@@ -47,7 +47,7 @@ class Anomaly(NamedTuple):
     vector: str = ""
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
+def rows(applied: Applied) -> Iterator[LateChange]:
     """Return the rows of the files that a commit adds and removes, and of what is odd with it."""
     control, body = applied.event
     assert isinstance(body, TxnCommitted)

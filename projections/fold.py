@@ -39,11 +39,11 @@ from projections import (
     write_ids,
 )
 from projections.applied import apply
-from projections.batch import Batch, Lookup
+from projections.batch import Batch, LateChange, Lookup
 from projections.errors import StoreForeignError
 from projections.projection import EVERY, Projection
 from projections.rows import CHECKPOINT, LOG, read_value, value
-from projections.store import RowChange, RowStore
+from projections.store import RowStore
 from projections.tally import Tally
 
 # Reading 50,000 events again takes about as long as writing out the largest state: a second.
@@ -176,7 +176,7 @@ class Fold:
             if batch.changes and self.position == self.mark.position:
                 batch.update(watermarks.standing(self.state))
                 batch.put(LOG, value(self.mark))
-                self._store.write(list(batch.changes.items()))
+                self._store.write(batch.settled())
                 self.tally.note_batch(monotonic() - began_s)
         return Fed(
             self.position,
@@ -223,9 +223,9 @@ class Fold:
             batch.update(rows)
             self.mark = Mark(head.position, head.chain.hex(), self.offset, self._stored.topic)
 
-    def _rows(self, event: Event, stored: Lookup) -> list[RowChange]:
+    def _rows(self, event: Event, stored: Lookup) -> list[LateChange]:
         applied = apply(self.state, event, stored)
-        rows: list[RowChange] = []
+        rows: list[LateChange] = []
         for projection in ASKED[type(event.body)]:
             rows.extend(projection.rows(applied))
         return rows

@@ -11,7 +11,7 @@ from typing import Final, Protocol, get_args
 
 from ledger.core.events import Body
 from projections.applied import Applied
-from projections.store import RowChange
+from projections.batch import LateChange
 
 EVERY: Final = frozenset[type](get_args(Body))
 """The types of all events."""
@@ -25,6 +25,6 @@ class Projection(Protocol):
         """The types of events that it may have rows for; it is asked about no others."""
         ...
 
-    def rows(self, applied: Applied) -> Iterable[RowChange]:
+    def rows(self, applied: Applied) -> Iterable[LateChange]:
         """Return the rows to put or delete; of two changes of one key the later one holds."""
         ...

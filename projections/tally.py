@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ledger.core.events import Event, TxnAborted, TxnCommitted
+from projections.batch import LateChange
 from projections.rows import ANOMALY
-from projections.store import RowChange
 
 
 class Tally:
@@ -30,7 +30,7 @@ class Tally:
         self.batches = 0
         self.seconds = 0.0
 
-    def note(self, event: Event, rows: Sequence[RowChange]) -> None:
+    def note(self, event: Event, rows: Sequence[LateChange]) -> None:
         """Count an event and the rows made of it."""
         body = event.body
         self.events[type(body).__name__] += 1

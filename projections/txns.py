@@ -1,16 +1,19 @@
-"""Txns: one row per txn, written again by every event that touches it, kept after its end.
+"""Txns: one row per txn, given again by every event that touches it, kept after its end.
 
+While a txn is open its row is made at the end of a batch: most txns end in the batch they open in.
 Read-only txns have rows like all others. That an aborted txn was forgotten is a row of its own: by
 then its beginning is no longer at hand.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from ledger.core.events import (
     AbortedForgotten,
     AbortedPart,
     CommittedPart,
+    Control,
     Evidence,
     SessionClosed,
     TableAltered,
@@ -28,9 +31,9 @@ from ledger.core.ids import TxnType
 from ledger.core.txns import OpenTxn
 from ledger.file_list import chunks_of
 from projections.applied import Applied
+from projections.batch import LateChange
 from projections.conflicts import evidence_form
 from projections.rows import FORGOTTEN, TXN, fields_value, number_key, value
-from projections.store import RowChange
 
 Fields = dict[str, Any]
 
@@ -41,34 +44,46 @@ EVENTS: Final = (
 )
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
+def rows(applied: Applied) -> Iterator[LateChange]:
     """Return the row of every txn the event opened, touched, ended or forgot."""
     control, body = applied.event
-    for txn, fields in described(applied):
-        yield number_key(TXN, txn), fields_value(fields)
+    for number in still_open(control, body):
+        txn = applied.state.txns.open[number]
+        yield number_key(TXN, number), partial(standing, txn)
+    for number, fields in ended(applied):
+        yield number_key(TXN, number), fields_value(fields)
     if isinstance(body, AbortedForgotten):
-        for txn in body.txns:
-            yield number_key(FORGOTTEN, txn), value(control.position)
+        for number in body.txns:
+            yield number_key(FORGOTTEN, number), value(control.position)
 
 
-def described(applied: Applied) -> Iterator[tuple[int, Fields]]:
-    """Return the fields of every txn row the event changes."""
+def still_open(control: Control, body: Any) -> Iterable[int]:
+    """Return the txns that the event opens, or touches and leaves open."""
+    match body:
+        case WriteIdsAllocated():
+            return dict.fromkeys(each.txn for each in body.ids)
+        case TxnOpened():
+            return range(control.txn, control.txn + body.size)
+        case TableAltered(one_shot=True):
+            return ()
+        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() if control.txn:
+            return (control.txn,)
+        case WritesStaged():
+            return (control.txn,)
+        case _:
+            return ()
+
+
+def ended(applied: Applied) -> Iterator[tuple[int, Fields]]:
+    """Return the fields of the txns that the event ends, or commits at once."""
     control, body = applied.event
     match body:
         case TxnCommitted():
             yield control.txn, committed(applied, body)
-        case WriteIdsAllocated():
-            yield from still_open(applied, dict.fromkeys(each.txn for each in body.ids))
-        case TxnOpened():
-            yield from still_open(applied, range(control.txn, control.txn + body.size))
         case TxnAborted(one_shot=False):
             yield control.txn, aborted(applied, control.txn, body.reason, body.parts, body.evidence)
         case TableAltered(one_shot=True):
             yield control.txn, altered(applied, body)
-        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() if control.txn:
-            yield from still_open(applied, (control.txn,))
-        case WritesStaged():
-            yield from still_open(applied, (control.txn,))
         case SessionClosed() | TxnsExpired():
             for end in body.ends:
                 yield end.txn, aborted(applied, end.txn, end.cause, end.parts)
@@ -76,11 +91,9 @@ def described(applied: Applied) -> Iterator[tuple[int, Fields]]:
             pass
 
 
-def still_open(applied: Applied, txns: Any) -> Iterator[tuple[int, Fields]]:
-    """Return the fields of txns that are open after the event."""
-    for number in txns:
-        txn = applied.state.txns.open[number]
-        yield number, {**opening(txn), "status": "open", "parts": open_parts(txn)}
+def standing(txn: OpenTxn) -> bytes:
+    """Return the row of an open txn."""
+    return fields_value({**opening(txn), "status": "open", "parts": open_parts(txn)})
 
 
 def open_parts(txn: OpenTxn) -> list[list[Any]]:

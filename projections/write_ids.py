@@ -6,6 +6,7 @@ start there, for deleted rows still cost whoever passes over them.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from ledger.core.events import (
@@ -19,9 +20,9 @@ from ledger.core.events import (
 )
 from ledger.core.tables import Table
 from projections.applied import Applied
+from projections.batch import LateChange
 from projections.projection import EVERY
 from projections.rows import MAPPING, WRITE_IDS, fields_value, id_value, number_key, pair_key
-from projections.store import RowChange
 
 # Whatever the event, it may be the one with which mappings are cleaned.
 EVENTS: Final = EVERY
@@ -36,7 +37,7 @@ MOVING = (
 )
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
+def rows(applied: Applied) -> Iterator[LateChange]:
     """Return the mappings that came and went, and the sequences that moved."""
     came, gone, tables = applied.given, applied.cleaned, applied.state.tables.by_id
     if came and gone:
@@ -50,7 +51,7 @@ def rows(applied: Applied) -> Iterator[RowChange]:
     if isinstance(applied.event.body, MOVING):
         changed.update((number, touched.table) for number, touched in applied.tables.items())
     for number, table in changed.items():
-        yield number_key(WRITE_IDS, number), sequence(table)
+        yield number_key(WRITE_IDS, number), partial(sequence, table)
 
 
 def sequence(table: Table) -> bytes:

@@ -1,0 +1,26 @@
+"""What a batch says of a row, and what it writes in the end."""
+
+from projections.batch import Batch
+from projections.memory import MemoryStore
+
+
+def test_value_made_at_the_end() -> None:
+    """A value that is made by a call says how things stand when the batch is written."""
+    stands = [b"early"]
+    batch = Batch(MemoryStore().get)
+    batch.update([(b"a", lambda: stands[-1]), (b"b", lambda: stands[-1])])
+    batch.put(b"b", b"ended")
+    stands.append(b"late")
+
+    assert batch.get(b"a") == b"late"
+    assert batch.settled() == [(b"a", b"late"), (b"b", b"ended")]
+
+
+def test_rows_beneath() -> None:
+    """A row is what the batch makes of it, or else what the store holds."""
+    store = MemoryStore()
+    store.write([(b"a", b"1"), (b"b", b"2")])
+    batch = Batch(store.get)
+    batch.put(b"a", None)
+
+    assert [batch.get(key) for key in (b"a", b"b", b"c")] == [None, b"2", None]
