@@ -25,6 +25,7 @@ LedgerError
 ├── OutcomeUnknownError      nobody knows yet whether the command was executed
 ├── LogError
 │   ├── LogUnavailableError  the broker does not answer
+│   │   └── TopicMissingError    it does, and knows no such topic
 │   ├── FencedError          another sequencer leads
 │   ├── OffsetGoneError      records were removed before they were read
 │   └── LogDamagedError      the log holds bytes no sequencer can have written
@@ -216,6 +217,14 @@ class LogUnavailableError(LogError):
     """The broker does not answer, or did not take a record."""
 
     retry_unchanged = True
+
+
+class TopicMissingError(LogUnavailableError):
+    """The broker knows no `topic` of this name; it may be created later."""
+
+    def __init__(self, message: str, *, topic: str) -> None:
+        super().__init__(message)
+        self.topic = topic
 
 
 class FencedError(LogError):

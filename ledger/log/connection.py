@@ -10,7 +10,13 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from ledger.errors import LogError, LogUnavailableError, OffsetGoneError, SettingsError
+from ledger.errors import (
+    LogError,
+    LogUnavailableError,
+    OffsetGoneError,
+    SettingsError,
+    TopicMissingError,
+)
 
 # Defaults that suit a ledger; a deployment may set others.
 SUITED: Final = {
@@ -226,8 +232,11 @@ def as_log_error(
             wanted=wanted,
             earliest=held[0],
         )
+    text = f"{topic}: {meaning(reason)} ({said})"
+    if reason.name() in NO_TOPIC:
+        return TopicMissingError(text, topic=topic)
     kind = LogError if error.name() in DAMAGED else LogUnavailableError
-    return kind(f"{topic}: {meaning(reason)} ({said})")
+    return kind(text)
 
 
 def meaning(error: ClientError) -> str:

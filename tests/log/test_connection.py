@@ -7,7 +7,7 @@ import pytest
 import structlog
 from confluent_kafka import KafkaError
 
-from ledger.errors import LogError, LogUnavailableError, OffsetGoneError
+from ledger.errors import LogError, LogUnavailableError, OffsetGoneError, TopicMissingError
 from ledger.log.connection import (
     CLIENT_LINES,
     GATHERED_BYTES,
@@ -41,9 +41,9 @@ def test_names(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "meaning"),
     [
-        ("UNKNOWN_TOPIC_OR_PART", LogUnavailableError, "no such topic"),
-        ("_UNKNOWN_TOPIC", LogUnavailableError, "no such topic"),
-        ("_UNKNOWN_PARTITION", LogUnavailableError, "no such topic"),
+        ("UNKNOWN_TOPIC_OR_PART", TopicMissingError, "no such topic"),
+        ("_UNKNOWN_TOPIC", TopicMissingError, "no such topic"),
+        ("_UNKNOWN_PARTITION", TopicMissingError, "no such topic"),
         ("_AUTHENTICATION", LogUnavailableError, "login refused"),
         ("SASL_AUTHENTICATION_FAILED", LogUnavailableError, "login refused"),
         ("_SSL", LogUnavailableError, "login refused"),
