@@ -5,7 +5,7 @@ Durations are in seconds and say so.
 
 import secrets
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from ledger.core.decide_tables import NAME_FORBIDDEN
 from ledger.core.events import LedgerCreated, Limits
@@ -103,15 +103,21 @@ class FollowerSettings:
     checkpoint_s: float = CHECKPOINT_S
 
 
+CacheSource = Literal["events", "published"]
+
+
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
     """What a cache process holds, and where it answers.
 
     It holds at most `bytes_max` bytes of objects and answers at `http`, a `host:port`, port 0 = any
     that is free. No read waits for longer than `max_wait_ms`. Every `sample_every_s` it is compared
-    with its store. More than `lag_max_s` behind the log it counts as not ready.
+    with its store. More than `lag_max_s` behind the log it counts as not ready. It is filled from
+    the `events` of the log, with the rows of this host behind it, or from what a feeder of another
+    host has `published`, and then needs neither.
     """
 
+    source: CacheSource = "events"
     bytes_max: int = 256 << 20
     http: str = "127.0.0.1:8182"
     sample_every_s: float = 10.0

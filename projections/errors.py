@@ -6,6 +6,9 @@ StoreError
 ├── StoreForeignError      its rows were made from another log
 ├── StoreVersionError      its rows are laid out by another version (also an IncompatibleError)
 ├── StoreDamagedError      its files do not hold what was written
+├── CacheTopicMissingError there is no cache topic: nobody has published to it yet
+├── NothingPublishedError  the cache topic holds no rows of this log
+├── PublishedLoadingError  what it holds is being read
 ├── StoreUnavailableError  the operating system refuses: disk full, no permission, files in motion
 └── StoreClosedError       used after close
 PublishedElsewhereError    another process publishes to the same cache topic
@@ -17,6 +20,7 @@ from pathlib import Path
 
 from ledger.errors import IncompatibleError, LedgerError
 
+PUBLISH = "Run one `lakeledger serve feeder --publish` on a host that reads the events"
 _END = " ."  # How sentences of RocksDB and of the operating system may end.
 
 
@@ -98,6 +102,46 @@ class StoreUnavailableError(StoreError):
             "permissions and the limit of open files, then open it again"
         )
         self.path = path
+
+
+class CacheTopicMissingError(StoreError):
+    """There is no cache topic; the first feeder that publishes creates it."""
+
+    retry_unchanged = True
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"there is no topic {topic}: nobody has published rows of this ledger yet. {PUBLISH}, "
+            "or set cache.source to events where this host has rows"
+        )
+        self.topic = topic
+
+
+class NothingPublishedError(StoreError):
+    """The cache topic was read to its end, and holds no whole batch of rows of this log."""
+
+    retry_unchanged = True
+
+    def __init__(self, end: int) -> None:
+        super().__init__(
+            f"nothing of this ledger is published: its cache topic ends at offset {end} without a "
+            f"whole batch of rows. {PUBLISH}"
+        )
+        self.end = end
+
+
+class PublishedLoadingError(StoreError):
+    """The cache topic is being read: `offset` comes next, at `end` there will be answers."""
+
+    retry_unchanged = True
+
+    def __init__(self, offset: int, end: int) -> None:
+        super().__init__(
+            f"what was published is being read, offset {offset} of {end} comes next. Ask again "
+            "when /readyz says that it was"
+        )
+        self.offset = offset
+        self.end = end
 
 
 class StoreClosedError(StoreError):

@@ -103,6 +103,7 @@ def test_folder_of_what_is_fetched(place: Place) -> None:
     assert found["cache.max_wait_ms"] == (50, "lakeledger.toml")
     assert found["cache.bytes_max"] == (1000, "environment")
     assert found["cache.http"] == ("127.0.0.1:8182", "default")
+    assert found["cache.source"] == ("events", "default")
 
 
 def test_file_that_is_named(place: Place) -> None:
@@ -134,6 +135,12 @@ REFUSED = [
     ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
+    (
+        "[cache]\nsource = 'rows'",
+        {},
+        [],
+        "cache.source is 'rows' (lakeledger.toml): Input should be",
+    ),
 ]
 
 

@@ -1,6 +1,8 @@
 """Which list a read means that names none: that of now, or of a position."""
 
+from collections.abc import Sequence
 from random import sample
+from typing import Protocol
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
@@ -8,6 +10,37 @@ from ledger.errors import LimitExceededError, UnknownTableError
 from ledger.metadata import Read, ReadAt
 from ledger.reading import known_row
 from ledger.reads import Reads, TableRow
+from projections.cache.store import Reopened
+
+
+class Lists(Protocol):
+    """What tells the lists of readers who bring none; threads may share it."""
+
+    def read_at(self, asked: ReadAt) -> Read:
+        """Return a read with the list of a position, or of now.
+
+        Raises UnknownTableError, and LimitExceededError for a position whose list is not known.
+        """
+        ...
+
+    def newest(self, tables: int) -> Sequence[Read]:
+        """Return a read of each of some tables, whichever, as of now."""
+        ...
+
+
+class ReadLists(Lists):
+    """The lists that the read model of this host tells; it stays its opener's to close."""
+
+    def __init__(self, reads: Reopened[Reads]) -> None:
+        self._reads = reads
+
+    def read_at(self, asked: ReadAt) -> Read:
+        """Return a read with the list of a position, or of now."""
+        return self._reads.ask(lambda reads: read_at(reads, asked))
+
+    def newest(self, tables: int) -> Sequence[Read]:
+        """Return a read of each of some tables, whichever, as of now."""
+        return self._reads.ask(lambda reads: newest_of(reads, tables))
 
 
 def read_at(reads: Reads, asked: ReadAt) -> Read:

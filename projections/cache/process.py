@@ -7,17 +7,15 @@ from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount,
 from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
-from ledger.reads import Reads
-from projections.cache.lists import newest_of, read_at
+from projections.cache.lists import Lists
 from projections.cache.reads import MetadataCache
-from projections.cache.store import Reopened
 from projections.lag import Lag
 
 PAUSE_S = 0.02
 
 
 class CacheProcess(CacheReads):
-    """Answers from a cache, which stays its maker's to close; `reads` tell which lists there are.
+    """Answers from a cache, which stays its maker's to close; `lists` are for who brings none.
 
     `lag` asks the log, `is_loading` tells whether anything is answered from the cache yet. No read
     waits for longer than `max_wait_ms`.
@@ -26,14 +24,14 @@ class CacheProcess(CacheReads):
     def __init__(
         self,
         cache: MetadataCache,
-        reads: Reopened[Reads],
+        lists: Lists,
         *,
         lag: Callable[[], Lag | None] = lambda: None,
         is_loading: Callable[[], bool] = lambda: False,
         max_wait_ms: int = 10_000,
     ) -> None:
         self.cache = cache
-        self._reads = reads
+        self._lists = lists
         self._lag = lag
         self._is_loading = is_loading
         self._max_wait_ms = max_wait_ms
@@ -51,7 +49,7 @@ class CacheProcess(CacheReads):
     def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
         """Return what a reader with the list of a position, or of now, sees."""
         asked = read._replace(catalog=read.catalog or self.cache.catalog)
-        return self.metadata([self._reads.ask(lambda reads: read_at(reads, asked))], bounds)[0]
+        return self.metadata([self._lists.read_at(asked)], bounds)[0]
 
     def position(self) -> int:
         """Return the position the cache has applied."""
@@ -95,11 +93,13 @@ class CacheProcess(CacheReads):
 
     def warm(self, tables: int) -> None:
         """Read some tables as of now: a cache that was just made holds none."""
-        for read in self._reads.ask(lambda reads: newest_of(reads, tables)):
+        for read in self._lists.newest(tables):
             self.metadata([read])
 
     def verify(self, tables: int) -> Verified:
-        """Compare some of the tables held with the store."""
+        """Compare some of the tables held with the store; if none is, some are read first."""
+        if not self.cache.entries.held():
+            self.warm(tables)
         held = len(self.cache.entries.held())
         found = self.cache.verify(tables)
         rows = [

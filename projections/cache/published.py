@@ -5,19 +5,26 @@ of the publisher's store. Compaction complicates that. A record that is missing 
 later one of its key, which may lie behind the next marker: at that marker the rows would be a
 mixture of two positions. So where offsets are missing, no marker counts before one that lies at or
 beyond the end of the topic as it was afterwards: by then all that replaced them has been read. And
-whoever had rows already begins anew: a row that is gone may have lost even its tombstone.
+whoever had rows already begins anew: a row that is gone may have lost even its tombstone. So may
+one that was read at the beginning of a read that takes longer than tombstones are kept: what has
+not come to an end in half that time begins anew too.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from threading import RLock
+from typing import Final, Self
 
-from ledger.errors import OffsetGoneError
-from ledger.log.port import Log, Record, Topic
+import structlog
+
+from ledger.clock import Clock, SystemClock
+from ledger.errors import LedgerError, LogUnavailableError, OffsetGoneError, TopicMissingError
+from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.log.topic_settings import SETTINGS
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
-from projections.errors import StoreForeignError, StoreVersionError
+from projections.errors import CacheTopicMissingError, StoreForeignError, StoreVersionError
 from projections.fold import Mark
 from projections.memory import MemoryStore
 from projections.rows import HISTORY, LOG, number_key, read_value
@@ -25,35 +32,77 @@ from projections.store import FORMAT_VERSION, Row, RowReader, RowStore
 
 READ_TOGETHER: Final = 10_000
 FIRST_READ_S: Final = 5.0
+FIRST_READ_MAX_MS: Final = int(SETTINGS[Topic.CACHE]["delete.retention.ms"]) // 2
+AGAIN_S: Final = 10.0
+
+log_lines = structlog.get_logger("lakeledger.published")
 
 
 def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> MetadataCache:
     """Return the metadata cache over what another host publishes of a log.
 
-    Misses go to rows of the same topic, which a reader of their own keeps: so no answer of the one
-    moves the rows under an answer of the other. Raises as `PublishedRows`.
+    Misses go to the same rows; entries and store take turns with them. Raises as
+    `PublishedRows.whole`.
     """
-    entries = RowEntries(PublishedRows(log), bytes_max=bytes_max)
-    return MetadataCache(entries, RowMetadataStore(PublishedRows(log)), catalog)
+    rows, turn = PublishedRows.whole(log), RLock()
+    entries = RowEntries(rows, bytes_max=bytes_max, turn=turn)
+    return MetadataCache(entries, RowMetadataStore(rows, turn=turn), catalog)
 
 
 class PublishedRows(RowReader):
     """The rows of metadata of another host, for one thread; closes the store they are kept in.
 
     Without a `store` they are kept in memory. One on disk serves what it holds while the topic is
-    read again. Raises StoreForeignError for a store of another log, and as `refresh`.
+    read again. Nothing is read before `open`.
+
+    Attributes:
+        mark: where the rows end.
+        has_come: whether there are any, and the topic was read to where it ended when that began.
+        next_offset: the first offset not read.
+        end: where the topic ended then.
+        trouble: why the topic cannot be read now, None if it can.
     """
 
-    def __init__(self, log: Log, store: RowStore | None = None) -> None:
+    def __init__(
+        self, log: Log, store: RowStore | None = None, *, clock: Clock | None = None
+    ) -> None:
+        self.has_come = False
+        self.next_offset = self.end = 0
+        self.trouble: LedgerError | None = None
         self._log = log
+        self._clock = clock or SystemClock()
         self._store = store or MemoryStore()
-        self._topic = log.topic_id(Topic.EVENTS)
         kept = self._store.get(LOG)
-        self._mark = Mark(0, "", 0, self._topic) if kept is None else Mark(*read_value(kept))
-        if self._mark.topic != self._topic:
-            raise StoreForeignError(self._mark.topic, self._topic)
+        self.mark = Mark(0, "", 0, "") if kept is None else Mark(*read_value(kept))
+        self._reader: LogReader | None = None
+        self._is_open = False
+        self._again_s = 0.0
+
+    @classmethod
+    def whole(cls, log: Log, store: RowStore | None = None) -> Self:
+        """Return the rows after the topic was read to its end; raises as `open` and `refresh`."""
+        rows = cls(log, store)
+        rows.open()
+        rows._read_to(rows.end)
+        return rows
+
+    @property
+    def is_open(self) -> bool:
+        """Whether `open` has succeeded."""
+        return self._is_open
+
+    def open(self) -> None:
+        """Begin to read, which `refresh` goes on with.
+
+        Raises CacheTopicMissingError, StoreForeignError for a store of another log, and
+        LogUnavailableError; it may be called again then.
+        """
+        topic = self._log.topic_id(Topic.EVENTS)
+        if self.mark.topic not in {"", topic}:
+            raise StoreForeignError(self.mark.topic, topic)
+        self.mark = self.mark._replace(topic=topic)
         self._begin()
-        self._read_to(self._log.ends(Topic.CACHE)[1])
+        self._is_open = True
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, None if there is no such row."""
@@ -68,31 +117,53 @@ class PublishedRows(RowReader):
     def refresh(self) -> None:
         """Take the batches that have come since; those of a broker that is away come later.
 
-        Raises LogUnavailableError if the broker refuses, and StoreVersionError as soon as somebody
-        publishes rows of another format.
+        If it refuses, `trouble` says why, the rows stay, and the topic is read anew after a while.
+        Raises StoreVersionError as soon as somebody publishes rows of another format.
         """
-        while self._step(0.0):
-            pass
+        is_due = self._reader is not None or self._clock.monotonic_s() >= self._again_s
+        if not self._is_open or not is_due:
+            return
+        try:
+            if self._reader is None:
+                self._begin()
+            while self._step(0.0):
+                pass
+        except (LogUnavailableError, CacheTopicMissingError) as trouble:
+            # What was read and not taken is lost to this reader.
+            self._let_go()
+            self.trouble = trouble
+            self._again_s = self._clock.monotonic_s() + AGAIN_S
         self._check_format()
 
     def close(self) -> None:
         """Let go of the topic and of the rows."""
-        self._reader.close()
+        self._is_open = False
+        self._let_go()
         self._store.close()
 
     def _begin(self) -> None:
         """Read the topic from its first record on, to replace whatever rows there are."""
-        first, _ = self._log.ends(Topic.CACHE)
+        try:
+            first, self.end = self._log.ends(Topic.CACHE)
+        except TopicMissingError as missing:
+            raise CacheTopicMissingError(missing.topic) from missing
         self._reader = self._log.reader(Topic.CACHE, first)
-        self._next = first
+        self.next_offset = first
+        self.trouble = None
+        self._begun_ms = self._clock.now_ms()
         self._following = 0
         self._settled = 0
         self._format = FORMAT_VERSION
         self._gathered = Gathered()
         self._is_replacing = True
 
+    def _let_go(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
     def _read_to(self, end: int) -> None:
-        while self._next < end:
+        while self.next_offset < end:
             if not self._step(FIRST_READ_S):
                 # Raises if nothing came because nobody answers.
                 self._log.ends(Topic.CACHE)
@@ -100,6 +171,7 @@ class PublishedRows(RowReader):
 
     def _step(self, timeout_s: float) -> bool:
         """Take the next records; tell whether there were any."""
+        assert self._reader is not None, "the topic is open"
         try:
             records = self._reader.read(READ_TOGETHER, timeout_s)
         except OffsetGoneError:
@@ -108,7 +180,7 @@ class PublishedRows(RowReader):
             return True
         if not records:
             return False
-        if records[-1].offset + 1 - self._next != len(records):
+        if records[-1].offset + 1 - self.next_offset != len(records):
             if not self._is_replacing:
                 self._restart()
                 return True
@@ -117,11 +189,11 @@ class PublishedRows(RowReader):
         return True
 
     def _restart(self) -> None:
-        self._reader.close()
+        self._let_go()
         self._begin()
 
     def _take(self, records: Sequence[Record]) -> None:
-        self._next = records[-1].offset + 1
+        self.next_offset = records[-1].offset + 1
         for record in records:
             marker = self._gathered.take(record)
             if marker is None:
@@ -132,15 +204,21 @@ class PublishedRows(RowReader):
                 return
             self._following = marker.offset + 1
             self._format = marker.form
-            if self._is_next(marker):
-                self._apply(marker)
+            if not self._is_next(marker):
+                continue
+            if self._is_replacing and self._clock.now_ms() - self._begun_ms > FIRST_READ_MAX_MS:
+                log_lines.warning("the first read took too long", offset=record.offset)
+                self._restart()
+                return
+            self._apply(marker)
+        self.has_come |= self.mark.position > 0 and self.next_offset >= self.end
 
     def _is_next(self, marker: Marker) -> bool:
         """Tell whether rows may go on to a marker: all before it was read, and none goes back."""
         mark = marker.at()
         is_whole = marker.offset + 1 >= self._settled
-        is_ours = mark.topic == self._topic and marker.form == FORMAT_VERSION
-        return is_whole and is_ours and mark.position >= self._mark.position
+        is_ours = mark.topic == self.mark.topic and marker.form == FORMAT_VERSION
+        return is_whole and is_ours and mark.position >= self.mark.position
 
     def _check_format(self) -> None:
         if self._format != FORMAT_VERSION:
@@ -148,12 +226,12 @@ class PublishedRows(RowReader):
 
     def _apply(self, marker: Marker) -> None:
         """Make the rows those of a marker, in one write."""
-        last = number_key(HISTORY, self._mark.position)
+        last = number_key(HISTORY, self.mark.position)
         changes: dict[bytes, bytes | None] = {last: None}
         if self._is_replacing:
             changes |= dict.fromkeys(rows_held(self._store, (*KINDS, HISTORY)))
         changes |= self._gathered.changes | marker.rows()
         self._store.write(sorted(changes.items()))
-        self._mark = marker.at()
+        self.mark = marker.at()
         self._gathered = Gathered()
         self._is_replacing = False

@@ -8,9 +8,10 @@ is brought up to date.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import RLock
 from time import monotonic, sleep
-from typing import Final
+from typing import Any, Final
 
 from ledger.metadata import Answer
 from projections import lookups, metadata_store
@@ -31,11 +32,17 @@ Stamp = tuple[bytes | None, ...]
 class RowEntries(Entries):
     """Entries of the tables that were asked for, at most `bytes_max` of them; closes its reader.
 
-    Who reads without need to wait reads rows that are no older than `refresh_s`.
+    Who reads without need to wait reads rows that are no older than `refresh_s`. If others refresh
+    the same rows, all take them by the same `turn`, a lock that one thread may hold twice.
     """
 
     def __init__(
-        self, rows: RowReader, *, bytes_max: int = BYTES_MAX, refresh_s: float = REFRESH_S
+        self,
+        rows: RowReader,
+        *,
+        bytes_max: int = BYTES_MAX,
+        refresh_s: float = REFRESH_S,
+        turn: AbstractContextManager[Any] | None = None,
     ) -> None:
         self.tables = HeldTables(bytes_max)
         self._rows = rows
@@ -43,7 +50,7 @@ class RowEntries(Entries):
         self._stamps: dict[int, Stamp] = {}
         self._refresh_s = refresh_s
         self._refreshed_s = 0.0
-        self._turn = RLock()
+        self._turn = turn or RLock()
         self.advance(0.0)
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
@@ -60,6 +67,7 @@ class RowEntries(Entries):
     def at_ms(self) -> int:
         """Return the time of the event at that position."""
         with self._turn:
+            self._note_position()
             return lookups.at(self._rows, self._cache.position)
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
@@ -67,6 +75,7 @@ class RowEntries(Entries):
         with self._turn:
             if monotonic() - self._refreshed_s > self._refresh_s:
                 self._refresh(0)
+            self._note_position()
             return [self._read(each) for each in wanted]
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:  # noqa: ARG002
@@ -99,8 +108,12 @@ class RowEntries(Entries):
         with self._turn:
             self._rows.refresh()
             self._refreshed_s = monotonic()
-            self._cache.positions.last = lookups.position(self._rows)
+            self._note_position()
             return self._cache.position > before
+
+    def _note_position(self) -> None:
+        """Note how far the rows are; somebody else may have refreshed them."""
+        self._cache.positions.last = lookups.position(self._rows)
 
     def _read(self, wanted: Wanted) -> Answer:
         table = wanted.table

@@ -7,15 +7,18 @@ for the longest time.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import RLock
-from typing import Protocol
+from typing import Any, Protocol
 
+from ledger.clock import Clock
 from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidTxnList
 from ledger.metadata import Answer, Objects
 from projections import lookups, snapshots
 from projections.cache.entry import Entry, is_external
 from projections.cache.ids import ReaderIds
+from projections.lag import Lag
 from projections.metadata_cache import CacheState, Stored, Wanted
 from projections.metadata_store import stored
 from projections.store import RowReader
@@ -69,6 +72,31 @@ class Entries(Protocol):
         ...
 
 
+class ServedEntries(Entries, Protocol):
+    """The entries of a process, which come to be while it answers already.
+
+    `remedy` says whom to look after when they are behind the log, "" if there is nobody else.
+    """
+
+    remedy: str
+
+    def is_loading(self) -> bool:
+        """Tell whether nobody is answered from them yet; raises what ended them for good."""
+        ...
+
+    def check(self) -> None:
+        """Do what is due, several times a second; raises what ended them for good."""
+        ...
+
+    def problem(self) -> str:
+        """Return why they do not follow, "" if they do."""
+        ...
+
+    def lag(self, clock: Clock | None = None) -> Lag | None:
+        """Return how far they are behind the log, None before they have begun to follow."""
+        ...
+
+
 class MetadataStore(Protocol):
     """What answers every list; threads may share it."""
 
@@ -93,33 +121,35 @@ class MetadataStore(Protocol):
 
 
 class RowMetadataStore(MetadataStore):
-    """The store over the rows of a follower, or of a feeder."""
+    """The store over the rows of a follower, or of a feeder; `turn` is as for `RowEntries`."""
 
-    def __init__(self, rows: RowReader) -> None:
+    def __init__(self, rows: RowReader, *, turn: AbstractContextManager[Any] | None = None) -> None:
         self._rows = rows
-        self._turn = RLock()
+        self._turn = turn or RLock()
 
     def position(self) -> int:
         """Return the position of the newest whole batch of rows."""
         with self._turn:
-            self._rows.refresh()
-            return lookups.position(self._rows)
+            return lookups.position(self._fresh())
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
         """Return answers from the newest whole batch of rows."""
         with self._turn:
-            self._rows.refresh()
-            return [stored(self._rows, each) for each in wanted]
+            rows = self._fresh()
+            return [stored(rows, each) for each in wanted]
 
     def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
         """Return the ids of each table that every reader sees whom the watermark protects."""
         with self._turn:
-            self._rows.refresh()
-            return dict(protected(self._rows, tables))
+            return dict(protected(self._fresh(), tables))
 
     def close(self) -> None:
         """Close the reader."""
         self._rows.close()
+
+    def _fresh(self) -> RowReader:
+        self._rows.refresh()
+        return self._rows
 
 
 def protected(rows: RowReader, tables: Iterable[int]) -> Iterator[tuple[int, ReaderIds]]:

@@ -17,15 +17,17 @@ from ledger.metadata import Answer
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX
-from projections.cache.source import Entries, HeldTables
+from projections.cache.source import HeldTables, ServedEntries
 from projections.lag import Lag
 from projections.metadata_cache import Stored, Wanted
 
 AWAY_PAUSE_S: Final = 0.5
 
 
-class StartingEntries(Entries):
+class StartingEntries(ServedEntries):
     """The entries of a domain, from `start` to `close`; the log stays its maker's to close."""
+
+    remedy = ""
 
     def __init__(self, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> None:
         self._log = log
@@ -51,6 +53,13 @@ class StartingEntries(Entries):
         """Raise what ended the loading or the following, if something did."""
         if not self.is_loading() and self._followed is not None:
             self._followed.advance(0.0)
+
+    def problem(self) -> str:
+        """Return why they do not follow: they load still, or something ended them."""
+        try:
+            return f"loading, at position {self.position()}" if self.is_loading() else ""
+        except LedgerError as ended:
+            return str(ended)
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
         """Wait up to `timeout_s` until something more has been applied, since `beyond` if given."""

@@ -29,6 +29,7 @@ from ledger.process import ExitCode
 from ledger.read_form import form_of
 from ledger.receipt import Token
 from ledger.view import open_rows
+from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
@@ -62,7 +63,7 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
     with ExitStack() as own:
         cache = own.enter_context(closing(MetadataCache.open(address.store, catalog)))
         reads = own.enter_context(closing(Reopened(lambda: open_rows(address))))
-        yield CacheProcess(cache, reads)
+        yield CacheProcess(cache, ReadLists(reads))
 
 
 @app.command("status")
@@ -152,8 +153,6 @@ def cache_verify(
 ) -> None:
     """Compare what a cache and its store tell of some tables; ends with 10 if they differ."""
     with opened(url, ledger, catalog) as cache:
-        if isinstance(cache, CacheProcess):
-            cache.warm(tables)
         found = cache.verify(tables)
     answer(verified_fields(found), output)
     if found.mismatches:

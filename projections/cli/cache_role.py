@@ -1,4 +1,8 @@
-"""The command that is a cache: it keeps entries of its own by the log until it is stopped."""
+"""The command that is a cache: it keeps entries of its own until it is stopped.
+
+They come from the events of the log, and what misses from the follower's rows on this host; or both
+come from what a feeder of another host publishes.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -6,7 +10,7 @@ from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import structlog
 import typer
@@ -18,8 +22,16 @@ from ledger.log.port import Log
 from ledger.process import freeze_recovered, role_process
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
+from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
+from projections.cache.remote import (
+    PublishedEntries,
+    PublishedLists,
+    PublishedSite,
+    PublishedStore,
+)
+from projections.cache.source import MetadataStore, ServedEntries
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
@@ -29,46 +41,78 @@ LOOK_S = 0.1
 log_lines = structlog.get_logger("lakeledger.cache")
 
 
+class Parts(NamedTuple):
+    """What a cache process is made of."""
+
+    entries: ServedEntries
+    store: MetadataStore
+    lists: Lists
+
+
 def serve_cache(
     bootstrap: BootstrapOption = None,
     store: Annotated[Path | None, typer.Option(help="The follower's rows on this host.")] = None,
     ledger: LedgerOption = None,
+    *,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="events|published",
+            help="Follow the log beside a follower's rows, or read what another host publishes.",
+        ),
+    ] = None,
     catalog: Annotated[str | None, typer.Option(help="The catalog of names.")] = None,
     http: Annotated[
         str | None, typer.Option("--http", help="host:port to answer at; port 0 = any free.")
     ] = None,
-    *,
     settings: SetOption = None,
     with_parent: WithParentOption = False,
 ) -> None:
-    """Answer reads of metadata from memory, over HTTP; misses go to the follower's rows."""
+    """Answer reads of metadata from memory, over HTTP; misses go to rows behind it."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "catalog": catalog}
-    loaded = load({**flags, "cache.http": http}, settings or ())
-    kafka, rows = loaded.required("bootstrap"), loaded.required("store")
-    found = loaded.settings
+    loaded = load({**flags, "cache.http": http, "cache.source": source}, settings or ())
+    kafka, found = loaded.required("bootstrap"), loaded.settings
+    rows = loaded.required("store") if found.cache.source == "events" else None
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger)) as log:
-            keep(log, rows, found.catalog, found.cache, stop)
+        with closing(KafkaLog(kafka, found.ledger)) as log, ExitStack() as own:
+            if rows is None:
+                parts = fed_by_topic(log, found.cache)
+            else:
+                parts = fed_by_log(log, rows, found.cache, own)
+            keep(parts, found.catalog, found.cache, stop)
 
     raise typer.Exit(role_process("cache", run, with_parent=with_parent))
 
 
-def keep(log: Log, rows: Path, catalog: str, settings: CacheSettings, stop: Signal) -> None:
-    """Keep a cache and answer from it until `stop` is set; raises what ends the following.
+def fed_by_log(log: Log, rows: Path, settings: CacheSettings, own: ExitStack) -> Parts:
+    """Return the parts of a cache that follows the log beside the rows at a path."""
+    reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(rows))))
+    entries = StartingEntries(log, bytes_max=settings.bytes_max)
+    return Parts(entries.start(), StoreAt(rows), ReadLists(reads))
 
-    It answers at once, from the store until the entries have come to the end of the log.
+
+def fed_by_topic(log: Log, settings: CacheSettings) -> Parts:
+    """Return the parts of a cache of what another host publishes."""
+    site = PublishedSite(log)
+    entries = PublishedEntries(site, bytes_max=settings.bytes_max)
+    return Parts(entries, PublishedStore(site), PublishedLists(site))
+
+
+def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> None:
+    """Keep a cache and answer from it until `stop` is set; raises what ends its entries.
+
+    It answers at once, from the store until the entries have come to the end they found.
     """
     from projections.web.cache_serving import serve_cache as serve  # noqa: PLC0415 - HTTP server
 
+    entries = parts.entries
     with ExitStack() as own:
-        entries = StartingEntries(log, bytes_max=settings.bytes_max)
-        cache = MetadataCache(entries, StoreAt(rows), catalog)
+        cache = MetadataCache(entries, parts.store, catalog)
         own.callback(cache.close)
-        reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(rows))))
         process = CacheProcess(
             cache,
-            reads,
+            parts.lists,
             lag=entries.lag,
             is_loading=entries.is_loading,
             max_wait_ms=settings.max_wait_ms,
@@ -77,8 +121,8 @@ def keep(log: Log, rows: Path, catalog: str, settings: CacheSettings, stop: Sign
         log_lines.info("answering HTTP", url=server.url)
         own.enter_context(sampling(cache, settings.sample_every_s))
         began_s = monotonic()
-        entries.start()
         while entries.is_loading():
+            entries.check()
             if stop.wait(LOOK_S):
                 return
         freeze_recovered()

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
+    LogUnavailableError,
     ReaderBehindError,
     ReadsUnavailableError,
     UnknownTableError,
@@ -42,6 +43,7 @@ STATUS: Final[Mapping[type[LedgerError], int]] = {
     LimitExceededError: 400,
     ReadsUnavailableError: 503,
     StoreError: 503,
+    LogUnavailableError: 503,
     LedgerError: 500,
 }
 

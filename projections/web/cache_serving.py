@@ -6,7 +6,7 @@ from typing import Any, Final
 from ledger.errors import LedgerError
 from ledger.settings import CacheSettings
 from projections.cache.process import CacheProcess
-from projections.cache.starting import StartingEntries
+from projections.cache.source import ServedEntries
 from projections.lag import Lag
 from projections.web.app import Pages
 from projections.web.cache_metrics import CacheCollector
@@ -28,7 +28,7 @@ class CacheHealth(Health):
         self,
         waiting: Waiting[Any],
         process: CacheProcess,
-        entries: StartingEntries,
+        entries: ServedEntries,
         *,
         lag_max_s: float,
     ) -> None:
@@ -41,7 +41,7 @@ class CacheHealth(Health):
         """Return whether it follows, how far behind it is, and whether it is right."""
         return {
             "following": self._following(),
-            "lag": lag_check(await self.lag(), self._lag_max_s),
+            "lag": self._lag_check(await self.lag()),
             "sampler": self._sampler(),
         }
 
@@ -49,14 +49,16 @@ class CacheHealth(Health):
         return self._entries.lag()
 
     def _following(self) -> Check:
-        position = self._entries.position()
-        try:
-            is_loading = self._entries.is_loading()
-        except LedgerError as problem:
-            return Check(is_up=False, detail=str(problem))
-        if is_loading:
-            return Check(is_up=False, detail=f"loading, at position {position}")
-        return Check(is_up=True, detail=f"events up to position {position} are applied")
+        problem = self._entries.problem()
+        text = f"events up to position {self._entries.position()} are applied"
+        return Check(not problem, problem or text)
+
+    def _lag_check(self, lag: Lag | LedgerError | None) -> Check:
+        """Return how far it is behind, and who else may be why."""
+        found = lag_check(lag, self._lag_max_s)
+        if found.is_up or not isinstance(lag, Lag) or not self._entries.remedy:
+            return found
+        return found._replace(detail=f"{found.detail}. {self._entries.remedy}")
 
     def _sampler(self) -> Check:
         cache = self._process.cache
@@ -65,7 +67,7 @@ class CacheHealth(Health):
 
 
 def serve_cache(
-    process: CacheProcess, entries: StartingEntries, settings: CacheSettings
+    process: CacheProcess, entries: ServedEntries, settings: CacheSettings
 ) -> WebServer:
     """Answer reads of a cache, and how it is; raises SettingsError if nobody can listen there."""
     endpoint = Endpoint.parse(settings.http)

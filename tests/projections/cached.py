@@ -6,6 +6,7 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import OBJECT_PREFIX, Answer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.reads import MetadataCache
+from projections.cache.remote import PublishedEntries, PublishedSite
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import Entries, RowMetadataStore
 from tests.conformance.case_ledger import ManualClock
@@ -70,4 +71,9 @@ def entries_of(kind: str, domain: Followed, bytes_max: int = BYTES_MAX) -> Bound
     """Return entries of one kind."""
     if kind == "log":
         return FollowedEntries.start(domain.log, bytes_max=bytes_max)
+    if kind == "topic":
+        domain.publish()
+        site = PublishedSite(domain.log)
+        site.keep()
+        return PublishedEntries(site, bytes_max=bytes_max)
     return RowEntries(domain.reader, bytes_max=bytes_max)

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, settings
 from ledger.core.events import Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.log.port import Log
+from projections.cache.publishing import Publisher, PublishingStore
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
@@ -18,7 +19,8 @@ PATIENT = settings(max_examples=25, deadline=None, suppress_health_check=[Health
 class Followed(Driver):
     """A driver with a store that follows it: `rows` and `reads` are as of the newest event.
 
-    `reader` shows what is written into `store`; with neither given, both are one in memory.
+    `reader` shows what is written into `store`; with neither given, both are one in memory. After
+    `publish` the rows of metadata also go to the cache topic.
     """
 
     def __init__(
@@ -29,13 +31,19 @@ class Followed(Driver):
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         super().__init__(limits=limits)
-        store = store or MemoryStore()
-        self.reader = reader or store
-        self.fold = Fold.load(store, self.log)
+        self.store = store or MemoryStore()
+        self.reader = reader or self.store
+        self.fold = Fold.load(self.store, self.log)
 
     def follow(self) -> None:
         """Store the rows of every event."""
         self.fold.feed(self.records[self.fold.offset :])
+
+    def publish(self) -> None:
+        """Publish what is stored, from now on."""
+        publisher = Publisher(self.log, self.store)
+        publisher.start()
+        self.fold = Fold.load(PublishingStore(self.store, publisher), self.log)
 
     @property
     def rows(self) -> RowReader:

@@ -22,7 +22,7 @@ from tests.projections.followed import Followed
 LONG_MS = 30_000
 
 
-@pytest.fixture(params=["rows in memory", "rows on disk", "log"])
+@pytest.fixture(params=["rows in memory", "rows on disk", "log", "topic"])
 def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
     """Return a domain with a cache, once for each kind of entries."""
     kind = request.param
@@ -197,7 +197,7 @@ def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
     assert {(each.source, each.position) for each in misses} == {("store", position)}
 
 
-@pytest.mark.parametrize("kind", ["rows", "log"])
+@pytest.mark.parametrize("kind", ["rows", "log", "topic"])
 def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
     """Tables nobody reads are let go, and are right again when they are read."""
     entries = entries_of(kind, in_memory, bytes_max=5_000)

@@ -96,11 +96,11 @@ def test_rows_are_those_of_a_position(
     """Whatever becomes of publishers and topic, readers have the store's rows of one position."""
     known = played(history)
     log = events_log(known)
-    host, other, rows = Host(log), Host(log), PublishedRows(log)
+    host, other, rows = Host(log), Host(log), PublishedRows.whole(log)
     for fate, count, seed in plan:
         before = metadata_rows(rows)[0]
         if fate == "read anew":
-            rows = PublishedRows(log)
+            rows = PublishedRows.whole(log)
         elif fate == "read on":
             rows.refresh()
             assert metadata_rows(rows)[0] >= before
@@ -111,7 +111,7 @@ def test_rows_are_those_of_a_position(
     host.feed_all()
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(host.store)
-    assert metadata_rows(PublishedRows(log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.whole(log)) == metadata_rows(host.store)
 
 
 @PATIENT
@@ -127,7 +127,7 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
             host.feed(source.randint(1, 3))
         compact(host.log, source, with_tombstones=False)
 
-    rows = PublishedRows(slow(host.log, size, go_on))
+    rows = PublishedRows.whole(slow(host.log, size, go_on))
     assert as_of(known, rows)
     host.feed_all()
     rows.refresh()
@@ -137,7 +137,7 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
 def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
     """Of a batch whose marker has not come readers see nothing, and all of it once it has."""
     host.feed(30)
-    rows = PublishedRows(host.log)
+    rows = PublishedRows.whole(host.log)
     before = metadata_rows(rows)
     host.start()
     records = host.log.topics[Topic.CACHE].records
@@ -177,7 +177,7 @@ def test_publisher_that_could_not_deliver(history: Played) -> None:
     through = Refusing(log)
     host = Host(log, through)
     host.feed(20)
-    rows = PublishedRows(log)
+    rows = PublishedRows.whole(log)
     through.is_away = True
     with pytest.raises(LogUnavailableError):
         host.feed(20)
@@ -193,7 +193,7 @@ def test_floors_equal_those_of_the_store(host: Host) -> None:
     """How far history may be let go is known to readers of the topic as to those of the store."""
     host.feed_all()
     tables = range(1, 10)
-    stores = RowMetadataStore(PublishedRows(host.log)), RowMetadataStore(host.store)
+    stores = RowMetadataStore(PublishedRows.whole(host.log)), RowMetadataStore(host.store)
     remote, local = (store.floors(tables) for store in stores)
     assert remote == local
     assert any(floor.hwm for floor in local.values())
@@ -208,7 +208,7 @@ def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
     fresh.feed(29)
     assert host.log.ends(Topic.CACHE) == end
     fresh.feed(5)
-    assert metadata_rows(PublishedRows(host.log)) == metadata_rows(fresh.store)
+    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(fresh.store)
 
 
 def test_two_publishers(history: Played, host: Host) -> None:
@@ -216,7 +216,7 @@ def test_two_publishers(history: Played, host: Host) -> None:
     other = Host(host.log)
     host.feed(20)
     other.feed(30)
-    rows = PublishedRows(host.log)
+    rows = PublishedRows.whole(host.log)
     with pytest.raises(PublishedElsewhereError):
         host.feed(20)
     rows.refresh()
@@ -229,7 +229,7 @@ def test_two_publishers(history: Played, host: Host) -> None:
 def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) -> None:
     """Who was away for so long that tombstones are gone does not keep the rows they ended."""
     host.feed(30)
-    rows = PublishedRows(host.log)
+    rows = PublishedRows.whole(host.log)
     host.feed_all()
     assert metadata_rows(rows)[1].keys() - metadata_rows(host.store)[1].keys()
     host.log.compact(Topic.CACHE, range(ALL), with_tombstones=True)
@@ -242,7 +242,7 @@ def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) 
 def test_topic_made_anew(host: Host, begun: int) -> None:
     """Readers notice that the topic is another one, shorter or longer than the one they read."""
     host.feed(30)
-    rows = PublishedRows(host.log)
+    rows = PublishedRows.whole(host.log)
     host.log.recreate(Topic.CACHE)
     fresh = Host(host.log)
     fresh.feed(begun)
@@ -255,10 +255,10 @@ def test_rows_kept_on_disk(host: Host) -> None:
     """Rows that were kept serve at once, and what they have too many goes."""
     host.feed(40)
     store = MemoryStore()
-    PublishedRows(host.log, store)
+    PublishedRows.whole(host.log, store)
     store.write([(KINDS[0] + b"never", b"0")])
     host.feed_all()
-    assert metadata_rows(PublishedRows(host.log, store)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.whole(host.log, store)) == metadata_rows(host.store)
 
 
 def test_rows_kept_on_disk_do_not_go_back(host: Host) -> None:
@@ -266,8 +266,8 @@ def test_rows_kept_on_disk_do_not_go_back(host: Host) -> None:
     store, seen = MemoryStore(), list[int]()
     host.feed(20)
     host.feed(20)
-    PublishedRows(host.log, store)
-    PublishedRows(slow(host.log, 5, lambda: seen.append(lookups.position(store))), store)
+    PublishedRows.whole(host.log, store)
+    PublishedRows.whole(slow(host.log, 5, lambda: seen.append(lookups.position(store))), store)
     assert set(seen) == {40}
 
 
@@ -276,27 +276,27 @@ def test_rows_of_another_log_are_refused(host: Host) -> None:
     store = MemoryStore()
     store.write([(LOG, value([3, "00", 3, "events-of-another"]))])
     with pytest.raises(StoreForeignError):
-        PublishedRows(host.log, store)
+        PublishedRows.whole(host.log, store)
 
 
 def test_batches_of_another_log_are_not_taken(host: Host) -> None:
     """What was published of a log that is no more shows nothing to readers of the new one."""
     host.feed_all()
     host.log.recreate(Topic.EVENTS)
-    assert metadata_rows(PublishedRows(host.log)) == (0, {})
+    assert metadata_rows(PublishedRows.whole(host.log)) == (0, {})
 
 
 def test_rows_of_another_format_are_refused(host: Host) -> None:
     """A reader of another version is told, whether it comes first or is there already."""
     host.feed(40)
-    rows = PublishedRows(host.log)
+    rows = PublishedRows.whole(host.log)
     end = host.log.ends(Topic.CACHE)[1]
     marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION + 1)
     host.log.writer(Topic.CACHE).append(MARKER, marker.data())
     with pytest.raises(StoreVersionError):
         rows.refresh()
     with pytest.raises(StoreVersionError):
-        PublishedRows(host.log)
+        PublishedRows.whole(host.log)
 
 
 def test_publisher_of_another_format_begins_anew(host: Host) -> None:
@@ -306,7 +306,7 @@ def test_publisher_of_another_format_begins_anew(host: Host) -> None:
     marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION - 1)
     host.log.writer(Topic.CACHE).append(MARKER, marker.data())
     host.start()
-    assert metadata_rows(PublishedRows(host.log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
 
 
 def test_markers() -> None:
@@ -339,7 +339,7 @@ def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
 def test_empty_topic(history: Played) -> None:
     """Where nothing was published yet there are no rows, and they come with the first batch."""
     host = Host(events_log(history))
-    rows = PublishedRows(host.log)
+    rows = PublishedRows.whole(host.log)
     assert metadata_rows(rows) == (0, {})
     Publisher(host.log, host.store).start()
     host.feed(5)

@@ -93,7 +93,7 @@ def test_publisher_goes_on_where_the_last_one_ended(site: Site) -> None:
     site.alter("v1")
     site.send()
     site.follow(Fold.load(site.store, site.log))
-    with publishing(site.log, site.store), closing(PublishedRows(site.log)) as rows:
+    with publishing(site.log, site.store), closing(PublishedRows.whole(site.log)) as rows:
         assert metadata_rows(rows) == metadata_rows(site.store)
 
 
@@ -107,5 +107,5 @@ def test_two_publishers(site: Site) -> None:
         site.follow(Fold.load(other, site.log))
         with pytest.raises(PublishedElsewhereError):
             site.follow(Fold.load(store, site.log))
-        with closing(PublishedRows(site.log)) as rows:
+        with closing(PublishedRows.whole(site.log)) as rows:
             assert metadata_rows(rows) == metadata_rows(site.store)

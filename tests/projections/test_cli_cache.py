@@ -14,6 +14,7 @@ from ledger.address import Address
 from ledger.cli import whole_app
 from ledger.errors import (
     LedgerError,
+    LimitExceededError,
     ReaderBehindError,
     ReadsUnavailableError,
     SettingsError,
@@ -22,8 +23,15 @@ from ledger.errors import (
 from ledger.process import ExitCode, exit_code
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
+from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
+from projections.cache.remote import (
+    PublishedEntries,
+    PublishedLists,
+    PublishedSite,
+    PublishedStore,
+)
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
@@ -56,11 +64,23 @@ class Host:
         self.cache = MetadataCache(self.entries, StoreAt(self.store), CATALOG)
         own.callback(self.cache.close)
         reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(self.store))))
-        process = CacheProcess(self.cache, reads, lag=self.entries.lag)
+        process = CacheProcess(self.cache, ReadLists(reads), lag=self.entries.lag)
         settings = CacheSettings(http="127.0.0.1:0")
         self.url = own.enter_context(closing(serve_cache(process, self.entries, settings))).url
         while self.entries.is_loading():
             self.entries.advance(1.0)
+        self.published_url = self.publish(own, settings)
+
+    def publish(self, own: ExitStack, settings: CacheSettings) -> str:
+        """Publish the rows, and return where a cache process of what is published answers."""
+        self.domain.publish()
+        site = PublishedSite(self.domain.log)
+        site.keep()
+        entries = PublishedEntries(site)
+        cache = MetadataCache(entries, PublishedStore(site), CATALOG)
+        own.callback(cache.close)
+        process = CacheProcess(cache, PublishedLists(site), lag=entries.lag)
+        return own.enter_context(closing(serve_cache(process, entries, settings))).url
 
     def run(self, *arguments: str) -> Result:
         """Run a command about caches."""
@@ -78,11 +98,14 @@ def host(tmp_path: Path) -> Iterator[Host]:
         yield Host(tmp_path, own)
 
 
-@pytest.fixture(params=["rows", "url"])
+@pytest.fixture(params=["rows", "url", "published"])
 def run(request: pytest.FixtureRequest, host: Host) -> Lakeledger:
-    """Return a way to run a command over the rows of the host, and one over the process."""
-    where = ["--url", host.url] if request.param == "url" else []
-    return lambda *arguments: host.run(*arguments, *where)
+    """Return a way to run a command over the rows of the host, and over each process."""
+    urls = {"url": ["--url", host.url], "published": ["--url", host.published_url]}
+    return lambda *arguments: host.run(*arguments, *urls.get(request.param, []))
+
+
+knows_positions = pytest.mark.parametrize("run", ["rows", "url"], indirect=True)
 
 
 def told(result: Result) -> Any:
@@ -113,11 +136,22 @@ def test_read(run: Lakeledger, options: list[str], place: str) -> None:
     assert (found["kind"], found["columns"], found["properties"]) == ("managed", [], {})
 
 
+@knows_positions
 def test_read_at_a_position(run: Lakeledger, host: Host) -> None:
     """A position says which list is meant, as long as a txn keeps what belongs to it."""
     found = told(run(*READ, "--position", str(host.held), "--output", "json"))
 
     assert (found["location"], found["reason"]) == ("v0", "hit_old_version")
+
+
+def test_read_at_a_position_that_is_not_published(host: Host) -> None:
+    """A process that is fed by published rows says why it does not know, and who does."""
+    read = [*READ, "--position", str(host.held), "--url", host.published_url]
+    raised = host.run(*read).exception
+
+    assert isinstance(raised, LimitExceededError)
+    assert "fed by published rows" in str(raised)
+    assert "cache.source=events" in str(raised)
 
 
 def test_read_an_object(run: Lakeledger) -> None:
@@ -147,11 +181,10 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
     ("command", "error", "code"),
     [
         (["read", "none"], UnknownTableError, ExitCode.NOT_FOUND),
-        ([*READ, "--position", "99"], ReaderBehindError, ExitCode.DEADLINE),
         ([*READ, "--token", "99", "--max-wait-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
         (["wait", "99", "--timeout-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
     ],
-    ids=["unknown", "position", "token", "wait"],
+    ids=["unknown", "token", "wait"],
 )
 def test_errors(
     run: Lakeledger, command: list[str], error: type[LedgerError], code: ExitCode
@@ -161,6 +194,12 @@ def test_errors(
 
     assert isinstance(raised, error)
     assert exit_code(raised) == code
+
+
+@knows_positions
+def test_position_to_come(run: Lakeledger) -> None:
+    """A position that is not applied yet is not waited for, and said to be ahead."""
+    assert isinstance(run(*READ, "--position", "99").exception, ReaderBehindError)
 
 
 def test_what_does_not_exist(run: Lakeledger) -> None:

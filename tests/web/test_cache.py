@@ -12,14 +12,21 @@ from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableErr
 from ledger.http_cache import HttpCache
 from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
 from ledger.read_form import from_json, to_json
-from ledger.reads import Reads
 from ledger.settings import CacheSettings
+from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
+from projections.cache.remote import (
+    PublishedEntries,
+    PublishedLists,
+    PublishedSite,
+    PublishedStore,
+)
 from projections.cache.rows import RowEntries
-from projections.cache.source import RowMetadataStore
+from projections.cache.source import MetadataStore, RowMetadataStore, ServedEntries
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
+from projections.fold import Fold
 from projections.metadata_cache import Wanted
 from projections.queries import StoreReads
 from projections.web.cache_serving import serve_cache
@@ -34,20 +41,21 @@ BIND = CacheSettings(http="127.0.0.1:0", max_wait_ms=LONG_MS)
 
 
 class ServedCache:
-    """A domain with a table altered twice, and a cache of it behind a URL."""
+    """A domain with a table altered twice, and a cache of it behind a URL, fed from one source."""
 
-    def __init__(self, own: ExitStack) -> None:
+    def __init__(self, own: ExitStack, source: str = "events") -> None:
         self.domain = Followed()
         self.session = self.domain.open_session()
         self.table = self.domain.create_table(self.session, "t", made=made("v0"))
         self.created = self.domain.head.position
         self.alter("v1")
-        self.entries = StartingEntries(self.domain.log)
-        store = RowMetadataStore(self.domain.reader)
+        self.source = source
+        parts = self.fed_by_log() if source == "events" else self.fed_by_topic()
+        self.entries, store, lists = parts
         self.cache = MetadataCache(self.entries, store, CATALOG)
         self.process = CacheProcess(
             self.cache,
-            Reopened[Reads](lambda: StoreReads(self.domain.reader)),
+            lists,
             lag=self.entries.lag,
             is_loading=self.entries.is_loading,
             max_wait_ms=BIND.max_wait_ms,
@@ -57,12 +65,25 @@ class ServedCache:
         self.served = own.enter_context(closing(Served(self.server)))
         self.client = own.enter_context(closing(HttpCache(self.server.url)))
 
+    def fed_by_log(self) -> tuple[ServedEntries, MetadataStore, Lists]:
+        """Return the parts of a cache that follows the log, once it is told to."""
+        lists = ReadLists(Reopened(lambda: StoreReads(self.domain.reader)))
+        return StartingEntries(self.domain.log), RowMetadataStore(self.domain.reader), lists
+
+    def fed_by_topic(self) -> tuple[ServedEntries, MetadataStore, Lists]:
+        """Return the parts of a cache of what is published; it reads when it is looked after."""
+        self.domain.publish()
+        site = PublishedSite(self.domain.log)
+        return PublishedEntries(site), PublishedStore(site), PublishedLists(site)
+
     def start(self) -> None:
-        """Let the entries come to the end of the log."""
-        self.entries.start()
-        self.client.wait(self.domain.head.position, LONG_MS)
+        """Let the entries come to the end of what they are fed from."""
+        if isinstance(self.entries, StartingEntries):
+            self.entries.start()
         while self.entries.is_loading():
-            self.entries.advance(1.0)
+            self.entries.check()
+            self.entries.advance(0.01)
+        self.client.wait(self.domain.head.position, LONG_MS)
 
     def alter(self, word: str) -> int:
         """Alter the table; return the position."""
@@ -71,18 +92,22 @@ class ServedCache:
         return changed.control.position
 
 
-@pytest.fixture
-def loading() -> Iterator[ServedCache]:
-    """Return a cache whose entries have not begun to load."""
+@pytest.fixture(params=["events", "published"])
+def loading(request: pytest.FixtureRequest) -> Iterator[ServedCache]:
+    """Return a cache whose entries have not begun to load, once for each source."""
     with ExitStack() as own:
-        yield ServedCache(own)
+        yield ServedCache(own, request.param)
 
 
 @pytest.fixture
 def cached(loading: ServedCache) -> ServedCache:
-    """Return a cache that follows the log."""
+    """Return a cache that has come to the end of its source."""
     loading.start()
     return loading
+
+
+fed_by_log = pytest.mark.parametrize("loading", ["events"], indirect=True)
+fed_by_topic = pytest.mark.parametrize("loading", ["published"], indirect=True)
 
 
 def ids(hwm: int) -> ValidWriteIdList:
@@ -111,6 +136,7 @@ def test_reads_travel(cached: ServedCache) -> None:
     assert {each.position for each in found} == {cached.domain.head.position}
 
 
+@fed_by_log
 def test_nobody_waits_while_it_loads(loading: ServedCache) -> None:
     """Before the entries are there the store answers at once, whatever wait is allowed."""
     answer = loading.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS))[0]
@@ -142,6 +168,25 @@ def test_one_read_in_a_path(cached: ServedCache, query: str, place: str | None) 
     assert found == place
 
 
+@fed_by_topic
+def test_nobody_is_answered_while_it_loads(loading: ServedCache) -> None:
+    """On a host without rows of its own, who asks too early is told so at once."""
+    answer = loading.served.ask(
+        f"/v1/metadata?table=t&write_ids=t:1:{2**63 - 1}::&max_wait_ms=9999"
+    )
+    now = loading.served.ask("/v1/metadata?table=t")
+    ready = loading.served.ask("/readyz")
+
+    assert answer.error == now.error == (503, "PublishedLoadingError")
+    assert loading.cache.waits.count == 0
+    assert loading.client.status().is_loading
+    assert ready.status == 503
+    assert "is being read" in ready.form["checks"]["following"]["detail"]
+    assert ready.form["checks"]["lag"]["detail"] == "unknown: nothing was read yet"
+    assert loading.served.ask("/livez").status == 200
+
+
+@fed_by_log
 def test_a_position_is_read(cached: ServedCache) -> None:
     """While a txn holds the watermark back, the list of a position from then on is known."""
     cached.domain.open_txn(cached.session, "read_only")
@@ -155,6 +200,34 @@ def test_a_position_is_read(cached: ServedCache) -> None:
     assert told(cached.client.metadata_at(ReadAt("t")))[0] == "v2"
 
 
+@fed_by_topic
+def test_a_position_is_not_published(cached: ServedCache) -> None:
+    """Published rows tell the list of now; for that of a position it is said who to ask."""
+    assert told(cached.client.metadata_at(ReadAt("t")))[0] == "v1"
+    assert told(cached.client.metadata_at(ReadAt("t", table_id=cached.table)))[0] == "v1"
+    with pytest.raises(LimitExceededError, match="fed by published rows"):
+        cached.client.metadata_at(ReadAt("t", position=cached.domain.head.position))
+
+
+@fed_by_topic
+def test_behind_the_publisher(cached: ServedCache) -> None:
+    """Once nothing is published any more, readiness says how far it is behind, and what helps."""
+    cached.domain.fold = Fold.load(cached.domain.store, cached.domain.log)
+    cached.domain.now += 1
+    cached.alter("v2")
+
+    ready = cached.served.ask("/readyz")
+
+    lag = ready.form["checks"]["lag"]
+    assert (ready.status, lag["status"]) == (503, "DOWN")
+    assert lag["detail"].startswith("1 records and ")
+    assert "see whether the feeder with --publish runs" in lag["detail"]
+    assert cached.served.ask("/v1/metadata?table_id=1").status == 200
+    with pytest.raises(ReaderBehindError):
+        cached.client.metadata([Read("t", ids(2))], Bounds(max_wait_ms=1))
+
+
+@fed_by_log
 def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
     """A position behind the watermark has no exact list any more, and that is said."""
     with pytest.raises(LimitExceededError, match="mappings of txns below"):
@@ -242,7 +315,7 @@ def test_what_differs_travels() -> None:
     table = domain.create_table(domain.open_session(), "t", made=made("v0"))
     entries, store = Lying(domain.rows), RowMetadataStore(domain.rows)
     process = CacheProcess(
-        MetadataCache(entries, store, CATALOG), Reopened[Reads](lambda: domain.reads)
+        MetadataCache(entries, store, CATALOG), ReadLists(Reopened(lambda: domain.reads))
     )
     process.warm(10)
 
@@ -301,8 +374,8 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
         entries = StartingEntries(domain.log).start()
         cache = MetadataCache(entries, StoreAt(tmp_path / "none"), CATALOG)
         own.callback(cache.close)
-        reads = Reopened[Reads](lambda: StoreReads(domain.rows))
-        server = serve_cache(CacheProcess(cache, reads), entries, BIND)
+        lists = ReadLists(Reopened(lambda: StoreReads(domain.rows)))
+        server = serve_cache(CacheProcess(cache, lists), entries, BIND)
         served = own.enter_context(closing(Served(server)))
         client = own.enter_context(closing(HttpCache(server.url)))
         client.wait(domain.head.position, LONG_MS)

@@ -15,6 +15,7 @@ import structlog
 
 from ledger.process import role_process, set_up_logging
 from ledger.reads import Reads
+from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
@@ -51,7 +52,7 @@ def keep(rows: Path, http: str, sample_every_s: float, bytes_max: int, stop: Sig
         closing(MetadataCache.open(rows, "main", bytes_max=bytes_max)) as cache,
         closing(Reopened[Reads](lambda: open_reads(rows))) as reads,
     ):
-        process = CacheProcess(cache, reads)
+        process = CacheProcess(cache, ReadLists(reads))
         readers = Readers(lambda: process, THREADS)
         health = RowCacheHealth(Waiting(readers))
         pages = Pages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(cache)))

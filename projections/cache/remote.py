@@ -1,0 +1,208 @@
+"""A cache process over rows that another host publishes: its entries, its store and its lists.
+
+All of them use one copy of the rows, in turns. There are no other rows on such a host: before the
+topic was read to where it ended at the start nobody is answered, and who asks is told why.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from random import sample
+from threading import RLock
+from typing import Final
+
+import structlog
+
+from ledger.clock import Clock, SystemClock
+from ledger.core.outcomes import Reason
+from ledger.errors import LedgerError, LogUnavailableError, UnknownTableError
+from ledger.log.port import Log
+from ledger.metadata import Answer, Read, ReadAt
+from ledger.reads import TableRow
+from projections import lookups, metadata_store
+from projections.cache.entry import sees_all
+from projections.cache.lists import Lists, no_list
+from projections.cache.published import PublishedRows
+from projections.cache.rows import BYTES_MAX, RowEntries
+from projections.cache.source import RowMetadataStore, ServedEntries
+from projections.errors import (
+    CacheTopicMissingError,
+    NothingPublishedError,
+    PublishedLoadingError,
+)
+from projections.lag import Lag, lag_of
+from projections.metadata_cache import Wanted
+from projections.store import RowReader
+
+REMEDY: Final = (
+    "What was published by now is here: see whether the feeder with --publish runs, keeps up, and "
+    "is the only one"
+)
+
+log_lines = structlog.get_logger("lakeledger.cache")
+
+
+class PublishedSite:
+    """The rows of the cache topic of a log, which may not be there yet.
+
+    Whoever uses `rows` holds `turn`.
+    """
+
+    def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
+        self.log = log
+        self.rows = PublishedRows(log, clock=clock)
+        self.turn = RLock()
+        self._refused: LedgerError | None = None
+        self._told = ""
+
+    def keep(self) -> None:
+        """Open the topic, or take what has come; for one thread, several times a second.
+
+        Raises StoreVersionError.
+        """
+        if not self.rows.is_open:
+            self._open()
+        with self.turn:
+            self.rows.refresh()
+        self._tell(self.problem())
+
+    def missing(self) -> LedgerError | None:
+        """Return why nobody can be answered, None if there are rows."""
+        rows = self.rows
+        if rows.has_come:
+            return None
+        if not rows.is_open:
+            return self._refused or PublishedLoadingError(0, 0)
+        if rows.trouble is None and rows.next_offset >= rows.end:
+            return NothingPublishedError(rows.next_offset)
+        return rows.trouble or PublishedLoadingError(rows.next_offset, rows.end)
+
+    def problem(self) -> LedgerError | None:
+        """Return why rows do not come, None if they do."""
+        return self.missing() or self.rows.trouble
+
+    def fresh(self) -> RowReader:
+        """Return the newest rows, to who holds `turn`; raises why there are none."""
+        missing = self.missing()
+        if missing is not None:
+            raise copy(missing) from missing
+        self.rows.refresh()
+        return self.rows
+
+    def _open(self) -> None:
+        try:
+            self.rows.open()
+        except (LogUnavailableError, CacheTopicMissingError) as refused:
+            self._refused = refused
+
+    def _tell(self, problem: LedgerError | None) -> None:
+        """Log a problem when it is another one than before; that rows are being read is none."""
+        kind = type(problem).__name__
+        if kind != self._told and not isinstance(problem, PublishedLoadingError | None):
+            log_lines.warning("no rows come", error=kind, why=str(problem))
+        self._told = kind
+
+
+class PublishedEntries(RowEntries, ServedEntries):
+    """Entries of published rows; nobody is answered from them before the rows are there."""
+
+    remedy = REMEDY
+
+    def __init__(self, site: PublishedSite, *, bytes_max: int = BYTES_MAX) -> None:
+        super().__init__(site.rows, bytes_max=bytes_max, turn=site.turn)
+        self._site = site
+
+    def is_loading(self) -> bool:
+        """Tell whether the rows are not there yet."""
+        return not self._site.rows.has_come
+
+    def check(self) -> None:
+        """Open the topic, or take what has come; raises StoreVersionError."""
+        self._site.keep()
+
+    def problem(self) -> str:
+        """Return why no rows come."""
+        return str(self._site.problem() or "")
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+        """Return answers as of the last refresh."""
+        if self.is_loading():
+            return [Answer(None, "store", self.position(), "loading")] * len(wanted)
+        return super().read_many(wanted)
+
+    def lag(self, clock: Clock | None = None) -> Lag | None:
+        """Return how far they are behind the log, None before there are any.
+
+        A record at the end of the log that does not count looks like one that was not published.
+        """
+        if self.is_loading():
+            return None
+        mark = self._site.rows.mark
+        clock = clock or SystemClock()
+        return lag_of(self._site.log, clock, mark.position, mark.offset, self.at_ms())
+
+
+class PublishedStore(RowMetadataStore):
+    """The store over published rows; raises why there are none."""
+
+    def __init__(self, site: PublishedSite) -> None:
+        super().__init__(site.rows, turn=site.turn)
+        self._site = site
+
+    def _fresh(self) -> RowReader:
+        return self._site.fresh()
+
+
+class PublishedLists(Lists):
+    """The lists of now, from published rows. Those of a position take rows that are not published.
+
+    Raises why there are no rows.
+    """
+
+    def __init__(self, site: PublishedSite) -> None:
+        self._site = site
+
+    def read_at(self, asked: ReadAt) -> Read:
+        """Return a read with the list of now; raises LimitExceededError for a position."""
+        if asked.position is not None:
+            raise no_list(
+                "the list as of a position is not known here: this cache is fed by published rows, "
+                "which tell the newest one alone. Name the list itself, or ask a follower, or a "
+                "cache with cache.source=events"
+            )
+        with self._site.turn:
+            rows = self._site.fresh()
+            row = table_asked(rows, asked)
+            return newest_read(rows, row, asked)
+
+    def newest(self, tables: int) -> Sequence[Read]:
+        """Return a read of each of some tables, whichever, as of now."""
+        with self._site.turn:
+            rows = self._site.fresh()
+            found = [row for row in lookups.tables(rows) if not (row.dropped or row.creator)]
+            chosen = sample(found, min(tables, len(found)))
+            return [newest_read(rows, row, ReadAt(None, table_id=row.table)) for row in chosen]
+
+
+def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
+    """Return the table that is meant; raises UnknownTableError."""
+    number = asked.table_id
+    if number is None:
+        name = asked.catalog, asked.table or ""
+        number = metadata_store.table_named(rows, name, sees_all)
+    row = lookups.table(rows, number)
+    if row is None:
+        meant = asked.table if asked.table_id is None else asked.table_id
+        raise UnknownTableError(
+            f"there is no table {meant} up to position {lookups.position(rows)}; see lakeledger "
+            "table list where there is a follower",
+            reason=Reason.UNKNOWN_TABLE.value,
+        )
+    return row
+
+
+def newest_read(rows: RowReader, row: TableRow, asked: ReadAt) -> Read:
+    """Return a read of a table with the list of now, with none if it is external."""
+    is_managed = row.definition.kind == "managed"
+    ids = metadata_store.ids_of(rows, row.table).listed() if is_managed else None
+    table = row.table if asked.table is None else asked.table
+    return Read(table, ids, row.table, asked.what, catalog=asked.catalog)

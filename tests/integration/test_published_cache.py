@@ -1,0 +1,216 @@
+"""A cache process on a host that has the cache topic and nothing else, from before there is one."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+from typing import Any
+
+import pytest
+import urllib3
+
+from ledger.broker import Broker
+from ledger.client import Ledger
+from ledger.definitions import changed
+from ledger.errors import LimitExceededError, UnknownTableError
+from ledger.http_cache import HttpCache
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.log.topics import add_topic, create_topics
+from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from ledger.process import ExitCode
+from projections.cache.publishing import publishing
+from projections.follower import Follower
+from projections.queries import open_reads
+from projections.rocks_store import RocksStore
+from tests.integration.commands import Command, answer_of, lakeledger
+from tests.integration.fleet import Fleet
+
+pytestmark = pytest.mark.kafka
+
+WAIT_MS = 10_000
+END_S = 60.0
+ASKED_MAX = 2_000
+
+
+class Home:
+    """A ledger that is led, and the host that reads its events and may publish."""
+
+    def __init__(self, broker: Broker, ledger: str, folder: Path) -> None:
+        self.bootstrap, self.ledger, self.folder = broker.bootstrap, ledger, folder
+
+    @contextmanager
+    def feeding(self) -> Iterator[Ledger]:
+        """Do what a feeder with --publish does, without Spark; yield a client of its rows."""
+        stop, root = Signal(), self.folder / "rows"
+        with ExitStack() as own:
+            log = own.enter_context(closing(KafkaLog(self.bootstrap, self.ledger)))
+            rows = own.enter_context(RocksStore.open(root))
+            store = own.enter_context(publishing(log, rows))
+            thread = Thread(target=Follower(log, store).run, args=(stop,))
+            thread.start()
+            own.callback(thread.join, END_S)
+            own.callback(stop.set)
+            yield own.enter_context(self.client(root))
+
+    @contextmanager
+    def client(self, root: Path) -> Iterator[Ledger]:
+        """Yield a client that reads the rows at a path."""
+        with (
+            closing(open_reads(root)) as reads,
+            Ledger.connect(self.bootstrap, self.ledger, reads=reads) as ledger,
+        ):
+            yield ledger
+
+    def serve(self) -> Command:
+        """Return a cache process that is fed from the topic alone."""
+        where = ("--bootstrap", self.bootstrap, "--ledger", self.ledger, "--source", "published")
+        late = ("--set", "cache.lag_max_s=0.5")
+        return Command(self.folder, "serve", "cache", "--http", "127.0.0.1:0", *where, *late)
+
+    def add_topic(self) -> None:
+        """Create the cache topic, as the first feeder that publishes does."""
+        add_topic(self.bootstrap, self.ledger, Topic.CACHE)
+
+
+@pytest.fixture
+def home(broker: Broker, ledger_name: str, tmp_path: Path) -> Iterator[Home]:
+    """Return a ledger without a cache topic."""
+    create_topics(broker.bootstrap, ledger_name)
+    with Fleet(broker.bootstrap, ledger_name, 1):
+        yield Home(broker, ledger_name, tmp_path)
+
+
+def url_of(command: Command) -> str:
+    """Return where a cache process answers."""
+    url: str = json.loads(command.wait_for("answering HTTP"))["url"]
+    return url
+
+
+def ready(url: str) -> tuple[int, dict[str, Any]]:
+    """Return the status of a process and its checks."""
+    found = urllib3.request("GET", f"{url}/readyz")
+    return found.status, found.json()["checks"]
+
+
+def once(url: str, status: int) -> dict[str, Any]:
+    """Return the checks as soon as the process has a status; it looks at the log now and then."""
+    for _ in range(ASKED_MAX):
+        found = ready(url)
+        if found[0] == status:
+            return found[1]
+    raise AssertionError(f"not {status}, but {found}")
+
+
+def place(answer: Answer) -> str:
+    """Return where a table lies."""
+    assert isinstance(answer.value, TableMetadata)
+    return answer.value.definition.location
+
+
+def test_nothing_is_published_yet(home: Home) -> None:
+    """A cache that comes first says what is missing, and is ready as soon as it is there."""
+    with home.serve() as command:
+        url = url_of(command)
+        command.wait_for("CacheTopicMissingError")
+        status, checks = ready(url)
+        assert (status, checks["following"]["status"]) == (503, "DOWN")
+        assert f"no topic {home.ledger}.cache" in checks["following"]["detail"]
+        assert urllib3.request("GET", f"{url}/livez").status == 200
+        missed = lakeledger(home.folder, "cache", "read", "db.t", "--url", url)
+        assert missed.returncode == ExitCode.FAILED
+        assert "lakeledger serve feeder --publish" in missed.stderr
+        home.add_topic()
+        command.wait_for("NothingPublishedError")
+        assert "nothing of this ledger is published" in ready(url)[1]["following"]["detail"]
+        with home.feeding() as ledger:
+            command.wait_for("caught up")
+            with closing(HttpCache(url)) as cache:
+                cache.wait(ledger.token.position, WAIT_MS)
+            once(url, 200)
+        assert command.end(signal.SIGTERM) == ExitCode.DONE
+        command.wait_for("stopped")
+
+
+def test_changes_are_seen_through_the_topic(home: Home) -> None:
+    """An alter, a rename and a drop are seen by every list, by commands, and after a restart."""
+    home.add_topic()
+    with home.feeding() as ledger:
+        ledger.create_table("db.t", [("day", "int")], location="v0")
+        number = ledger.table("db.t").table
+        held = ledger.begin("read_only")
+        before = held.valid_write_ids("db.t")
+        with home.serve() as command:
+            url = url_of(command)
+            command.wait_for("caught up")
+            walk(home, ledger, url, Read(number, before, number))
+            command.end(signal.SIGKILL)
+        with home.serve() as command:
+            url = url_of(command)
+            command.wait_for("caught up")
+            with closing(HttpCache(url)) as cache:
+                assert place(cache.metadata([Read(number, before, number)])[0]) == "v0"
+                assert place(cache.metadata_at(ReadAt("db.u", "main"))) == "v1"
+                cache.wait(ledger.drop_table("db.u").token.position, WAIT_MS)
+                with pytest.raises(UnknownTableError):
+                    cache.metadata_at(ReadAt("db.u", "main"))
+            assert command.end(signal.SIGTERM) == ExitCode.DONE
+
+
+def walk(home: Home, ledger: Ledger, url: str, old: Read) -> None:
+    """Change the table step by step; the reader with the old list sees what it saw."""
+    with closing(HttpCache(url)) as cache:
+
+        def told(name: str, position: int) -> Answer:
+            return cache.metadata_at(ReadAt(name, "main"), Bounds(position, WAIT_MS))
+
+        token = ledger.alter_table("db.t", lambda found: changed(found, location="v1")).token
+        cache.wait(token.position, WAIT_MS)
+        found = told("db.t", token.position)
+        assert (place(found), found.source, found.reason) == ("v1", "cache", "hit")
+        commands_agree(home, url, str(token))
+        token = ledger.rename_table("db.t", "db.u").token
+        cache.wait(token.position, WAIT_MS)
+        assert place(told("db.u", token.position)) == "v1"
+        with pytest.raises(UnknownTableError):
+            told("db.t", token.position)
+        found = cache.metadata([old], Bounds(token.position, WAIT_MS))[0]
+        assert (place(found), found.source, found.reason) == ("v0", "cache", "hit_old_version")
+        with pytest.raises(LimitExceededError, match="fed by published rows"):
+            cache.metadata_at(ReadAt("db.t", "main", position=1))
+
+
+def commands_agree(home: Home, url: str, token: str) -> None:
+    """See that the commands work against the process as against any other."""
+    found = answer_of(home.folder, "cache", "wait", token, "--url", url)
+    assert found["position"] >= int(token.rpartition(":")[2])
+    assert answer_of(home.folder, "cache", "read", "db.t", "--url", url)["location"] == "v1"
+    verified = answer_of(home.folder, "cache", "verify", "--url", url)
+    assert verified == {"compared": 1, "mismatches": []}
+    status = answer_of(home.folder, "cache", "status", "--url", url)
+    assert (status["is_loading"], status["mismatches"]) == (False, 0)
+    text = urllib3.request("GET", f"{url}/metrics").data.decode()
+    assert 'lakeledger_cache_reads_total{reason="hit",source="cache"}' in text
+    assert "lakeledger_cache_lag_seconds" in text
+
+
+def test_publisher_is_away(home: Home) -> None:
+    """A cache that is behind by more than allowed answers on, and says that it is not ready."""
+    home.add_topic()
+    with home.serve() as command:
+        url = url_of(command)
+        with home.feeding() as ledger:
+            ledger.create_table("db.t", [("day", "int")], location="v0")
+            command.wait_for("caught up")
+            with closing(HttpCache(url)) as cache:
+                cache.wait(ledger.token.position, WAIT_MS)
+        with home.client(home.folder / "rows") as ledger:
+            ledger.create_table("db.late", [("day", "int")])
+            lag = once(url, 503)["lag"]
+        assert lag["status"] == "DOWN"
+        assert "see whether the feeder with --publish runs" in lag["detail"]
+        with closing(HttpCache(url)) as cache:
+            assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
