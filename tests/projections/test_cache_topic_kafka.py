@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from ledger.broker import Broker
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.topic_settings import topic_name
 from ledger.log.topics import add_topic, create_topics
 from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import publishing
@@ -15,6 +17,8 @@ from projections.errors import PublishedElsewhereError
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from tests.driver import CATALOG, Driver
+from tests.log.kafka_bench import admin, eventually
+from tests.log.test_topics import alter
 from tests.projections.cached import listed, location, made
 from tests.projections.publishing import metadata_rows
 
@@ -22,6 +26,7 @@ pytestmark = pytest.mark.kafka
 
 WAIT_S = 30.0
 WAIT_MS = 30_000
+BROKER_ID = "1"
 
 
 class Site:
@@ -95,6 +100,70 @@ def test_publisher_goes_on_where_the_last_one_ended(site: Site) -> None:
     site.follow(Fold.load(site.store, site.log))
     with publishing(site.log, site.store), closing(PublishedRows.whole(site.log)) as rows:
         assert metadata_rows(rows) == metadata_rows(site.store)
+
+
+@pytest.fixture
+def cleaned_soon(broker: Broker) -> Iterator[None]:
+    """Let the broker look for what it may compact several times a second, not every 15 s."""
+    alter_broker(broker.bootstrap, AlterConfigOpType.SET)
+    yield
+    alter_broker(broker.bootstrap, AlterConfigOpType.DELETE)
+
+
+def alter_broker(bootstrap: str, operation: AlterConfigOpType) -> None:
+    """Give brokers another pause between two looks, or that of before."""
+    entry = ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=operation)
+    resource = ConfigResource(ResourceType.BROKER, BROKER_ID, incremental_configs=[entry])
+    client = admin(bootstrap)
+    client.incremental_alter_configs([resource])[resource].result(WAIT_S)
+
+
+@pytest.mark.usefixtures("cleaned_soon")
+def test_compacted_by_the_broker(site: Site, broker: Broker) -> None:
+    """Of a topic that the broker compacted, whoever begins and whoever was away reads all rows.
+
+    Tombstones may go at once, too.
+    """
+    name = topic_name(site.log.ledger, Topic.CACHE)
+    for setting, value in (("segment.ms", "100"), ("min.cleanable.dirty.ratio", "0.01")):
+        alter(broker.bootstrap, name, setting, value)
+    alter(broker.bootstrap, name, "delete.retention.ms", "0")
+    gone = site.driver.create_table(site.session, "gone", made=made("g0"))
+    site.send()
+    with publishing(site.log, site.store) as store:
+        fold = Fold.load(store, site.log)
+        site.follow(fold)
+        with closing(PublishedRows.whole(site.log)) as paused:
+            before = metadata_rows(paused)
+            site.driver.drop_table(site.session, gone)
+            for number in range(20):
+                site.alter(f"v{number}")
+            site.send()
+            site.follow(fold)
+
+            def is_compacted() -> bool:
+                # The newest segment is not compacted: each look closes it with another batch.
+                site.alter("again")
+                site.send()
+                site.follow(fold)
+                return count(site.log) < site.log.ends(Topic.CACHE)[1] // 2
+
+            eventually(is_compacted)
+            with closing(PublishedRows.whole(site.log)) as rows:
+                assert metadata_rows(rows) == metadata_rows(site.store) != before
+            while metadata_rows(paused)[0] < metadata_rows(site.store)[0]:
+                paused.refresh()
+            assert metadata_rows(paused) == metadata_rows(site.store)
+
+
+def count(log: KafkaLog) -> int:
+    """Return how many records of the cache topic are left."""
+    first, end = log.ends(Topic.CACHE)
+    left = 0
+    with closing(log.reader(Topic.CACHE, first)) as reader:
+        while reader.next_offset() < end:
+            left += len(reader.read(1_000, WAIT_S))
+    return left
 
 
 def test_two_publishers(site: Site) -> None:
