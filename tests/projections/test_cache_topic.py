@@ -38,6 +38,7 @@ from tests.projections.publishing import (
 SEED = 5
 FATES = (
     "published",
+    "stores its state",
     "ends before publishing",
     "ends while publishing",
     "starts anew",
@@ -75,6 +76,8 @@ def befall(host: Host, other: Host, fate: str, count: int, seed: int) -> None:
     match fate:
         case "published":
             host.feed(count)
+        case "stores its state":
+            host.fold.store_checkpoint()
         case "ends before publishing":
             host.end_before_publishing(count)
         case "ends while publishing":
