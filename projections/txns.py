@@ -1,6 +1,7 @@
 """Txns: one row per txn, given again by every event that touches it, kept after its end.
 
-While a txn is open its row is made at the end of a batch: most txns end in the batch they open in.
+While a txn is open its row is made at the end of a batch: who catches up reads most txns from open
+to end in one batch.
 Read-only txns have rows like all others. That an aborted txn was forgotten is a row of its own: by
 then its beginning is no longer at hand.
 """
