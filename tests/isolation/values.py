@@ -92,16 +92,19 @@ def look_at(cells: Cells, schema: Schema) -> Look:
 
     def look(name: str) -> Value:
         place = places[name.lower()]
-        if place >= len(cells):
-            raise UntoldError(name)
         return value_of(cells[place], schema[place][1])
 
     return look
 
 
+def is_known(cells: Cells, schema: Schema) -> bool:
+    """Tell whether a partition is one of a table: which value is whose was changed under others."""
+    return len(cells) == len(schema)
+
+
 def holds(text: str, cells: Cells | None, schema: Schema, row: int) -> bool:
     """Tell whether a predicate is TRUE for a row of a partition; a row of no known one is read."""
-    if cells is None:
+    if cells is None or not is_known(cells, schema):
         return True
     partition = look_at(cells, schema)
 
@@ -182,7 +185,7 @@ def may_hold(text: str, cells: Cells | None, schema: Schema, *, derives: bool) -
     Conjuncts over other columns than the partition's are dropped; `derives` asks for the bound
     that mixed ones leave (d.3).
     """
-    if cells is None:
+    if cells is None or not is_known(cells, schema):
         return True
     return conjuncts_hold(json.loads(text), look_at(cells, schema), schema, derives=derives)
 
