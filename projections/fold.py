@@ -174,7 +174,6 @@ class Fold:
                 self._take(record, event, batch)
         finally:
             if batch.changes and self.position == self.mark.position:
-                batch.update(watermarks.standing(self.state))
                 batch.put(LOG, value(self.mark))
                 self._store.write(batch.settled())
                 self.tally.note_batch(monotonic() - began_s)

@@ -1,36 +1,36 @@
 """Watermarks: the cleanup watermark as it is now, and which txns hold it (HIVE-18747); and marks.
 
-There is one row of the watermark, which nearly every event changes: it is made of the state, once
-a batch. The oldest open txn, which holds most marks, stands there too. Of each table there are rows
-of how its least write id that has not ended moved on. So a mark is a few lookups, and no event
+There is one row of the watermark, which nearly every event changes: it is made of the state when a
+batch ends. The oldest open txn, which holds most marks, stands there too. Of each table there are
+rows of how its least write id that has not ended moved on. So a mark is a few lookups, and no event
 costs more for many tables.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from ledger.core.state import DomainState
 from ledger.core.watermark import bounds
 from projections.applied import Applied
+from projections.batch import LateChange
 from projections.projection import EVERY
 from projections.rows import FIRST_OPEN, WATERMARK, fields_value, pair_key, value
-from projections.store import RowChange
 
 EVENTS: Final = EVERY
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the rows of the tables in which the least write id that has not ended moved on."""
+def rows(applied: Applied) -> Iterator[LateChange]:
+    """Return the row of the watermark, and those of the tables whose least open write id moved on.
+
+    There is no watermark before the first txn.
+    """
+    if applied.state.txns.next_txn > 1:
+        yield WATERMARK, partial(held, applied.state)
     for number, touched in applied.tables.items():
         now = applied.state.txns.first_open(number, touched.table.last_write_id)
         if now != touched.first_open_before:
             yield pair_key(FIRST_OPEN, number, applied.event.control.position), value(now)
-
-
-def standing(state: DomainState) -> Iterator[RowChange]:
-    """Return the row of the watermark as it stands; there is none before the first txn."""
-    if state.txns.next_txn > 1:
-        yield WATERMARK, held(state)
 
 
 def held(state: DomainState) -> bytes:
