@@ -1,9 +1,8 @@
 """Txns: one row per txn, given again by every event that touches it, kept after its end.
 
 While a txn is open its row is made at the end of a batch: who catches up reads most txns from open
-to end in one batch.
-Read-only txns have rows like all others. That an aborted txn was forgotten is a row of its own: by
-then its beginning is no longer at hand.
+to end in one batch. Read-only txns have rows like all others. That an aborted txn was forgotten is
+a row of its own: by then its beginning is no longer at hand.
 """
 
 from collections.abc import Iterable, Iterator
