@@ -4,6 +4,8 @@ The refusals of a command stand in the order they are checked: what a row does w
 it do wrong as well, as far as one command can.
 """
 
+from collections.abc import Sequence
+
 import pytest
 
 from ledger.core.commands import AllocateWriteIds, OpenTxn
@@ -14,11 +16,13 @@ from ledger.core.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
+from ledger.core.ids import TxnType
 from ledger.core.outcomes import Reason
 from tests.core.scene import (
     MISSING,
     Accepted,
     Refusal,
+    Scene,
     check_accepted,
     check_refusal,
     last,
@@ -173,33 +177,37 @@ def test_refused(row: Refusal) -> None:
     check_refusal(row)
 
 
+def opened(
+    scene: Scene, kind: TxnType, size: int, deadline_ms: int, ids: Sequence[AllocatedId] = ()
+) -> TxnOpened:
+    """Return the event that opens txns in the scene."""
+    return TxnOpened(
+        kind,
+        size,
+        min_open=scene.mine,
+        deadline=scene.now + deadline_ms,
+        inline=True,
+        open=[scene.mine, scene.others],
+        aborted=[scene.failed, scene.empty_failed],
+        digest=scene.digest,
+        ids=ids,
+    )
+
+
 ACCEPTED = [
     Accepted(
         "a txn opens with the list of what it may not see",
         lambda s: s.ask(OpenTxn(*s.asks(s.ada), "default", 2, 0)),
-        lambda s: TxnOpened(
-            "default",
-            2,
-            min_open=s.mine,
-            deadline=s.now + 60_000,
-            inline=True,
-            open=[s.mine, s.others],
-            aborted=[s.failed, s.empty_failed],
-            digest=s.digest,
-        ),
+        lambda s: opened(s, "default", 2, 60_000),
     ),
     Accepted(
         "txns open with write ids by table as asked and by txn ascending",
         lambda s: s.ask(OpenTxn(*s.asks(s.ada), "default", 2, 0, [s.planes, s.flights, s.planes])),
-        lambda s: TxnOpened(
+        lambda s: opened(
+            s,
             "default",
             2,
-            min_open=s.mine,
-            deadline=s.now + 60_000,
-            inline=True,
-            open=[s.mine, s.others],
-            aborted=[s.failed, s.empty_failed],
-            digest=s.digest,
+            60_000,
             ids=[
                 AllocatedId(s.planes, s.others + 1, 3),
                 AllocatedId(s.planes, s.others + 2, 4),
@@ -211,30 +219,12 @@ ACCEPTED = [
     Accepted(
         "a txn's own deadline counts from now",
         lambda s: s.ask(OpenTxn(*s.asks(s.ada), "read_only", 1, 5)),
-        lambda s: TxnOpened(
-            "read_only",
-            1,
-            min_open=s.mine,
-            deadline=s.now + 5,
-            inline=True,
-            open=[s.mine, s.others],
-            aborted=[s.failed, s.empty_failed],
-            digest=s.digest,
-        ),
+        lambda s: opened(s, "read_only", 1, 5),
     ),
     Accepted(
         "a replicated txn has a deadline of its own kind",
         lambda s: s.ask(OpenTxn(*s.asks(s.ada), "replicated", 1, 0)),
-        lambda s: TxnOpened(
-            "replicated",
-            1,
-            min_open=s.mine,
-            deadline=s.now + 600_000,
-            inline=True,
-            open=[s.mine, s.others],
-            aborted=[s.failed, s.empty_failed],
-            digest=s.digest,
-        ),
+        lambda s: opened(s, "replicated", 1, 600_000),
     ),
     Accepted(
         "write ids come by table as asked and by txn ascending",
