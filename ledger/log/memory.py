@@ -4,6 +4,7 @@ It keeps the contract of the port, and lets a test remove, damage and rewrite wh
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -79,20 +80,26 @@ class MemoryLog:
     ) -> None:
         """Remove those of the records at `offsets` whose key comes again, as compaction would.
 
-        With `with_tombstones` also those that are tombstones, as it does after a while; never the
-        last record.
+        With `with_tombstones` also those that are tombstones, as it does after a while, and only
+        where nothing that they end is left; never the last record.
         """
         with self.changed:
             found = self.topics[topic]
             newest = {record.key: record.offset for record in found.records}
-            last = found.end() - 1
-            found.records[:] = [
+            may_go = set(offsets) - {found.end() - 1}
+            kept = [
                 each
                 for each in found.records
-                if each.offset not in offsets
-                or each.offset == last
-                or (newest[each.key] == each.offset and (each.value or not with_tombstones))
+                if each.offset not in may_go or each.offset == newest[each.key]
             ]
+            if with_tombstones:
+                times = Counter(each.key for each in kept)
+                kept = [
+                    each
+                    for each in kept
+                    if each.value or each.offset not in may_go or times[each.key] > 1
+                ]
+            found.records[:] = kept
 
     def recreate(self, topic: Topic) -> None:
         """Replace the topic by an empty one of the same name."""

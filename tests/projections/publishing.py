@@ -52,6 +52,13 @@ class Host:
         """Fold and publish all there is."""
         self.feed(self.log.ends(Topic.EVENTS)[1])
 
+    def store_checkpoint(self) -> None:
+        """Store the state, as a process does by time; if told of another publisher, start anew."""
+        try:
+            self.fold.store_checkpoint()
+        except PublishedElsewhereError:
+            self.start()
+
     def end_before_publishing(self, count: int) -> None:
         """Fold the next events, and end before anything of them is published; then start."""
         fold = Fold.load(self.store, self.log)

@@ -77,7 +77,7 @@ def befall(host: Host, other: Host, fate: str, count: int, seed: int) -> None:
         case "published":
             host.feed(count)
         case "stores its state":
-            host.fold.store_checkpoint()
+            host.store_checkpoint()
         case "ends before publishing":
             host.end_before_publishing(count)
         case "ends while publishing":
