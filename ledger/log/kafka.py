@@ -337,17 +337,19 @@ def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> t
     """Return the first and the end offset; raises KafkaException, after `client` told its trouble.
 
     A partition whose leader is changing is asked again until the time is over, and for a moment one
-    that is not known: what was just created is not known everywhere at once.
+    that is not known: what was just created is not known everywhere at once. That moment begins
+    with the first answer, which a busy machine may be slow to give.
     """
-    begun = time.monotonic()
-    deadline = begun + timeout_s
+    deadline = time.monotonic() + timeout_s
+    answered_s: float | None = None
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         try:
             return client.get_watermark_offsets(partition, left_s, cached=False)
         except KafkaException as problem:
-            name = problem.args[0].name()
-            is_new = name == UNKNOWN_HERE and time.monotonic() - begun < _SPREAD_S
+            name, now_s = problem.args[0].name(), time.monotonic()
+            answered_s = now_s if answered_s is None else answered_s
+            is_new = name == UNKNOWN_HERE and now_s - answered_s < _SPREAD_S
             if (name not in NO_LEADER and not is_new) or left_s == 0:
                 raise
         finally:
