@@ -1,6 +1,5 @@
 """Commands that bring tables of other formats into a ledger."""
 
-import signal
 from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ledger.cli import NameOption, Output, OutputOption, answer, err, say
 from ledger.client import CATALOG_DEFAULT, Ledger
 from ledger.delta_import import ImportReport, import_delta
-from ledger.process import ExitCode
+from ledger.process import ExitCode, stop_at_signals
 
 APPLICATION = "lakeledger import delta"
 
@@ -44,8 +43,7 @@ def import_delta_table(
 ) -> None:
     """Replay the log of a Delta table, one txn a version; a second time, go on where it ended."""
     stop = Signal()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop_at_signals(stop)
     with (
         Ledger.connect(ledger=ledger, catalog=catalog, application=APPLICATION) as connection,
         Progress(

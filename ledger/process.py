@@ -37,6 +37,8 @@ GC_THRESHOLDS = (50_000, 100, 1_000)
 # gone as well, and to be killed costs a role nothing.
 ORPHAN_S = 5.0
 
+STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
+
 log_lines = structlog.get_logger("lakeledger.process")
 
 
@@ -105,8 +107,7 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
     is gone, however it went.
     """
     stop = Signal()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop_at_signals(stop)
     if with_parent:
         threading.Thread(target=_stop_at_end_of_input, args=(stop,), daemon=True).start()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -121,6 +122,28 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
         return ExitCode.FAILED
     log_lines.info("stopped", role=role)
     return ExitCode.DONE
+
+
+def stop_at_signals(stop: Signal) -> None:
+    """Set `stop` at SIGTERM and at Ctrl-C, whichever thread the system interrupts for them.
+
+    What Python calls at a signal it calls in the main thread, once that goes on: never, where it
+    waits without end and another thread was interrupted. And there it might wait for a lock that
+    the interrupted code holds. So a thread of its own reads what Python writes of signals at once.
+    """
+    told, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+    for number in STOPPING:
+        # Python writes of those signals only for which there is something to call.
+        signal.signal(number, lambda *_: None)
+    threading.Thread(target=_stop_at_signal, args=(stop, told), daemon=True).start()
+
+
+def _stop_at_signal(stop: Signal, told: int) -> None:
+    while STOPPING.isdisjoint(os.read(told, 64)):
+        pass
+    stop.set()
 
 
 def freeze_recovered() -> None:

@@ -35,6 +35,8 @@ WAIT_S = 20.0
 # A role that tells that it runs, and then does what its argument says.
 ROLE = """
 import sys
+from signal import SIGTERM, pthread_kill
+from threading import Timer, get_ident
 from ledger.errors import *
 from ledger.process import role_process, set_up_logging
 
@@ -49,6 +51,8 @@ def run(stop):
     print("running", flush=True)
     if sys.argv[1] in FAILURES:
         raise FAILURES[sys.argv[1]]
+    if sys.argv[1] == "interrupted elsewhere":
+        Timer(0.5, lambda: pthread_kill(get_ident(), SIGTERM)).start()
     stop.wait()
 
 set_up_logging()
@@ -100,6 +104,11 @@ def test_stop(tell: Callable[[Child], None]) -> None:
     tell(child)
     code, line = last_line(child)
     assert (code, line["event"], line["role"]) == (ExitCode.DONE, "stopped", "role")
+
+
+def test_signal_in_another_thread() -> None:
+    """A role is told to stop by a signal of which its main thread, which waits, hears nothing."""
+    assert last_line(role("interrupted elsewhere"))[0] == ExitCode.DONE
 
 
 def test_without_parent() -> None:
