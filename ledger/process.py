@@ -5,6 +5,7 @@ says what happened in the words of the CLI: a supervisor restarts a role that fa
 alone one that would fail again in the same way.
 """
 
+import faulthandler
 import gc
 import logging
 import os
@@ -38,6 +39,7 @@ GC_THRESHOLDS = (50_000, 100, 1_000)
 ORPHAN_S = 5.0
 
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
+TELL_STACKS = signal.SIGUSR1
 
 log_lines = structlog.get_logger("lakeledger.process")
 
@@ -104,10 +106,11 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
     """Run a role until SIGTERM, Ctrl-C or the end of its parent, and return its exit code.
 
     With `with_parent` standard input is a pipe that nobody writes to: its end means that the parent
-    is gone, however it went.
+    is gone, however it went. At SIGUSR1 the stacks of all threads go to standard error.
     """
     stop = Signal()
     stop_at_signals(stop)
+    faulthandler.register(TELL_STACKS)
     if with_parent:
         threading.Thread(target=_stop_at_end_of_input, args=(stop,), daemon=True).start()
     gc.set_threshold(*GC_THRESHOLDS)

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event as Signal
 
 import structlog
 
-from ledger.process import FINAL, ExitCode
+from ledger.process import FINAL, TELL_STACKS, ExitCode
 
 LOOK_S = 0.1
 BACKOFF_MIN_S = 0.2
@@ -21,6 +22,7 @@ BACKOFF_MAX_S = 5.0
 # A role that lived this long starts again at once when it ends.
 SETTLED_S = 10.0
 STOP_S = 20.0
+TELLS_S = 0.5
 LEDGER = (sys.executable, "-m", "ledger")
 
 log_lines = structlog.get_logger("lakeledger.supervisor")
@@ -65,7 +67,8 @@ class Role:
 class Supervisor:
     """Runs roles until told to stop; they are started in order and stopped in reverse.
 
-    One that does not end within `stop_s` after it was asked to is killed.
+    One that does not end within `stop_s` after it was asked to is killed, and tells before where
+    its threads are.
     """
 
     roles: Sequence[Role]
@@ -116,7 +119,7 @@ class Supervisor:
 
 
 def end(role: Role, stop_s: float) -> None:
-    """End one role: politely, and after a while not."""
+    """End one role: politely, and after a while not; then it tells first where it is."""
     process = role.process
     if process is None:
         return
@@ -125,6 +128,9 @@ def end(role: Role, stop_s: float) -> None:
         process.wait(stop_s)
     except subprocess.TimeoutExpired:
         log_lines.warning("role did not stop and is killed", role=role.name, pid=process.pid)
+        process.send_signal(TELL_STACKS)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(TELLS_S)
         process.kill()
         process.wait()
     role.release()

@@ -29,7 +29,7 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.process import FINAL, ExitCode, exit_code
+from ledger.process import FINAL, TELL_STACKS, ExitCode, exit_code
 
 WAIT_S = 20.0
 # A role that tells that it runs, and then does what its argument says.
@@ -109,6 +109,17 @@ def test_stop(tell: Callable[[Child], None]) -> None:
 def test_signal_in_another_thread() -> None:
     """A role is told to stop by a signal of which its main thread, which waits, hears nothing."""
     assert last_line(role("interrupted elsewhere"))[0] == ExitCode.DONE
+
+
+def test_stacks() -> None:
+    """A role that is asked where it is tells of all its threads, and goes on."""
+    child = role("wait")
+    assert child.stderr is not None
+    child.send_signal(TELL_STACKS)
+    told = iter(child.stderr.readline, "")
+    assert any("in run" in line for line in told)
+    child.terminate()
+    assert last_line(child)[0] == ExitCode.DONE
 
 
 def test_without_parent() -> None:

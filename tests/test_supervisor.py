@@ -17,7 +17,12 @@ from ledger.supervisor import BACKOFF_MIN_S, SETTLED_S, Role, Supervisor
 
 WAIT_S = 20.0
 UNTIL_TOLD = "trap 'echo $0 stops >&7; exit 0' TERM; echo $0 runs >&7; read -r line"
-STUBBORN = "trap '' TERM; echo $0 runs >&7; read -r line; read -r line"
+STUBBORN = """
+trap '' TERM
+trap 'echo $0 tells >&7' USR1
+echo $0 runs >&7
+while true; do read -r line; done
+"""
 
 
 class Stage:
@@ -151,11 +156,12 @@ def test_told_to_stop(stage: Stage) -> None:
 
 
 def test_stubborn_role(stage: Stage) -> None:
-    """A role that does not stop when asked is killed after a while."""
+    """A role that does not stop when asked is asked where it is after a while, and killed."""
     role = stage.role("role", STUBBORN)
     supervisor = Supervisor([role], stop_s=0.2)
     supervisor.start()
     assert stage.told() == "role runs"
     process = psutil.Process(role.pid)
     supervisor.stop()
+    assert stage.told() == "role tells"
     assert not process.is_running()
