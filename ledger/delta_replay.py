@@ -32,7 +32,7 @@ from ledger.delta_schema import definition_of
 from ledger.errors import ConflictError, LedgerError
 from ledger.refusals import body_as
 from ledger.session import UNNUMBERED
-from ledger.staging import Staging
+from ledger.staging import Send, Staging
 from ledger.transaction import Transaction
 
 FOREIGN: Final = "ConcurrentWrite"
@@ -97,7 +97,7 @@ def replay(ledger: Ledger, imported: ImportedTable, commit: DeltaCommit, read_at
         table, definition = defined(txn, ledger.catalog, imported, commit, read_at)
         about = table, imported.definition, definition
         part = part_of(commit, about, apps, read_at if imported.table else 0)
-        writes = staging_in(txn).fit([part], starts=lambda: None)
+        writes = Staging().fit([part], stages_in(txn), starts=lambda: None)
         version, position = committed(txn, writes, commit.provenance.level)
     except BaseException as error:
         with suppress(LedgerError):
@@ -141,11 +141,11 @@ def committed(txn: Transaction, writes: Sequence[TableWrite], level: str) -> tup
     return part.version, answer.control.position
 
 
-def staging_in(txn: Transaction) -> Staging:
-    """Return what stages chunks in a txn."""
+def stages_in(txn: Transaction) -> Send:
+    """Return what stages a chunk in a txn."""
 
     def send(table: int, number: int, chunk: Footprint) -> None:
         answer = txn.ask(StageWrites(*UNNUMBERED, txn.id, table, number, chunk))
         body_as(WritesStaged, answer.control, answer.body)
 
-    return Staging(send)
+    return send

@@ -37,42 +37,43 @@ class Sent(NamedTuple):
 class Staging:
     """Makes the parts of one commit fit; what was staged once is not staged again."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self) -> None:
         self._sent: dict[int, Sent] = {}
         self._whole: set[int] = set()
         # The table and number of the chunk whose staging was not answered.
         self._unsure: tuple[int, int] | None = None
 
-    def fit(self, parts: Iterable[DeclaredPart], *, starts: Callable[[], None]) -> list[TableWrite]:
-        """Return the parts of the commit, having staged those that are too large.
+    def fit(
+        self, parts: Iterable[DeclaredPart], send: Send, *, starts: Callable[[], None]
+    ) -> list[TableWrite]:
+        """Return the parts of the commit, having staged by `send` those that are too large.
 
-        `starts` is called before the first chunk is sent. Raises as the sending does; what is
-        called again goes on where it ended.
+        `starts` is called before the first chunk is sent. Raises as `send` does; what is called
+        again goes on where it ended.
         """
         room, fitted = RECORD_BYTES_MAX, []
         for part in parts:
             footprint = None if part.table in self._sent else riding(part, room)
             if footprint is None and part.head is not None:
                 starts()
-                footprint = self._stage(part, part.head)
+                footprint = self._stage(part, part.head, send)
             room -= size_of(footprint) if footprint is not None else 0
             fitted.append(TableWrite(part.table, part.read_at, part.writes, footprint))
         return fitted
 
-    def _stage(self, part: DeclaredPart, head: Footprint) -> Footprint:
+    def _stage(self, part: DeclaredPart, head: Footprint, send: Send) -> Footprint:
         if part.table not in self._whole:
             for number, chunk in enumerate(chunks_of(part), start=1):
                 if number > self._sent.get(part.table, Sent()).chunks:
-                    self._stage_one(part.table, number, chunk)
+                    self._stage_one(part.table, number, chunk, send)
             self._whole.add(part.table)
         chunks, digest = self._sent.get(part.table, Sent())
         return head._replace(staged=chunks, digest=digest)
 
-    def _stage_one(self, table: int, number: int, chunk: Footprint) -> None:
+    def _stage_one(self, table: int, number: int, chunk: Footprint, send: Send) -> None:
         """Stage a chunk; that it is there already is fine where its first answer was missed."""
         try:
-            self._send(table, number, chunk)
+            send(table, number, chunk)
         except OutcomeUnknownError:
             self._unsure = table, number
             raise

@@ -90,7 +90,7 @@ class Transaction(TxnFiles, TxnTables):
         self._write_ids: dict[int, int] = {}
         self._taken: set[int] = set()
         self._writes = DeclaredWrites(control.position)
-        self._staging = Staging(self._stage)
+        self._staging = Staging()
         self._last = control.position
         # The commands that were to commit it and had no answer in time.
         self._unanswered: list[tuple[int, int]] = []
@@ -234,7 +234,7 @@ class Transaction(TxnFiles, TxnTables):
         if self.type == "read_only" and not self._writes.has_written:
             # What only read is right as of its snapshot: nobody has to judge it.
             return []
-        return self._staging.fit(declared, starts=self._writes.freeze)
+        return self._staging.fit(declared, self._stage, starts=self._writes.freeze)
 
     def _stage(self, table: int, number: int, chunk: Footprint) -> None:
         answer = self.ask(StageWrites(*UNNUMBERED, self.id, table, number, chunk))

@@ -110,10 +110,13 @@ def test_many_hashes() -> None:
     writes.writer(1).add([AddFile("a")])
     (part,) = writes.parts((), "")
     sent: list[Footprint] = []
-    staging = Staging(lambda _table, _number, chunk: sent.append(chunk))
     hashes = b"hash___8" * 200_000
 
-    (write,) = staging.fit([part._replace(read_files=hashes)], starts=writes.freeze)
+    (write,) = Staging().fit(
+        [part._replace(read_files=hashes)],
+        lambda _table, _number, chunk: sent.append(chunk),
+        starts=writes.freeze,
+    )
 
     assert hashes == b"".join(each.read_files for each in sent)
     assert {0} == {len(each.read_files) % HASH_BYTES for each in sent}
@@ -162,16 +165,16 @@ def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
     writes = DeclaredWrites(7)
     writes.writer(1).add(many())
     lost = Lost(number, arrives=arrives)
-    staging = Staging(lost.send)
+    staging = Staging()
     with pytest.raises(OutcomeUnknownError):
-        staging.fit(writes.parts((), ""), starts=writes.freeze)
+        staging.fit(writes.parts((), ""), lost.send, starts=writes.freeze)
 
-    (again,) = staging.fit(writes.parts((), ""), starts=writes.freeze)
+    (again,) = staging.fit(writes.parts((), ""), lost.send, starts=writes.freeze)
 
     assert lost.there == [1, 2, 3]
     assert again.footprint is not None
     assert again.footprint.staged == 3
-    assert [again] == staging.fit(writes.parts((), ""), starts=writes.freeze)
+    assert [again] == staging.fit(writes.parts((), ""), lost.send, starts=writes.freeze)
 
 
 def test_chunks_of_another() -> None:
@@ -182,7 +185,7 @@ def test_chunks_of_another() -> None:
     lost.there.append(1)
 
     with pytest.raises(StagedWritesDifferError):
-        Staging(lost.send).fit(writes.parts((), ""), starts=writes.freeze)
+        Staging().fit(writes.parts((), ""), lost.send, starts=writes.freeze)
 
 
 def test_commit_again_after_silence(memory: InMemoryLedger, log: LossyLog) -> None:

@@ -1,5 +1,8 @@
 """What a producer does in a txn, and what it is told."""
 
+import gc
+import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -14,8 +17,10 @@ from ledger.errors import (
     TxnNotOpenError,
     UnknownTableError,
 )
+from ledger.file_list import AddFile
 from ledger.receipt import TableVersion
 from ledger.testing import InMemoryLedger
+from ledger.transaction import Transaction
 from tests.sdk.writing import written
 
 INSERT = CoarseWrite("unpartitioned", "", "insert")
@@ -360,3 +365,21 @@ def test_shown(ledger: Ledger) -> None:
     )
     assert repr(txn.receipt).endswith(f"table {flights.table} version 1 write id 1>")
     assert f"catalog main, at {ledger.token}>" in repr(ledger)
+
+
+@pytest.mark.parametrize("ends", [Transaction.commit, Transaction.abort])
+def test_goes_with_its_last_reference(
+    ledger: Ledger, ends: Callable[[Transaction], object]
+) -> None:
+    """A txn, and all the files it names, need no garbage collector to go."""
+    ledger.create_table("flights")
+    txn = ledger.begin(tables=["flights"])
+    txn.add_files("flights", [AddFile("a.parquet")])
+    ends(txn)
+    seen = weakref.ref(txn)
+    gc.disable()
+    try:
+        del txn
+        assert seen() is None
+    finally:
+        gc.enable()
