@@ -6,10 +6,12 @@ broker's jars, which carry another version of the Kafka client.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -52,8 +54,9 @@ def ledger_session(
 ) -> SparkSession:
     """Return a Spark session on this machine that can read the topics of a ledger.
 
-    `settings` are Spark's own and win over `SETTINGS`. Raises SettingsError without a Java 17 or
-    newer, JarsError while the jars are not fetched.
+    `settings` are Spark's own and win over `SETTINGS`. Ctrl-C stays with whoever has taken it, else
+    it cancels Spark's jobs. Raises SettingsError without a Java 17 or newer, JarsError while the
+    jars are not fetched.
     """
     runtime = java or find_java()
     prepare_environment(runtime)
@@ -66,7 +69,17 @@ def ledger_session(
             **(settings or {}),
         }
         builder = SparkSession.builder.master(master).appName(application)
-        return builder.config(map=dict(options)).getOrCreate()
+        return started(builder.config(map=dict(options)))
+
+
+def started(builder: SparkSession.Builder) -> SparkSession:
+    """Return the session of a builder; who has taken Ctrl-C keeps it, for PySpark takes it too."""
+    taken = signal.getsignal(signal.SIGINT)
+    spark = builder.getOrCreate()
+    is_ours = taken not in {None, signal.default_int_handler}
+    if is_ours and current_thread() is main_thread():
+        signal.signal(signal.SIGINT, taken)
+    return spark
 
 
 def prepare_environment(java: Java) -> None:
