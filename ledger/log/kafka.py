@@ -162,22 +162,21 @@ class KafkaReader:
         self._trouble = trouble
         self._at = start
         self._process = PROCESS.id
+        self._is_placed = False
         self._rewind()
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
         """Return the next records, waiting up to `timeout_s` for the first and not for more."""
         check_process(self._process)
-        try:
-            records, following, is_whole = self._taken(self._messages(limit, timeout_s))
-        except BaseException:
-            # What the client handed out and this call did not return is read again.
+        if not self._is_placed:
             self._rewind()
-            raise
+        # What the client hands out and this call does not return is read again, by the next call:
+        # librdkafka 2.16 locks itself up if it is closed while it asks for an offset that is gone.
+        self._is_placed = False
+        records, following, self._is_placed = self._taken(self._messages(limit, timeout_s))
         self._at.offset = following
         if records:
             self._trouble.clear()
-        if not is_whole:
-            self._rewind()
         return records
 
     def next_offset(self) -> int:
@@ -253,6 +252,7 @@ class KafkaReader:
     def _rewind(self) -> None:
         """Go on at the next offset, with nothing fetched and no error met."""
         self._consumer.assign([self._at])
+        self._is_placed = True
 
 
 class KafkaWriter:
