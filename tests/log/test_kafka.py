@@ -5,14 +5,15 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 
 from ledger.broker import Broker
-from ledger.errors import LogError, LogUnavailableError
+from ledger.errors import LogError, LogUnavailableError, OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import LogReader, LogWriter, Topic
 from ledger.log.topic_settings import topic_name
@@ -66,6 +67,20 @@ def test_full_queue(broker: Broker, bench: Bench, log: KafkaLog) -> None:
     Bench(narrow, bench.remove_below, bench.recreate).write(Topic.EVENTS, *written)
     narrow.close()
     assert values(bench.read(Topic.EVENTS, 1000)) == written
+
+
+def test_close_at_an_offset_that_is_gone(log: KafkaLog) -> None:
+    """A reader that was told so can be closed, however often."""
+
+    def read_and_close() -> None:
+        for _ in range(500):
+            with closing(log.reader(Topic.EVENTS, 1000)) as reader, suppress(OffsetGoneError):
+                reader.read(1, WAIT_S)
+
+    closing_all = Thread(target=read_and_close, daemon=True)
+    closing_all.start()
+    closing_all.join(WAIT_S * 3)
+    assert not closing_all.is_alive()
 
 
 def test_hole_in_the_offsets(broker: Broker, bench: Bench, log: KafkaLog) -> None:
