@@ -22,7 +22,7 @@ BACKOFF_MAX_S = 5.0
 # A role that lived this long starts again at once when it ends.
 SETTLED_S = 10.0
 STOP_S = 20.0
-TELLS_S = 0.5
+TELLS_S = 2.0
 LEDGER = (sys.executable, "-m", "ledger")
 
 log_lines = structlog.get_logger("lakeledger.supervisor")
