@@ -65,11 +65,19 @@ class Home:
         ):
             yield ledger
 
-    def serve(self) -> Command:
+    def serve(self, *settings: str) -> Command:
         """Return a cache process that is fed from the topic alone."""
-        where = ("--bootstrap", self.bootstrap, "--ledger", self.ledger, "--source", "published")
-        late = ("--set", "cache.lag_max_s=0.5")
-        return Command(self.folder, "serve", "cache", "--http", "127.0.0.1:0", *where, *late)
+        fed = ("--http", "127.0.0.1:0", "--source", "published")
+        return Command(self.folder, "serve", "cache", *fed, *self._where, *settings)
+
+    def serve_feeder(self) -> Command:
+        """Return a Spark feeder that publishes; its rows lie in `rows`."""
+        store = ("--store", str(self.folder))
+        return Command(self.folder, "serve", "feeder", "--publish", *store, *self._where)
+
+    @property
+    def _where(self) -> tuple[str, ...]:
+        return "--bootstrap", self.bootstrap, "--ledger", self.ledger
 
     def add_topic(self) -> None:
         """Create the cache topic, as the first feeder that publishes does."""
@@ -200,7 +208,7 @@ def commands_agree(home: Home, url: str, token: str) -> None:
 def test_publisher_is_away(home: Home) -> None:
     """A cache that is behind by more than allowed answers on, and says that it is not ready."""
     home.add_topic()
-    with home.serve() as command:
+    with home.serve("--set", "cache.lag_max_s=0.5") as command:
         url = url_of(command)
         with home.feeding() as ledger:
             ledger.create_table("db.t", [("day", "int")], location="v0")
@@ -214,3 +222,24 @@ def test_publisher_is_away(home: Home) -> None:
         assert "see whether the feeder with --publish runs" in lag["detail"]
         with closing(HttpCache(url)) as cache:
             assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
+
+
+@pytest.mark.spark
+def test_spark_publishes(home: Home) -> None:
+    """A feeder creates the topic and goes on after a kill; a cache knows its rows alone."""
+    with home.serve_feeder() as feeder, home.serve() as command:
+        url = url_of(command)
+        feeder.wait_for("feeding")
+        with home.client(home.folder / "rows") as ledger, closing(HttpCache(url)) as cache:
+            ledger.create_table("db.t", [("day", "int")], location="v0")
+            command.wait_for("caught up")
+            cache.wait(ledger.token.position, WAIT_MS)
+            assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
+            feeder.end(signal.SIGKILL)
+            ledger.alter_table("db.t", lambda found: changed(found, location="v1"))
+            with home.serve_feeder() as successor:
+                successor.wait_for("feeding")
+                cache.wait(ledger.token.position, WAIT_MS)
+                found = cache.metadata_at(ReadAt("db.t", "main"))
+                assert (place(found), found.source) == ("v1", "cache")
+                assert successor.end(signal.SIGINT) == ExitCode.DONE
