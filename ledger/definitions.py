@@ -46,7 +46,11 @@ class TableChanges(TypedDict, total=False):
 def table_definition(
     columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
 ) -> TableDefinition:
-    """Return the definition of a table; columns without an id are numbered from 1."""
+    """Return the definition of a table; columns without an id are numbered from 1.
+
+    Raises TypeError for an option that there is not.
+    """
+    check_named(options, TableOptions)
     return TableDefinition(
         options.get("kind", "managed"),
         options.get("layout", "listed"),
@@ -55,6 +59,13 @@ def table_definition(
         list(options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
+
+
+def check_named(given: Mapping[str, object], options: type) -> None:
+    """Raise TypeError for names that a caller misspelled: they would be passed over unnoticed."""
+    unknown, known = given.keys() - options.__annotations__.keys(), options.__annotations__
+    if unknown:
+        raise TypeError(f"a table has no {', '.join(sorted(unknown))}; name {', '.join(known)}")
 
 
 def column_of(column: ColumnLike, number: int) -> Column:
@@ -72,8 +83,9 @@ def changed(
 ) -> TableDefinition:
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
-    Raises ValueError if both are given, or neither.
+    Raises ValueError if both are given, or neither, TypeError for a name that there is not.
     """
+    check_named(changes, TableChanges)
     if (change is None) == (not changes):
         raise ValueError("give a new definition, a function that makes it, or what is to change")
     if change is not None:

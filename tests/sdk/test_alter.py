@@ -1,5 +1,6 @@
 """A table gets another definition: at once, or with a txn."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -82,6 +83,14 @@ def test_what_is_to_change(given: Any) -> None:
     """A change says one thing: a definition, a function, or what is to change."""
     with pytest.raises(ValueError, match="give a new definition"):
         changed(BEFORE, **given)
+
+
+def test_misspelled() -> None:
+    """A name that there is not is an error, not a table that lacks what was meant."""
+    misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}
+    for make in (table_definition, partial(changed, BEFORE)):
+        with pytest.raises(TypeError, match="a table has no partition_column, propertys; name"):
+            make(**misspelled)
 
 
 def comment(definition: TableDefinition) -> TableDefinition:
