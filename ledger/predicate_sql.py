@@ -15,7 +15,8 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from ledger.core.predicates import TREE_CHARS_MAX, TREE_DEPTH_MAX, TRUE_PREDICATE, depth_of
+from ledger.core.json_text import DEPTH_MAX, depth_of
+from ledger.core.predicates import TREE_CHARS_MAX, TRUE_PREDICATE
 from ledger.core.spark_types import number_type, parse_type
 from ledger.errors import LedgerError
 
@@ -105,7 +106,7 @@ def predicate_tree(sql: str) -> str:
     except RecursionError:
         tree = unknown_text(sql)
     text = wire_text(tree)
-    fits = len(text) <= TREE_CHARS_MAX and depth_of(tree) <= TREE_DEPTH_MAX
+    fits = len(text) <= TREE_CHARS_MAX and depth_of(tree) <= DEPTH_MAX
     return text if fits else wire_text(unknown_text(sql))
 
 

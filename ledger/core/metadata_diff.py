@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from ledger.core.commands import Column, TableDefinition
+from ledger.core.json_text import read_json
 
 MetadataKind = Literal["identity", "resolvable", "properties", "shape"]
 
@@ -88,8 +89,8 @@ def column_metadata(column: Column) -> Mapping[str, Any]:
     if not column.metadata:
         return {}
     try:
-        found = json.loads(column.metadata)
-    except (ValueError, RecursionError):
+        found = read_json(column.metadata)
+    except ValueError:
         return {"": column.metadata}
     return found if isinstance(found, dict) else {"": column.metadata}
 

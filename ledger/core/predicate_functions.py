@@ -27,6 +27,7 @@ from ledger.core.spark_types import (
 )
 
 LIKE_ESCAPE: Final = "\\"
+LIKE_STEPS_MAX: Final = 10_000
 
 
 def arithmetic(symbol: str, left: Typed, right: Typed) -> Typed:
@@ -60,7 +61,8 @@ def negative(inner: Typed) -> Typed:
     if inner.type.kind is Kind.DOUBLE:
         return strict(inner.type, operator.neg, inner)
     if inner.type.kind is Kind.DECIMAL:
-        return strict(inner.type, lambda value: value.copy_negate(), inner)
+        # A zero has no sign here.
+        return strict(inner.type, lambda value: value.copy_negate() if value else value, inner)
     raise UndecidableError(f"a {inner.type} has no sign")
 
 
@@ -161,7 +163,12 @@ def like_tokens(pattern: str) -> list[str]:
 
 
 def like_matches(text: str, tokens: Sequence[str]) -> bool:
-    """Tell whether a whole text fits; time grows with text times pattern, however hostile."""
+    """Tell whether a whole text fits; time grows with text times pattern, however hostile.
+
+    Raises UndecidableError where that is too long: a client brings both.
+    """
+    if len(text) * len(tokens) > LIKE_STEPS_MAX:
+        raise UndecidableError(f"a text of {len(text)} characters against {len(tokens)} wildcards")
     at = token = 0
     star, resume = -1, 0
     while at < len(text):

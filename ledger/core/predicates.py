@@ -21,11 +21,11 @@ is TRUE; any other operator above it, NOT too, is TRUE as a whole. A part whose 
 a file, as with a partition value that is no value of its type, is TRUE for that file.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from ledger.core.json_text import read_json
 from ledger.core.partition_keys import (
     FAILURES,
     UNCASTABLE,
@@ -54,20 +54,17 @@ from ledger.core.spark_types import BOOLEAN, SparkType, UndecidableError, parse_
 
 __all__ = [
     "TREE_CHARS_MAX",
-    "TREE_DEPTH_MAX",
     "TRUE_PREDICATE",
     "UNCASTABLE",
     "CompiledPredicate",
     "Key",
     "PartitionSchema",
     "compile_predicate",
-    "depth_of",
     "key_of",
 ]
 
 TRUE_PREDICATE: Final = '["lit","true","boolean"]'
 TREE_CHARS_MAX: Final = 65_536
-TREE_DEPTH_MAX: Final = 60
 
 # A node of the tree, as JSON gives it: nothing is known of what a client sends.
 Node = Any
@@ -118,18 +115,9 @@ def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> Co
 def read_tree(text: str) -> Node:
     """Return the tree of a text, None if it is none or too large."""
     try:
-        tree = json.loads(text) if len(text) <= TREE_CHARS_MAX else None
-    except (ValueError, RecursionError):
+        return read_json(text) if len(text) <= TREE_CHARS_MAX else None
+    except ValueError:
         return None
-    return tree if depth_of(tree) <= TREE_DEPTH_MAX else None
-
-
-def depth_of(tree: Node) -> int:
-    """Return how deep arrays lie in arrays; level by level, so that no depth is too much."""
-    depth, level = 0, [tree]
-    while level := [inner for node in level if isinstance(node, list) for inner in node]:
-        depth += 1
-    return depth
 
 
 def top_bound(node: Node, columns: Columns, *, derive: bool) -> Bound:

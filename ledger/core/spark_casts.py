@@ -115,7 +115,8 @@ def to_decimal(number: Value, target: SparkType) -> Decimal:
     rounded = Decimal(number).quantize(step, context=DECIMALS)
     if rounded and rounded.adjusted() >= target.precision - target.scale:
         raise UndecidableError(f"{number} is outside {target}")
-    return rounded
+    # Spark's decimals know no zero with a sign.
+    return rounded or abs(rounded)
 
 
 def to_truth(number: Value, _: SparkType) -> bool:

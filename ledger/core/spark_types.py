@@ -10,9 +10,9 @@ from functools import lru_cache, reduce
 from typing import Final, NamedTuple
 
 DECIMAL_DIGITS_MAX: Final = 38
-TYPE_FORM: Final = re.compile(
-    r"\s*([a-z_]+)\s*(?:\(\s*([0-9]{1,5})\s*(?:,\s*([0-9]{1,3})\s*)?\))?\s*"
-)
+# Anybody may name a type, and every reader of the log parses it: no two parts of the form can take
+# the same spaces, or a long text would cost its square.
+TYPE_FORM: Final = re.compile(r"([a-z_]+)(?:\s*\(\s*([0-9]{1,5})\s*(?:,\s*([0-9]{1,3})\s*)?\))?")
 
 
 class UndecidableError(ValueError):
@@ -84,7 +84,7 @@ VOID: Final = SparkType(Kind.VOID)
 @lru_cache(maxsize=256)
 def parse_type(text: str) -> SparkType | None:
     """Return the type a Spark SQL text names, None if it is none that is judged here."""
-    found = TYPE_FORM.fullmatch(text.lower())
+    found = TYPE_FORM.fullmatch(text.strip().lower())
     kind = SPELLINGS.get(found[1]) if found else None
     if found is None or kind is None:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.json_text import DEPTH_MAX
 from ledger.core.metadata_diff import RESOLVABLE, metadata_kind
 from tests.core.parts import table_of
 
@@ -246,3 +247,16 @@ def test_sequences_do_not_matter() -> None:
     )
 
     assert metadata_kind(TABLE, other, EVERY_FEATURE) == "resolvable"
+
+
+@pytest.mark.parametrize("frames", [0, 300])
+def test_deep_metadata_is_read_alike(frames: int) -> None:
+    """What metadata means does not depend on how deep its reader stands."""
+    if frames:
+        return test_deep_metadata_is_read_alike(frames - 1)
+    for depth, kind in ((DEPTH_MAX - 2, "identity"), (DEPTH_MAX + 1, "shape"), (900, "shape")):
+        deep = "[" * depth + "]" * depth
+        marked = [SECOND._replace(metadata=f'{{"deep":{deep},"{MARK}":{mark}}}') for mark in (1, 2)]
+        before, after = (columns(FIRST, column) for column in marked)
+        assert metadata_kind(before, after, EVERY_FEATURE) == kind
+    return None

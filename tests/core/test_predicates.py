@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 
+from ledger.core.json_text import DEPTH_MAX
 from ledger.core.partition_keys import Mark
 from ledger.core.predicates import (
     TREE_CHARS_MAX,
-    TREE_DEPTH_MAX,
     TRUE_PREDICATE,
     UNCASTABLE,
     CompiledPredicate,
     compile_predicate,
     key_of,
 )
+from ledger.core.spark_types import Kind, SparkType, parse_type
 from tests.core.predicate_trees import RAND, SUBQUERY, UDF, lit
 
 P, X, ONE, TWO = ["col", "p"], ["col", "x"], lit("1", "int"), lit("2", "int")
@@ -33,7 +34,16 @@ def matching(tree: Any, type_: str, values: list[str | None], **options: bool) -
     return [value for value in values if predicate.matches((value,))]
 
 
+ZERO = lit("0.00", "string")
 JUDGED: list[tuple[Any, str, list[str | None], list[str | None]]] = [
+    # Spark's decimals know no zero with a sign.
+    (
+        ["=", ["cast", P, "string"], ZERO],
+        "decimal(5,2)",
+        ["-0", "0", "-0.001", "1"],
+        ["-0", "0", "-0.001"],
+    ),
+    (["=", ["cast", ["neg", P], "string"], ZERO], "decimal(5,2)", ["0", "-0", "1"], ["0", "-0"]),
     (["=", P, ONE], "int", ["1", "01", " 1 ", "2", None, ""], ["1", "01", " 1 "]),
     ([">", P, lit("9", "int")], "int", ["10", "9"], ["10"]),
     ([">", P, lit("9", "int")], "string", ["10", "9"], ["10"]),
@@ -178,7 +188,7 @@ def test_what_is_not_decidable_matches(tree: Any, type_: str, value: str) -> Non
         "NaN",
         "[1" * 40 + "]" * 40,
         json.dumps(["=", P, lit("1" * TREE_CHARS_MAX, "string")]),
-        '["not",' * (TREE_DEPTH_MAX + 1) + '["lit","false","boolean"]' + "]" * (TREE_DEPTH_MAX + 1),
+        '["not",' * (DEPTH_MAX + 1) + '["lit","false","boolean"]' + "]" * (DEPTH_MAX + 1),
         "9" * 5_000,
     ],
     ids=["empty", "sql", "hostile depth", "NaN", "numbers", "too long", "too deep", "long number"],
@@ -290,10 +300,11 @@ def test_too_few_values_match() -> None:
 
 
 def test_hostile_pattern_takes_no_time() -> None:
-    """A pattern with many wildcards costs text times pattern, not more."""
-    tree = ["like", P, lit("%a" * 500 + "b", "string")]
+    """A pattern with many wildcards costs text times pattern, and only so much of that."""
+    tree = ["like", P, lit("%a" * 40 + "b", "string")]
+    longer = "a" * 3_000
 
-    assert matching(tree, "string", ["a" * 3_000]) == []
+    assert matching(tree, "string", ["a" * 100, longer]) == [longer]
 
 
 @pytest.mark.parametrize(
@@ -322,3 +333,9 @@ def test_hostile_pattern_takes_no_time() -> None:
 def test_equal_values_have_equal_keys(type_: str, texts: list[str | None], key: Any) -> None:
     """Texts of one value have one key, NULL its own, and what is no value another."""
     assert {key_of(text, type_) for text in texts} == {key}
+
+
+def test_long_types_take_no_time() -> None:
+    """A type is read in time that grows with its length, whatever spaces are in it."""
+    assert parse_type("int" + " " * 1_000_000 + "!") is None
+    assert parse_type(" decimal ( 5 , 2 ) ") == SparkType(Kind.DECIMAL, 5, 2)
