@@ -172,10 +172,17 @@ class Driver:
         return int(getattr(event.body, "table", 0))
 
     def alter_table(
-        self, session: int, table: int, made: TableDefinition, operation: str, *, txn: int = 0
+        self,
+        session: int,
+        table: int,
+        made: TableDefinition,
+        operation: str,
+        *,
+        txn: int = 0,
+        read_at: int = 0,
     ) -> Event:
         """Give a table another definition."""
-        return self.ask(AlterTable(*self.asks(session), txn, 0, table, made, operation))
+        return self.ask(AlterTable(*self.asks(session), txn, read_at, table, made, operation))
 
     def rename_table(self, session: int, table: int, name: str, *, txn: int = 0) -> Event:
         """Rename a table."""

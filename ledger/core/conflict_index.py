@@ -29,6 +29,8 @@ from ledger.core.partitions import (
 )
 
 SLACK: Final = 32
+# So many entries leave with one event, more if as many came; most commits bring a few.
+LEAVING_MAX: Final = 2_000
 Unit = tuple[str, Hashable]
 WHOLE_TABLE: Final[Unit] = ("table", "")
 UNPARTITIONED: Final[Unit] = ("unpartitioned", "")
@@ -239,9 +241,11 @@ class ConflictIndex:
 
         `oldest_writer` is the position at which the oldest open writing txn opened. At least
         `entries_min` entries stay for commits made from older reads, at most `entries_max`
-        altogether; a commit from below `floor` is refused, never guessed.
+        altogether; a commit from below `floor` is refused, never guessed. What one old writer held
+        goes little by little, so that no event costs what gathered before it.
         """
-        while self.entries > entries_min:
+        kept = max(entries_min, self.entries - LEAVING_MAX)
+        while self.entries > min(kept, entries_max):
             part = self.parts[0]
             if part.position > oldest_writer and self.entries <= entries_max:
                 return
@@ -343,8 +347,13 @@ def partition_unit(values: Values, schema: PartitionSchema) -> Unit:
 
 
 def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Unit]:
-    """Return the units a footprint removed files from; unsaid means anywhere."""
+    """Return the units a footprint removed files from; unsaid means anywhere.
+
+    So does a partition that has not a value for each column: nobody knows which it is.
+    """
     if footprint.removes and not footprint.removes_in:
         yield WHOLE_TABLE
     for text in footprint.removes_in:
-        yield partition_unit(partition_values(text) or (), schema)
+        values = partition_values(text)
+        is_known = values is not None and len(values) == len(schema)
+        yield partition_unit(values, schema) if values is not None and is_known else WHOLE_TABLE

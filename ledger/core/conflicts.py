@@ -201,7 +201,7 @@ def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iter
     read_at = attempt.read_at
     if footprint.reads_whole and (position := winners.first("removed", read_at)):
         yield Hit(position, 7, "file_read_removed", "table")
-    if footprint.read_files and not footprint.reads and (at := winners.first("coarse", read_at)):
+    if reads_anywhere(attempt, footprint) and (at := winners.first("coarse", read_at)):
         yield Hit(at, 7, "file_read_removed", "table")
     for path in hashes(footprint.read_files):
         if position := winners.first(path, read_at):
@@ -212,6 +212,18 @@ def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iter
             # both removed it (DESIGN.md 5.3).
             both = attempt.rearranges and winners.parts[position].rearranges
             yield Hit(position, 6 if both else 8, "file_removed_twice", f"file {path.hex()}")
+
+
+def reads_anywhere(attempt: Attempt, footprint: Footprint) -> bool:
+    """Tell whether nobody else asks where a file lies that was read, and who changed rows there.
+
+    Step 6 does, within the scans, but not at SnapshotIsolation; step 8 does for what is removed.
+    """
+    if not footprint.reads:
+        return bool(footprint.read_files)
+    if attempt.level != "SnapshotIsolation":
+        return False
+    return bool(set(hashes(footprint.read_files)).difference(hashes(footprint.removes)))
 
 
 def coarse_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:

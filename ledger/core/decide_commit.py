@@ -23,6 +23,8 @@ from ledger.core.events import (
 )
 from ledger.core.footprints import (
     bare,
+    depends_on_base,
+    excess_of_reads,
     fault_of,
     is_blind,
     joined,
@@ -62,12 +64,18 @@ class Candidate(NamedTuple):
         if not self.changes:
             return planned
         changed = [change.read_at for change in self.changes if change.table == table]
-        return min([planned, *changed])
+        # Who only changes the table may have read it after the snapshot was taken.
+        return min(changed) if changed and write is None else min([planned, *changed])
 
     def footprint(self, table: int) -> Footprint | None:
         """Return what was declared file by file, None if nothing was."""
         write = self.writes.get(table)
         return write.footprint if write is not None else None
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether it was judged where it comes from, so that nothing of it is here."""
+        return self.txn is not None and self.txn.type == "replicated"
 
     @property
     def is_judged(self) -> bool:
@@ -141,9 +149,12 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
     fault = fault_of(footprint)
     if only_reads(footprint) and (chunks or writes_anything(footprint)):
         fault = "what writes names its operation"
+    every = joined(chunks, footprint)
+    # Each scan is asked for each partition with new files, however many chunks brought them.
+    fault = fault or excess_of_reads(every)
     if fault:
         raise Refused(Reason.COMMAND_INVALID, fault, write.table)
-    return write._replace(footprint=joined(chunks, footprint))
+    return write._replace(footprint=every)
 
 
 def check_all_named(txn: OpenTxn, writes: dict[int, TableWrite]) -> None:
@@ -192,15 +203,16 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
 
 def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
     """Refuse a plan whose winners are not all remembered, rather than guess."""
-    if write.footprint is None and not candidate.is_judged:
+    if candidate.is_replayed or (write.footprint is None and not candidate.is_judged):
         return
     read_at = candidate.read_at(write.table)
     if read_at:
         check_remembered(state, read_at, write.table)
-    elif not is_blind_write(write):
+    elif not is_blind_write(write) or (write.footprint and depends_on_base(write.footprint)):
         raise Refused(
             Reason.READ_AT_REQUIRED,
-            "what reads, updates or deletes without a txn names the position it was planned from",
+            "what reads, updates, deletes, looks up an application or changes protocol or domains "
+            "without a txn names the position it was planned from",
             write.table,
         )
 

@@ -55,6 +55,8 @@ def create(state: DomainState, command: CreateTable) -> TableCreated:
 def alter(state: DomainState, command: AlterTable, now: int) -> TableAltered:
     """Give a table a new definition; outside a txn, of a managed table, by a commit of its own."""
     table = changeable(state, command)
+    if not command.txn:
+        check_features(state, command)
     check_definition(command.definition)
     if command.definition[:2] != table.definition[:2]:
         raise Refused(
@@ -120,6 +122,22 @@ def changeable(state: DomainState, command: AlterTable | RenameTable | DropTable
             command.table,
         )
     return table
+
+
+def check_features(state: DomainState, command: AlterTable) -> None:
+    """Refuse a change outside a txn that was planned before the table lost a feature (a.4 step 1).
+
+    In a txn the commit is asked for that.
+    """
+    winners = state.winners.tables.get(command.table)
+    lost = winners.first(("protocol", "breaks"), command.read_at) if winners is not None else 0
+    if command.read_at and lost:
+        raise Refused(
+            Reason.METADATA_CHANGED,
+            f"the protocol of table {command.table} lost a feature at position {lost}, after the "
+            f"table was read at {command.read_at}",
+            command.table,
+        )
 
 
 def dropped_here(state: DomainState, txn: int, table: int) -> bool:

@@ -237,11 +237,10 @@ def parts_of_write_ids(
     state: DomainState, table: int, write_ids: Iterable[int]
 ) -> list[ForgottenPart]:
     """Return the aborted txns behind these write ids of a table."""
-    writers = state.txns.writers.get(table, set())
-    by_id = {state.txns.aborted[txn].write_ids.get(table): txn for txn in writers}
+    by_id = state.txns.writers.get(table, {})
     parts: list[ForgottenPart] = []
     for write_id in sorted(set(write_ids)):
-        if write_id not in by_id:
+        if write_id < 1 or write_id not in by_id:
             raise Refused(
                 Reason.TXN_NOT_ABORTED,
                 f"write id {write_id} of table {table} is not that of an aborted txn with data",

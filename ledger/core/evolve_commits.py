@@ -15,10 +15,10 @@ from ledger.core.evolve_txns import forget_owner
 from ledger.core.footprints import (
     HARMLESS_FEATURES,
     REPLACES,
-    bare,
     features_of,
     joined,
     rearranges,
+    won,
 )
 from ledger.core.ids import JUDGED_TYPES
 from ledger.core.metadata_diff import metadata_kind
@@ -39,7 +39,10 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
         coarse = part.writes if body.type in JUDGED_TYPES else []
         enter_winner(state, control, part, coarse, footprint, changes=own)
         if footprint is not None:
-            note_footprint(state.tables.by_id[part.table], control.position, footprint)
+            table = state.tables.by_id[part.table]
+            note_footprint(table, control.position, footprint)
+            if part.first_row_id >= 0:
+                table.next_row_id = part.first_row_id + footprint.rows_added
     if changes:
         apply_pending(state, control)
         for part in body.parts:
@@ -80,13 +83,11 @@ def next_version(table: Table, version: int, committed_at: int) -> None:
 
 
 def note_footprint(table: Table, position: int, footprint: Footprint) -> None:
-    """Keep what later decisions ask of a table: progress, protocol, the next row id."""
+    """Keep what later decisions ask of a table: progress and protocol."""
     for app, version in footprint.apps:
         table.apps[app] = Progress(version, position)
     if footprint.protocol is not None:
         table.protocol = footprint.protocol
-    if table.traits.tracks_rows:
-        table.next_row_id += footprint.rows_added
 
 
 def enter_winner(
@@ -122,7 +123,7 @@ def enter_winner(
         any(change.operation in REPLACES for change in altered),
         protocol_change(table, protocol),
         coarse,
-        None if footprint is None else bare(footprint),
+        None if footprint is None else won(footprint),
     )
     state.winners.record(winner, table.traits.schema)
 

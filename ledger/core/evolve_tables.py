@@ -92,7 +92,7 @@ def table_dropped(state: DomainState, control: Control, body: TableDropped) -> N
 
 def drop_table(state: DomainState, table: Table, change: Change) -> None:
     """Remove a table and all that aborted txns left in it."""
-    writers = tuple(state.txns.writers.get(table.table, ()))
+    writers = tuple(state.txns.writers.get(table.table, {}).values())
     state.tables.drop(table, change)
     state.txns.release_table(table.table)
     for txn in writers:

@@ -124,12 +124,17 @@ def fault_of(footprint: Footprint) -> str:
 
 def excess_of(footprint: Footprint) -> str:
     """Return what there is too much of in a footprint, "" if nothing is."""
-    if len(footprint.reads) > READS_MAX:
-        return f"{len(footprint.reads)} scans are recorded, {READS_MAX} are allowed"
     entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
     entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
     if entries > ENTRIES_MAX:
         return f"{entries} files and partitions are named, {ENTRIES_MAX} are allowed"
+    return excess_of_reads(footprint)
+
+
+def excess_of_reads(footprint: Footprint) -> str:
+    """Return by how much too many scans are recorded, "" if they are not."""
+    if len(footprint.reads) > READS_MAX:
+        return f"{len(footprint.reads)} scans are recorded, {READS_MAX} are allowed"
     return ""
 
 
@@ -170,8 +175,13 @@ def weight(footprint: Footprint) -> int:
 
 
 def bare(footprint: Footprint) -> Footprint:
-    """Return the footprint without its files: what is remembered of it for decisions."""
+    """Return the footprint without its files, which are not needed to judge it."""
     return footprint._replace(files=b"")
+
+
+def won(footprint: Footprint) -> Footprint:
+    """Return what is remembered of a winner: what it did, for nobody asks what it had read."""
+    return bare(footprint)._replace(reads=[], reads_whole=False, read_files=b"", read_apps=[])
 
 
 def reads_anything(footprint: Footprint) -> bool:
@@ -194,6 +204,17 @@ def writes_anything(footprint: Footprint) -> bool:
 def is_blind(footprint: Footprint) -> bool:
     """Tell whether the part is a blind append: only adds, nothing read, and not denied (c.1)."""
     return not (footprint.not_blind or footprint.removes or reads_anything(footprint))
+
+
+def depends_on_base(footprint: Footprint) -> bool:
+    """Tell whether a part that read no data was planned from something else that may have changed.
+
+    An application that records its progress is asked for that by itself.
+    """
+    recorded = {each.app for each in footprint.apps}
+    domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
+    looked_up = not recorded.issuperset(footprint.read_apps)
+    return domains or looked_up or footprint.protocol is not None
 
 
 def is_backfill(footprint: Footprint) -> bool:

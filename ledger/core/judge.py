@@ -5,7 +5,7 @@ when nothing stands against a txn are the versions, ids and times of its parts g
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.conflict_index import main_operation
@@ -18,6 +18,7 @@ from ledger.core.decide_commit import (
     check_writes,
     committed,
     is_blind_write,
+    is_read,
     lost,
     visible_table,
 )
@@ -33,9 +34,10 @@ from ledger.core.footprints import (
 from ledger.core.ids import IsolationLevel
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key
-from ledger.core.traits import traits_of
+from ledger.core.traits import Traits, traits_of
 
 METADATA_STEP = 2
+ROW_TRACKING: Final = "rowTracking"
 
 
 class Conflict(NamedTuple):
@@ -103,8 +105,10 @@ def table_conflict(
     """Return the first conflict in one table."""
     if table.creator or not is_declared(candidate, table.table):
         return None
-    attempt = attempt_of(state, candidate, table, level or table_level(candidate, table))
-    if table.table in candidate.reads and attempt.level != "Serializable":
+    attempt = attempt_of(state, candidate, table, level or traits_given(candidate, table).level)
+    write = candidate.writes.get(table.table)
+    only_read = write is not None and is_read(write) and not attempt.changes
+    if only_read and attempt.level != "Serializable":
         return None
     found = (index_conflict(state, table, attempt), change_conflict(state, table, attempt))
     return min(filter(None, found), default=None, key=lambda each: each[:2])
@@ -116,14 +120,26 @@ def is_declared(candidate: Candidate, table: int) -> bool:
     return changed or table in candidate.writes
 
 
-def table_level(candidate: Candidate, table: Table) -> IsolationLevel:
-    """Return the level of a table: that of the definition the candidate gives it, if any (a.2)."""
+def traits_given(candidate: Candidate, table: Table) -> Traits:
+    """Return the traits of a table by the definition the candidate gives it, if any (a.2)."""
     given = [
         change.definition
         for change in candidate.changes
         if change.table == table.table and change.definition is not None
     ]
-    return traits_of(given[-1]).level if given else table.traits.level
+    return traits_of(given[-1]) if given else table.traits
+
+
+def tracks_rows(candidate: Candidate, table: Table) -> bool:
+    """Tell whether rows get ids, once the candidate has committed.
+
+    They do from when on the protocol supports it: what a backfill numbers comes before the property
+    says that all have theirs (facts a.4 step 5).
+    """
+    footprint = candidate.footprint(table.table)
+    given = footprint.protocol if footprint is not None else None
+    supported = ROW_TRACKING in features_of(given or table.protocol)
+    return supported or traits_given(candidate, table).tracks_rows
 
 
 def index_conflict(state: DomainState, table: Table, attempt: Attempt) -> Conflict | None:
@@ -150,8 +166,8 @@ def attempt_of(
 ) -> Attempt:
     """Return one table of a candidate as the check asks for it."""
     footprint = candidate.footprint(table.table)
-    if candidate.txn is not None and candidate.txn.type == "replicated":
-        footprint = None  # It was judged where it comes from.
+    if candidate.is_replayed:
+        footprint = None
     write = candidate.writes.get(table.table)
     changes = [change for change in candidate.changes if change.table == table.table]
     return Attempt(
@@ -219,12 +235,12 @@ def committed_part(
 ) -> CommittedPart:
     """Return one table of a commit that nothing stands against."""
     table = state.tables.by_id[table_id]
-    level = table_level(candidate, table)
+    level = traits_given(candidate, table).level
     txn, write = candidate.txn, candidate.writes.get(table_id)
     footprint = candidate.footprint(table_id)
     write_id = txn.write_ids.get(table_id, 0) if txn else 0
     late = write is not None and not write_id and table.definition.layout == "listed"
-    tracked = footprint is not None and footprint.rows_added and table.traits.tracks_rows
+    tracked = footprint is not None and footprint.rows_added and tracks_rows(candidate, table)
     return CommittedPart(
         table_id,
         candidate.read_at(table_id),

@@ -129,9 +129,11 @@ class Tables:
             del self.names[key]
 
     def drop(self, table: Table, change: Change) -> None:
-        """Remove a table for ever, and remember for a while who did."""
+        """Remove a table for ever, and remember for a while who did so to one that was there."""
         self.release(table)
         del self.by_id[table.table]
+        if table.creator:
+            return  # Nobody else ever saw it.
         self.dropped[table.table] = change
         if len(self.dropped) > DROPS_REMEMBERED_MAX:
             self.dropped.popitem(last=False)

@@ -55,13 +55,18 @@ class AbortedTxn:
     write_ids: dict[int, int]
     wrote: set[int]
 
+    def key(self, txn: int, table: int) -> int:
+        """Return what this txn is found by among the writers of a table: its write id, if any."""
+        return self.write_ids.get(table, -txn)
+
 
 @dataclass(slots=True)
 class Txns:
     """All txns of a domain that are not simply committed and old.
 
     `mappings` is TXN_TO_WRITE_ID of the ended txns, {txn: {table: write id}}; those of open txns
-    lie with them. Everything below `cleaned_below` has left it.
+    lie with them. Everything below `cleaned_below` has left it. `writers` are the aborted txns with
+    data in a table, by their keys.
     """
 
     next_txn: int = 1
@@ -76,7 +81,7 @@ class Txns:
     aborted_ids: IdSet = field(default_factory=IdSet)
     pinning: IdSet = field(default_factory=IdSet)
     forgettable: IdSet = field(default_factory=IdSet)
-    writers: dict[int, set[int]] = field(default_factory=dict)
+    writers: dict[int, dict[int, int]] = field(default_factory=dict)
     open_ids: dict[int, IdSet] = field(default_factory=dict)
     digest: int = 0
     staged_bytes: int = 0
@@ -159,7 +164,7 @@ class Txns:
         if left.wrote:
             self.pinning.add(txn)
         for table in left.wrote:
-            self.writers.setdefault(table, set()).add(txn)
+            self.writers.setdefault(table, {})[left.key(txn, table)] = txn
 
     def release(self, txn: int, table: int) -> None:
         """Note that no data of an aborted txn is left in `table`."""
@@ -168,7 +173,7 @@ class Txns:
         left.wrote.discard(table)
         others = self.writers.get(table)
         if others is not None:
-            others.discard(txn)
+            others.pop(left.key(txn, table), None)
             if not others:
                 del self.writers[table]
         if not left.wrote:
@@ -176,7 +181,7 @@ class Txns:
 
     def release_table(self, table: int) -> None:
         """Note that a table is gone, and with it all that aborted txns left there."""
-        for txn in self.writers.pop(table, ()):
+        for txn in self.writers.pop(table, {}).values():
             left = self.aborted[txn]
             left.wrote.discard(table)
             if not left.wrote:

@@ -63,13 +63,15 @@ def candidate_from(
 ) -> Candidate:
     """Return the candidate that a commit was when it was decided."""
     txn: OpenTxn | None = None if one_shot else state.txns.open[control.txn]
-    writes = {each.table: whole(txn, each) for each in parts}
-    touched = [table for table, write in writes.items() if not is_read(write)]
+    every = [whole(txn, each) for each in parts]
+    touched = sorted(each.table for each in every if not is_read(each))
+    # A write id alone is no write (rule c0), so nothing was declared there.
+    writes = {each.table: each for each in every if each.writes or each.footprint is not None}
     return Candidate(
         txn,
         txn.opened if txn is not None else 0,
         writes,
-        sorted(touched),
+        touched,
         [table for table in writes if table not in touched],
         state.tables.pending.get(control.txn, ()) if txn is not None else (),
         "",

@@ -52,13 +52,16 @@ def aborted_are_indexed(state: DomainState) -> None:
     """What aborted txns left is found by txn, by table, for the watermark and for housekeeping."""
     txns, tables = state.txns, state.tables.by_id
     left = {(txn, table) for txn, each in txns.aborted.items() for table in each.wrote}
-    by_table = {(txn, table) for table, writers in txns.writers.items() for txn in writers}
+    by_key = {
+        (txn, table): key for table, found in txns.writers.items() for key, txn in found.items()
+    }
     forgettable = [
         txn
         for txn, each in sorted(txns.aborted.items())
         if not each.wrote or any(tables[t].definition.layout == "listed" for t in each.wrote)
     ]
-    assert by_table == left, "writers is not what aborted txns left"
+    keys = {(txn, table): txns.aborted[txn].write_ids.get(table, -txn) for txn, table in left}
+    assert by_key == keys, "writers is not what aborted txns left"
     assert all(txns.writers.values()), "a table without writers is listed among them"
     assert {table for _, table in left} <= tables.keys(), "data is left in a table that is gone"
     assert list(txns.pinning) == sorted({txn for txn, _ in left}), "pinning is not who left data"

@@ -242,7 +242,9 @@ def read_was_removed(side: Side, win: Win) -> bool:
     coarse = bool(changed_units(win.part, win.schema))
     if own.whole and (removes or coarse):
         return True
-    return bool(own.read_files & removes or (coarse and own.read_files and not own.scans))
+    kept = side.level == SNAPSHOT and own.read_files - own.removes
+    anywhere = own.read_files and (kept or not own.scans)
+    return bool(own.read_files & removes or (coarse and anywhere))
 
 
 def removed_twice(side: Side, win: Win) -> bool:

@@ -120,10 +120,13 @@ def coarse_cells(write: Coarse, schema: Schema) -> Cells | None:
 
 
 def removed_units(footprint: Footprint, schema: Schema) -> set[Unit]:
-    """Return the units a footprint removed files from; unsaid means anywhere."""
+    """Return the units a footprint removed files from; unsaid, or no partition, means anywhere."""
     if footprint.removes and not footprint.removes_in:
         return {WHOLE}
-    return {partition_unit(cells, schema) for cells in footprint.removes_in}
+    return {
+        partition_unit(cells, schema) if len(cells) == len(schema) else WHOLE
+        for cells in footprint.removes_in
+    }
 
 
 def changed_units(part: Part, schema: Schema) -> set[Unit]:

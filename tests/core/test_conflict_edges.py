@@ -1,0 +1,256 @@
+"""Commits at the edges of the rules: what is known of a base, of a unit, of what rows are given."""
+
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import (
+    AppVersion,
+    Domain,
+    DropTable,
+    Protocol,
+    RenameTable,
+    StageWrites,
+    TableWrite,
+)
+from ledger.core.conflict_index import LEAVING_MAX
+from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.evolve import evolve
+from ledger.core.footprints import READS_MAX
+from ledger.core.outcomes import Reason
+from ledger.core.state import DEFAULT_LIMITS, DomainState
+from ledger.core.whatif import redecide
+from tests.core.arena import (
+    BY_DAY,
+    CLUSTERING,
+    COMMENTED,
+    DAY_1,
+    NEWEST,
+    ROW_TRACKING,
+    UNPARTITIONED,
+    VECTORS,
+    WIDER,
+    Arena,
+    day,
+    statement,
+)
+from tests.core.parts import after, equals, footprint, part, partition, table_of
+from tests.driver import Driver
+
+SNAPSHOT = BY_DAY._replace(
+    properties=table_of(delta__isolationLevel="SnapshotIsolation").properties
+)
+SUPPORTING = Protocol(3, 7, ["appendOnly", "invariants", "rowTracking"])
+TRACKED = table_of(("day", "int"), by=["day"], delta__enableRowTracking="true")
+
+
+@pytest.mark.parametrize(
+    ("planned", "rule"),
+    [
+        ({"read_apps": ["loader"]}, "app_progressed"),
+        ({"domains": [CLUSTERING]}, "domain_twice"),
+        ({"protocol": NEWEST}, "feature_drop_overtaken"),
+        ({"domains": [ROW_TRACKING]}, ""),
+        ({"read_apps": ["feed"], "apps": [AppVersion("feed", 1)]}, ""),
+    ],
+)
+def test_what_depends_on_a_base_names_it(planned: dict[str, Any], rule: str) -> None:
+    """An append that looked something up loses to who changed that, and says as of when it did."""
+    won: dict[str, Any] = {
+        "apps": [AppVersion("loader", 7)],
+        "domains": [CLUSTERING],
+        "protocol": VECTORS,
+    }
+    arena = Arena()
+    arena.wins(arena.part(adds=[partition("1")], **won))
+    mine = arena.part(adds=[partition("1")], **planned)
+    bare: Any = arena.commit(arena.ada, 0, mine).body
+    based = arena.follows(mine)
+
+    assert isinstance(bare, TxnCommitted) == (not rule)
+    if rule:
+        assert bare.reason == Reason.READ_AT_REQUIRED
+        assert based.evidence.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("made", "texts"),
+    [(BY_DAY, ["[]"]), (BY_DAY, ['["1","5"]']), (UNPARTITIONED, ['["1"]'])],
+)
+def test_unknown_partition_is_anywhere(made: Any, texts: list[str]) -> None:
+    """Files removed from what is no partition of the table may have been in any of them."""
+    arena = Arena(made)
+    arena.wins(arena.coarse(day("1")))
+    body = arena.follows(arena.part("DELETE", remove=["a"], removes_in=texts))
+
+    assert isinstance(body, TxnAborted)
+
+
+@pytest.mark.parametrize(
+    ("mine", "meets"),
+    [
+        ({"read": ["a"], "reads": [DAY_1]}, True),
+        ({"read": ["a"]}, True),
+        ({"reads": [DAY_1]}, False),
+        ({"read": ["a"], "reads": [DAY_1], "remove": ["a"], "removes_in": [partition("2")]}, False),
+    ],
+)
+def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) -> None:
+    """At SnapshotIsolation scans are not asked, so a file that was read may have been changed."""
+    arena = Arena(SNAPSHOT)
+    arena.wins(arena.coarse(day("1")))
+    body = arena.follows(arena.part("MERGE", adds=[partition("2")], **mine))
+
+    assert isinstance(body, TxnAborted) == meets
+
+
+@pytest.mark.parametrize("kind", ["alter", "rename", "drop"])
+def test_change_planned_from_a_later_read(kind: str) -> None:
+    """A txn that changes a table as it is now does not lose to what it has seen."""
+    arena = Arena()
+    arena.alters(COMMENTED)
+    seen, asks = arena.state.position, arena.asks(arena.ada)
+    if kind == "alter":
+        arena.alter_table(
+            arena.ada, arena.table, WIDER, "ADD COLUMNS", txn=arena.mine, read_at=seen
+        )
+    elif kind == "rename":
+        arena.ask(RenameTable(*asks, arena.mine, seen, arena.table, "f2"))
+    else:
+        arena.ask(DropTable(*asks, arena.mine, seen, arena.table))
+
+    assert isinstance(arena.ends(), TxnCommitted)
+
+
+def test_alter_at_once_after_a_feature_was_dropped() -> None:
+    """What was planned for a table with a feature that is gone is not applied."""
+    arena = Arena()
+    arena.wins(arena.part(protocol=VECTORS))
+    base = arena.state.position
+    arena.wins(arena.part(protocol=SUPPORTING))
+    told: Any = arena.alter_table(arena.ada, arena.table, WIDER, "ADD COLUMNS", read_at=base).body
+
+    assert (told.reason, "lost a feature" in told.message) == (Reason.METADATA_CHANGED, True)
+
+
+def test_replayed_files_are_not_judged() -> None:
+    """A replicated txn was judged elsewhere: winners that are forgotten here are nothing to it."""
+    few = DEFAULT_LIMITS._replace(conflict_entries_min=2, conflict_entries_max=4)
+    driver = Driver(limits=few)
+    ada, bob = driver.open_session("ada"), driver.open_session("bob")
+    table = driver.create_table(ada, "t", made=BY_DAY)
+    replayed = driver.open_txn(bob, "replicated")
+    for _ in range(6):
+        driver.commit(ada, 0, part(table, adds=[partition("1")]))
+
+    body = driver.commit(bob, replayed, part(table, "DELETE", remove=["a"])).body
+    assert isinstance(body, TxnCommitted)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_table_only_read_with_a_write_id(*, held: bool) -> None:
+    """A write id alone makes no write of a read (rule c0)."""
+    arena = Arena()
+    if held:
+        arena.allocate(arena.ada, [arena.mine], [arena.table])
+    arena.wins(arena.does("UPDATE", "1", "z"))
+    inserted = TableWrite(arena.other, 0, [], statement("INSERT"))
+
+    assert isinstance(arena.ends(arena.part("", reads=[DAY_1]), inserted), TxnCommitted)
+
+
+def test_what_if_of_a_bare_write_id() -> None:
+    """Asked again, a table that only has a write id is as little judged as it was."""
+    arena = Arena()
+    arena.allocate(arena.ada, [arena.mine], [arena.table])
+    arena.alters(WIDER)
+    event = arena.commit(arena.ada, arena.mine, TableWrite(arena.other, 0, [], statement("INSERT")))
+    state = DomainState()
+    for each in arena.events[:-1]:
+        evolve(state, each)
+
+    found = redecide(state, event, "WriteSerializable")
+    assert found is not None
+    assert (found.committed, found.would_commit) == (True, True)
+
+
+def test_rows_of_a_backfill() -> None:
+    """Rows have ids once the protocol supports it, and those of one commit with what it enables."""
+    arena = Arena()
+    arena.wins(arena.part(protocol=SUPPORTING))
+    backfill = arena.part(
+        "ROW TRACKING BACKFILL", adds=[partition("1")], rows_added=100, data_change=False
+    )
+    first: Any = arena.wins(backfill).body
+    arena.alters(TRACKED)
+    second: Any = arena.wins(arena.part(adds=[partition("1")], rows_added=7)).body
+
+    assert [body.parts[0].first_row_id for body in (first, second)] == [0, 100]
+    assert arena.state.tables.by_id[arena.table].next_row_id == 107
+
+
+def test_rows_of_what_enables_tracking() -> None:
+    """Rows that come with the property that asks for ids get them."""
+    arena = Arena()
+    event: Any = arena.alters_with(TRACKED, arena.part(adds=[partition("1")], rows_added=5))
+
+    assert event.body.parts[0].first_row_id == 0
+
+
+def test_scans_of_all_chunks_count() -> None:
+    """As many scans as one chunk may bring, all may bring together."""
+    arena = Arena()
+    scans = [equals("day", str(number), "int") for number in range(READS_MAX + 1)]
+    chunk = footprint(adds=[partition("1")], reads=scans[:-1])
+    arena.ask(StageWrites(*arena.asks(arena.ada), arena.mine, arena.table, 1, chunk))
+    last = after([chunk], footprint(adds=[partition("1")], reads=scans[-1:]))
+    told = arena.ends(TableWrite(arena.table, 0, [], last))
+
+    assert (told.reason, f"{READS_MAX + 1} scans" in told.message) == (
+        Reason.COMMAND_INVALID,
+        True,
+    )
+
+
+def test_winner_keeps_nothing_it_read() -> None:
+    """Nobody asks what a winner had read, so it is not remembered."""
+    arena = Arena()
+    arena.wins(arena.part("MERGE", remove=["a"], read=["a", "b"], reads=[DAY_1], read_apps=["x"]))
+    kept = arena.state.winners.parts[-1].footprint
+
+    assert kept is not None
+    assert (kept.read_files, kept.reads, kept.read_apps) == (b"", [], [])
+
+
+def test_what_an_old_writer_held_goes_little_by_little() -> None:
+    """The first commit after its end pays for no more of it than any other."""
+    arena = Arena()
+    paths = [f"{number}.parquet" for number in range(LEAVING_MAX)]
+    for turn in range(60):
+        removed = [f"{turn}-{path}" for path in paths]
+        arena.wins(arena.part("DELETE", remove=removed, removes_in=[partition("1")]))
+    held = arena.state.winners.entries
+    arena.abort(arena.ada, arena.mine)
+    arena.abort(arena.bob, arena.theirs)
+    arena.wins(arena.does("INSERT"))
+    left = held - arena.state.winners.entries
+
+    assert LEAVING_MAX <= left <= 2 * LEAVING_MAX
+
+
+def test_aborted_creation_is_no_drop() -> None:
+    """A table that nobody else ever saw is not remembered among those that were dropped."""
+    arena = Arena()
+    arena.create_table(arena.ada, "never", txn=arena.mine)
+    arena.abort(arena.ada, arena.mine)
+
+    assert not arena.state.tables.dropped
+
+
+def test_domain_of_another_name() -> None:
+    """Two domains do not meet."""
+    arena = Arena()
+    arena.wins(arena.part(domains=[CLUSTERING]))
+    body = arena.follows(arena.part(domains=[Domain("delta.other", "{}", removed=False)]))
+
+    assert isinstance(body, TxnCommitted)
