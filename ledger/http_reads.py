@@ -22,6 +22,7 @@ from ledger.reads import (
     SessionRow,
     TableMarkRow,
     TableRow,
+    TxnCounts,
     TxnRow,
     VersionRow,
     WatermarkRow,
@@ -82,6 +83,10 @@ class HttpReads(HttpQuestions, Reads):
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
         return self._get(list[TxnRow], "/txns/aborted", limit=limit)
+
+    def txn_counts(self) -> TxnCounts:
+        """Return how many txns are open and aborted now."""
+        return self._get(TxnCounts, "/txns/counts")
 
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""

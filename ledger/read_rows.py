@@ -75,6 +75,13 @@ class TxnRow(NamedTuple):
     evidence: Evidence | None
 
 
+class TxnCounts(NamedTuple):
+    """How many txns are open, read-only ones too, and how many aborted and not forgotten."""
+
+    open: int
+    aborted: int
+
+
 class TableRow(NamedTuple):
     """One incarnation of a table; positions, 0 = not yet.
 

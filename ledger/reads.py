@@ -26,6 +26,7 @@ from ledger.read_rows import (
     SessionRow,
     TableMarkRow,
     TableRow,
+    TxnCounts,
     TxnPart,
     TxnRow,
     VersionRow,
@@ -46,6 +47,7 @@ __all__ = [
     "SessionRow",
     "TableMarkRow",
     "TableRow",
+    "TxnCounts",
     "TxnPart",
     "TxnRow",
     "VersionRow",
@@ -123,6 +125,10 @@ class Reads(MetadataReads, Protocol):
 
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten, least id first."""
+        ...
+
+    def txn_counts(self) -> TxnCounts:
+        """Return how many txns are open and aborted now, however many they are."""
         ...
 
     def outcome(self, session: int, n: int) -> OutcomeRow | None:

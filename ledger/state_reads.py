@@ -33,6 +33,7 @@ from ledger.reads import (
     SessionRow,
     TableMarkRow,
     TableRow,
+    TxnCounts,
     TxnRow,
     VersionRow,
     WatermarkRow,
@@ -137,6 +138,11 @@ class StateReads(Reads):
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
         return self._rows_of(sorted(self._now().state.txns.aborted)[:limit])
+
+    def txn_counts(self) -> TxnCounts:
+        """Return how many txns are open and aborted now."""
+        txns = self._now().state.txns
+        return TxnCounts(len(txns.open), len(txns.aborted))
 
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""

@@ -28,6 +28,7 @@ from ledger.reads import (
     SessionRow,
     TableMarkRow,
     TableRow,
+    TxnCounts,
     TxnRow,
     VersionRow,
     WatermarkRow,
@@ -166,16 +167,19 @@ class StoreReads(Reads):
     @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the open txns, oldest first."""
-        rows = self._fresh()
-        sets = snapshots.txns_at(rows, lookups.position(rows))
-        return lookups.txns(rows, sorted(sets.open | sets.read_only)[:limit])
+        sets = self._txns_now()
+        return lookups.txns(self._rows, sorted(sets.open | sets.read_only)[:limit])
 
     @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
-        rows = self._fresh()
-        sets = snapshots.txns_at(rows, lookups.position(rows))
-        return lookups.txns(rows, sorted(sets.aborted)[:limit])
+        return lookups.txns(self._rows, sorted(self._txns_now().aborted)[:limit])
+
+    @in_turn
+    def txn_counts(self) -> TxnCounts:
+        """Return how many txns are open and aborted now."""
+        sets = self._txns_now()
+        return TxnCounts(len(sets.open) + len(sets.read_only), len(sets.aborted))
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
@@ -307,6 +311,10 @@ class StoreReads(Reads):
     def _fresh(self) -> RowReader:
         self._rows.refresh()
         return self._rows
+
+    def _txns_now(self) -> snapshots.TxnSets:
+        rows = self._fresh()
+        return snapshots.txns_at(rows, lookups.position(rows))
 
     def _applied(self, position: int | None) -> int:
         """Return a position that must be applied, without one the newest that is."""

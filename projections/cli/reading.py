@@ -70,10 +70,17 @@ def anomaly_texts(found: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def anomalies(reads: Reads, table: int | None, output: Output) -> list[Any]:
-    """Return the first anomalies of a table, or of all, for an answer."""
-    found = [anomaly_fields(reads, row) for row in reads.anomalies(table, LIST_MAX)]
-    return list(found) if output is Output.JSON else anomaly_texts(found)
+def anomalies(reads: Reads, table: int | None, output: Output) -> dict[str, Any]:
+    """Return the first anomalies of a table, or of all, and whether there are more, as fields.
+
+    Nobody counts them, and they may be many.
+    """
+    rows = reads.anomalies(table, LIST_MAX + 1)
+    found = [anomaly_fields(reads, row) for row in rows[:LIST_MAX]]
+    return {
+        "anomalies": found if output is Output.JSON else anomaly_texts(found),
+        "more_anomalies": len(rows) > LIST_MAX,
+    }
 
 
 def when(at_ms: int) -> str | None:

@@ -11,7 +11,7 @@ from ledger.cli import NameOption, Output, OutputOption, answer, say
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.process import ExitCode
-from projections.cli.reading import LIST_MAX, anomalies, reading, when
+from projections.cli.reading import anomalies, reading, when
 
 
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
@@ -19,6 +19,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
     with reading(ledger) as (address, reads):
         end, leader = ends_of(address)
         mark = reads.watermark()
+        txns = reads.txn_counts()
         newest = reads.history(max(0, reads.position() - 1), 1)
         answer(
             {
@@ -29,12 +30,12 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
                 "position": reads.position(),
                 "records_in_log": end,
                 "last_event": when(newest[0].at) if newest else None,
-                "open_txns": len(reads.open_txns(LIST_MAX)),
-                "aborted_txns": len(reads.aborted_txns(LIST_MAX)),
+                "open_txns": txns.open,
+                "aborted_txns": txns.aborted,
                 "tables": len(reads.tables()),
                 "next_txn": mark.next_txn,
                 "watermark": mark.watermark,
-                "anomalies": anomalies(reads, None, output),
+                **anomalies(reads, None, output),
             },
             output,
         )

@@ -121,7 +121,7 @@ def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]
         "apps": {each.app: each.version for each in reads.apps(row.table)},
         "valid_write_ids": valid.text(),
         "mappings": [f"{each.write_id}->{each.txn}" for each in reads.mappings(row.table)],
-        "anomalies": anomalies(reads, row.table, output),
+        **anomalies(reads, row.table, output),
     }
 
 

@@ -56,6 +56,7 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question("/txns/open", lambda reads, asked: reads.open_txns(asked.limit())),
     Question("/txns/aborted", lambda reads, asked: reads.aborted_txns(asked.limit())),
+    Question("/txns/counts", lambda reads, _: reads.txn_counts()),
     Question("/txns/{txn}", lambda reads, asked: reads.txn(asked.number("txn"))),
     Question("/txns/{txn}/conflict", lambda reads, asked: reads.conflict(asked.number("txn"))),
     Question("/sessions/opened-with", lambda reads, asked: reads.session_of(asked.digits("nonce"))),

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.kafka
 END_S = 60.0
 WAIT_MS = 30_000
 LEDGER = "lake"
+MANY = 70
 
 
 def produce(home: Path) -> None:
@@ -92,6 +93,17 @@ def test_answers(running: Command, home: Path) -> None:
     people = lakeledger(home, "txn", "show", "2")
     assert "no longer wanted [1]" in people.stdout
     assert "as of position" in people.stderr
+
+
+def test_counts_of_many(running: Command, home: Path) -> None:
+    """Every open txn is counted, also where more are open than a list shows."""
+    assert running.process.poll() is None
+    address = answer_of(home, "status")["bootstrap"]
+    with Ledger.connect(address, LEDGER) as ledger, closing(open_reads(store_of(home))) as reads:
+        ledger.begin_many(MANY)
+        reads.wait(ledger.token.position, WAIT_MS)
+        status = answer_of(home, "status")
+    assert (status["open_txns"], status["aborted_txns"]) == (MANY, 1)
 
 
 def test_remedy(running: Command, home: Path) -> None:

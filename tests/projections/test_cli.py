@@ -11,9 +11,10 @@ import structlog
 from typer.testing import CliRunner, Result
 
 from ledger.address import Address
-from ledger.cli import whole_app
+from ledger.cli import Output, whole_app
 from ledger.errors import LedgerError, UnknownTableError, UnknownVersionError
 from ledger.process import ExitCode
+from projections.cli.reading import anomalies
 from projections.rocks_store import RocksStore
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
@@ -167,6 +168,21 @@ def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
 
     assert (anomaly["kind"], anomaly["path"]) == ("removed_not_live", "ghost")
     assert f"position {anomaly['position']} of lake.flights: removed_not_live ghost" in shown
+
+
+@pytest.mark.parametrize(
+    ("ghosts", "told", "more"), [(1, 1, False), (50, 50, False), (51, 50, True)]
+)
+def test_many_anomalies(ghosts: int, told: int, *, more: bool) -> None:
+    """The first anomalies are shown, and that there are more."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights", made=BY_HOUR)
+    commit(domain, session, table, [], [f"ghost-{each}" for each in range(ghosts)])
+
+    found = anomalies(domain.reads, None, Output.JSON)
+
+    assert (len(found["anomalies"]), found["more_anomalies"]) == (told, more)
 
 
 def test_conflict_list(lakeledger: Lakeledger) -> None:
