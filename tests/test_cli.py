@@ -100,7 +100,11 @@ def test_help(command: str) -> None:
         ["txn", "list", "--output", "xml"],
         ["serve", "sequencer", "--lease-s", "0"],
         ["clean", "--txn", "7", "--table", "db.t", "--write-id", "1"],
+        ["clean", "--txn", "7", "--table", "db.t"],
+        ["clean", "--txn", "7", "--write-id", "1"],
         ["clean", "--table", "db.t"],
+        ["clean", "--write-id", "1"],
+        ["clean"],
     ],
     ids=" ".join,
 )

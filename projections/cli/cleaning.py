@@ -132,7 +132,7 @@ def clean(
     yes: YesOption = False,
 ) -> None:
     """Tell the ledger what compaction removed: no file under these ids can be reached any more."""
-    if bool(txn) == bool(table and write_id):
+    if bool(table) != bool(write_id) or bool(txn) == bool(table):
         say("name either --txn, or --table with --write-id")
         raise typer.Exit(ExitCode.USAGE)
     what = f"txns {txn}" if txn else f"write ids {write_id} of {table}"
