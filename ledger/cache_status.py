@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ledger.metadata import AT_HAND, Answer, Bounds, Metadata, MetadataReads, ReadAt, Reason, Source
+from ledger.read_rows import Identity
 
 
 class ReadCount(NamedTuple):
@@ -20,13 +21,15 @@ class ReadCount(NamedTuple):
 class CacheStatus(NamedTuple):
     """A cache as of now; counts are since its process began.
 
-    `is_loading` = nothing is answered from it yet. The lag is None where nobody knows it: in
-    records of the log, and in ms since the last event it has, 0 at the end of the log. `entries`
-    are the tables whose objects are held, in `versions` and about `bytes`. Of the store's answers
-    `fills_kept` became entries. `cut` versions were let go behind the cleanup watermark. Of `waits`
-    for the log `timeouts` were in vain. The sampler compared `compared` tables.
+    `ledger` says whose it is, None before its rows do. `is_loading` = nothing is answered from it
+    yet. The lag is None where nobody knows it: in records of the log, and in ms since the last
+    event it has, 0 at the end of the log. `entries` are the tables whose objects are held, in
+    `versions` and about `bytes`. Of the store's answers `fills_kept` became entries. `cut` versions
+    were let go behind the cleanup watermark. Of `waits` for the log `timeouts` were in vain. The
+    sampler compared `compared` tables.
     """
 
+    ledger: Identity | None
     position: int
     is_loading: bool
     lag_positions: int | None

@@ -130,11 +130,22 @@ def check_identity(reads: Reads, origin: Token, timeout_ms: int) -> None:
     """
     found = identity_of(reads, timeout_ms)
     if Token(found.ledger, found.domain, 0) != origin.at(0):
-        raise SettingsError(
-            f"the rows are those of ledger {found.name} ({found.ledger}, domain {found.domain}), "
-            f"the log is that of {origin}. Let LAKELEDGER_STORE or LAKELEDGER_READS_URL, or "
-            "reads=..., name a follower of the ledger that is connected"
-        )
+        raise other_ledger(found, f"the log is that of {origin}")
+
+
+def check_name(found: Identity, name: str) -> None:
+    """Make sure that rows are of the ledger that was asked for; raises SettingsError if not."""
+    if found.name != name:
+        raise other_ledger(found, f"asked for was ledger {name}")
+
+
+def other_ledger(found: Identity, wanted: str) -> SettingsError:
+    """Return the error for rows of another ledger than the one that is wanted."""
+    return SettingsError(
+        f"the rows are those of ledger {found.name} ({found.ledger}, domain {found.domain}), "
+        f"{wanted}. Let LAKELEDGER_STORE or LAKELEDGER_READS_URL, reads=... or --url, name rows "
+        "of that ledger"
+    )
 
 
 def identity_of(reads: Reads, timeout_ms: int) -> Identity:

@@ -9,12 +9,16 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, UnknownTableError
 from ledger.metadata import Read, ReadAt
 from ledger.reading import known_row
-from ledger.reads import Reads, TableRow
+from ledger.reads import Identity, Reads, TableRow
 from projections.cache.store import Reopened
 
 
 class Lists(Protocol):
     """What tells the lists of readers who bring none; threads may share it."""
+
+    def identity(self) -> Identity:
+        """Return whose lists they are; raises ReaderBehindError while that is not known."""
+        ...
 
     def read_at(self, asked: ReadAt) -> Read:
         """Return a read with the list of a position, or of now.
@@ -33,6 +37,10 @@ class ReadLists(Lists):
 
     def __init__(self, reads: Reopened[Reads]) -> None:
         self._reads = reads
+
+    def identity(self) -> Identity:
+        """Return whose lists they are."""
+        return self._reads.ask(lambda reads: reads.identity())
 
     def read_at(self, asked: ReadAt) -> Read:
         """Return a read with the list of a position, or of now."""

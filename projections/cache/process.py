@@ -7,6 +7,7 @@ from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount,
 from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
+from ledger.read_rows import Identity
 from projections.cache.lists import Lists
 from projections.cache.reads import MetadataCache
 from projections.lag import Lag
@@ -71,6 +72,7 @@ class CacheProcess(CacheReads):
         cache, tables = self.cache, self.cache.entries.tables
         lengths, lag = cache.entries.lengths(), self._known_lag()
         return CacheStatus(
+            ledger=self._known_ledger(),
             position=cache.entries.position(),
             is_loading=self._is_loading(),
             lag_positions=lag.records if lag is not None else None,
@@ -110,6 +112,12 @@ class CacheProcess(CacheReads):
 
     def close(self) -> None:
         """Leave the cache to its maker."""
+
+    def _known_ledger(self) -> Identity | None:
+        try:
+            return self._lists.identity()
+        except LedgerError:
+            return None
 
     def _known_lag(self) -> Lag | None:
         try:

@@ -17,7 +17,7 @@ from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, LogUnavailableError, UnknownTableError
 from ledger.log.port import Log
 from ledger.metadata import Answer, Read, ReadAt
-from ledger.reads import TableRow
+from ledger.reads import Identity, TableRow
 from projections import lookups, metadata_store
 from projections.cache.entry import sees_all
 from projections.cache.lists import Lists, no_list
@@ -160,6 +160,11 @@ class PublishedLists(Lists):
 
     def __init__(self, site: PublishedSite) -> None:
         self._site = site
+
+    def identity(self) -> Identity:
+        """Return whose lists they are."""
+        with self._site.turn:
+            return lookups.identity(self._site.fresh())
 
     def read_at(self, asked: ReadAt) -> Read:
         """Return a read with the list of now; raises LimitExceededError for a position."""

@@ -13,6 +13,7 @@ from ledger.log.port import Record
 from projections.fold import Mark
 from projections.rows import (
     DEFINITION,
+    GENESIS,
     HISTORY,
     LOG,
     MAPPING,
@@ -30,10 +31,10 @@ from projections.rows import (
 )
 from projections.store import FORMAT_VERSION, RowChange, RowReader, prefix_end
 
-# All that entries and answers are made of (`metadata_store`, `rows`), and their floors.
+# All that entries and answers are made of (`metadata_store`, `rows`), their floors, and whose.
 KINDS: Final = (
     *(TABLE_CREATED, TABLE, WRITE_IDS, DEFINITION, MAPPING, WATERMARK),
-    *(METADATA, NAME_TAKEN, WAITING, OPEN_ID),
+    *(METADATA, NAME_TAKEN, WAITING, OPEN_ID, GENESIS),
 )
 MARKER: Final = b"!marker"
 """The key of every marker; no row of these kinds has it."""

@@ -28,7 +28,7 @@ from ledger.metadata import (
 from ledger.process import ExitCode
 from ledger.read_form import form_of
 from ledger.receipt import Token
-from ledger.view import open_rows
+from ledger.view import check_name, open_rows
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
@@ -47,11 +47,15 @@ app = typer.Typer(help="Look at a metadata cache, and read from it.", no_args_is
 
 @contextmanager
 def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheReads]:
-    """Open the cache process at a URL, else a cache over the rows of this host."""
+    """Open the cache process at a URL, else a cache over the rows of this host.
+
+    Raises SettingsError if it is of another ledger than the one that is named.
+    """
     if url is not None:
         from ledger.http_cache import HttpCache  # noqa: PLC0415 - loads the HTTP client
 
         with closing(HttpCache(url)) as far:
+            check_ledger(far, ledger)
             yield far
         return
     address = find_address(ledger=ledger)
@@ -63,7 +67,15 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
     with ExitStack() as own:
         cache = own.enter_context(closing(MetadataCache.open(address.store, catalog)))
         reads = own.enter_context(closing(Reopened(lambda: open_rows(address))))
-        yield CacheProcess(cache, ReadLists(reads))
+        near = CacheProcess(cache, ReadLists(reads))
+        check_ledger(near, address.ledger)
+        yield near
+
+
+def check_ledger(cache: CacheReads, name: str | None) -> None:
+    """Make sure that a cache is of the ledger of a name, where it knows; raises SettingsError."""
+    if name is not None and (found := cache.status().ledger) is not None:
+        check_name(found, name)
 
 
 @app.command("status")
@@ -163,6 +175,7 @@ def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:
     """Return how a cache is as fields; the counts of reads by source and reason."""
     reads = {f"{each.source} {each.reason}": each.number for each in status.reads}
     fields = {**status._asdict(), "hit_ratio": round(status.hit_ratio, 4), "reads": reads}
+    fields["ledger"] = status.ledger and status.ledger._asdict()
     if output is Output.JSON:
         fields["reads"] = [each._asdict() for each in status.reads]
     return fields

@@ -1,7 +1,7 @@
 """What the commands share: the rows of the ledger they are about, options, and how rows look."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -9,9 +9,9 @@ import typer
 
 from ledger.address import Address, find_address
 from ledger.cli import Output, say
-from ledger.errors import UnknownTableError
+from ledger.errors import ReaderBehindError, UnknownTableError
 from ledger.reads import AnomalyRow, Reads, TableRow
-from ledger.view import open_rows
+from ledger.view import check_name, open_rows
 
 LIST_MAX = 50
 
@@ -22,9 +22,14 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 @contextmanager
 def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
-    """Open the rows of the ledger that is up on this host, or that a URL of reads names."""
+    """Open the rows of the ledger that is up on this host, or that a URL of reads names.
+
+    Raises SettingsError if they are those of a ledger of another name.
+    """
     address = find_address(ledger=ledger)
     with closing(open_rows(address)) as reads:
+        with suppress(ReaderBehindError):  # Without any events they are still nobody's.
+            check_name(reads.identity(), address.ledger)
         say(f"as of position {reads.position()}")
         yield address, reads
 

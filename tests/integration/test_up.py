@@ -4,16 +4,20 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from ledger.address import Address
 from ledger.client import Ledger
 from ledger.process import ExitCode
 from projections.queries import open_reads
+from projections.rocks_store import RocksStore
 from tests.integration.commands import Command, answer_of, lakeledger, starting, up
+from tests.projections.followed import Followed
 
 pytestmark = pytest.mark.kafka
 
@@ -104,6 +108,21 @@ def test_counts_of_many(running: Command, home: Path) -> None:
         reads.wait(ledger.token.position, WAIT_MS)
         status = answer_of(home, "status")
     assert (status["open_txns"], status["aborted_txns"]) == (MANY, 1)
+
+
+def test_rows_of_a_ledger_of_the_same_name(tmp_path: Path) -> None:
+    """The status is not put together from one ledger's log and another's rows."""
+    with RocksStore.open(tmp_path / "store") as rows:
+        Followed(rows).follow()
+    with up(tmp_path / "home", "--ledger", "demo") as command:
+        folder = tmp_path / "home/demo"
+        found = Address.read(folder)
+        assert found is not None
+        replace(found, store=tmp_path / "store", reads_url=None).write(folder)
+        done = lakeledger(tmp_path / "home", "status")
+        command.end(signal.SIGTERM)
+    assert done.returncode == ExitCode.USAGE
+    assert "the rows are those of ledger demo (5f3a9c1e, domain 0), the log is that" in done.stderr
 
 
 def test_remedy(running: Command, home: Path) -> None:

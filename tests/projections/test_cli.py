@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from ledger.address import Address
 from ledger.cli import Output, whole_app
-from ledger.errors import LedgerError, UnknownTableError, UnknownVersionError
+from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
 from ledger.process import ExitCode
 from projections.cli.reading import anomalies
 from projections.rocks_store import RocksStore
@@ -47,7 +47,7 @@ def lakeledger(tmp_path: Path) -> Lakeledger:
     domain = played()
     home, store = tmp_path / "home", tmp_path / "store"
     (home / "lake").mkdir(parents=True)
-    Address("127.0.0.1:1", "lake", store).write(home / "lake")
+    Address("127.0.0.1:1", "demo", store).write(home / "lake")
     with RocksStore.open(store) as rows:
         followed = Followed(rows)
         followed.fold.feed(domain.records)
@@ -125,6 +125,23 @@ def test_table_files_usage(lakeledger: Lakeledger, options: list[str]) -> None:
 def test_not_there(lakeledger: Lakeledger, command: list[str], error: type[LedgerError]) -> None:
     """Files of what is not there are an error that says what to do."""
     assert isinstance(lakeledger(*command).exception, error)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["status"], ["table", "list"], ["txn", "list"], ["watermark", "explain"]],
+    ids=" ".join,
+)
+def test_rows_of_another_ledger(lakeledger: Lakeledger, tmp_path: Path, command: list[str]) -> None:
+    """Rows are not taken for those of the ledger that was asked for because they are there."""
+    (tmp_path / "home/two").mkdir()
+    Address("127.0.0.1:1", "two", tmp_path / "store").write(tmp_path / "home/two")
+
+    raised = lakeledger(*command, "--ledger", "two").exception
+
+    assert isinstance(raised, SettingsError)
+    assert "the rows are those of ledger demo" in str(raised)
+    assert "asked for was ledger two" in str(raised)
 
 
 def test_before_the_first_version(lakeledger: Lakeledger) -> None:

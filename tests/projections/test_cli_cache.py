@@ -37,7 +37,7 @@ from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 from projections.rocks_store import RocksStore
 from projections.web.cache_serving import serve_cache
-from tests.driver import CATALOG
+from tests.driver import CATALOG, LEDGER
 from tests.projections.cached import made
 from tests.projections.followed import Followed
 
@@ -52,7 +52,7 @@ class Host:
     def __init__(self, folder: Path, own: ExitStack) -> None:
         self.home, self.store = folder / "home", folder / "store"
         (self.home / "lake").mkdir(parents=True)
-        Address("127.0.0.1:1", "lake", self.store).write(self.home / "lake")
+        Address("127.0.0.1:1", "demo", self.store).write(self.home / "lake")
         self.domain = Followed(own.enter_context(RocksStore.open(self.store)))
         session = self.domain.open_session()
         self.table = self.domain.create_table(session, "t", made=made("v0"))
@@ -241,6 +241,7 @@ def test_status(run: Lakeledger, host: Host) -> None:
 
     assert (found["position"], found["mismatches"]) == (host.domain.head.position, 0)
     assert (found["reads"], found["hit_ratio"]) == ([], 1.0)
+    assert found["ledger"] == {"ledger": LEDGER, "name": "demo", "domain": 0}
 
 
 def test_status_of_a_process(host: Host) -> None:
@@ -260,6 +261,18 @@ def test_nobody_answers(host: Host) -> None:
     raised = host.run("status", "--url", "http://127.0.0.1:1").exception
 
     assert isinstance(raised, ReadsUnavailableError)
+
+
+@pytest.mark.parametrize("command", [READ, ["status"], ["wait", "1"], ["verify"]], ids=" ".join)
+def test_another_ledger(run: Lakeledger, host: Host, command: list[str]) -> None:
+    """A cache of another ledger than the one that is named is not asked."""
+    (host.home / "two").mkdir()
+    Address("127.0.0.1:1", "two", host.store).write(host.home / "two")
+
+    raised = run(*command, "--ledger", "two").exception
+
+    assert isinstance(raised, SettingsError)
+    assert "the rows are those of ledger demo" in str(raised)
 
 
 def test_no_rows_here(host: Host) -> None:
