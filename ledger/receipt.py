@@ -48,6 +48,12 @@ class Token:
         """Return the token of another position of the same domain."""
         return Token(self.ledger, self.domain, position)
 
+    def position_in(self, origin: "Token") -> int:
+        """Return its position; raises ValueError if it is not of the domain of `origin`."""
+        if self.at(0) != origin.at(0):
+            raise ValueError(f"token {self} is not of this ledger, whose tokens are {origin}")
+        return self.position
+
 
 class TableVersion(NamedTuple):
     """What a commit gave to one table: its write id there (0 = none) and its commit version."""

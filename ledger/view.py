@@ -88,11 +88,7 @@ class View:
 
     def position_of(self, place: Token | int) -> int:
         """Return a position; raises ValueError for a token of another ledger or domain."""
-        if isinstance(place, int):
-            return place
-        if place.at(0) != self.origin.at(0):
-            raise ValueError(f"token {place} is not of this ledger, whose tokens are {self.origin}")
-        return place.position
+        return place if isinstance(place, int) else place.position_in(self.origin)
 
     def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
         """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.

@@ -125,8 +125,10 @@ def cache_read(
     if write_ids is not None and position != NOW:
         raise typer.BadParameter("give a list or a position, not both")
     listed, place = list_of(write_ids), position_of(position)
-    bounds = Bounds(token_of(token), max_wait_ms, max_lag_ms, POLICIES[policy])
+    least = place_of(token or "0")
     with opened(url, ledger, catalog) as cache:
+        seen = position_in(cache, least)
+        bounds = Bounds(seen, max_wait_ms, max_lag_ms, POLICIES[policy])
         if listed is not None:
             read = Read(table, listed, table_id, what, catalog=catalog)
             found = cache.metadata([read], bounds)[0]
@@ -150,8 +152,9 @@ def cache_wait(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Wait until a cache has reached a position."""
+    place = place_of(position)
     with opened(url, ledger, catalog) as cache:
-        answer({"position": cache.wait(token_of(position), timeout_ms)}, output)
+        answer({"position": cache.wait(position_in(cache, place), timeout_ms)}, output)
 
 
 @app.command("verify")
@@ -223,9 +226,22 @@ def position_of(text: str) -> int | None:
     return int(text)
 
 
-def token_of(text: str | None) -> int:
-    """Return the position of a token, 0 without one; raises BadParameter for what is none."""
+def place_of(text: str) -> Token | int:
+    """Return a token or a position; raises BadParameter for a text that is neither."""
     try:
-        return 0 if text is None else int(text) if text.isdecimal() else Token.parse(text).position
+        return int(text) if text.isdecimal() else Token.parse(text)
+    except ValueError as problem:
+        raise typer.BadParameter(str(problem)) from problem
+
+
+def position_in(cache: CacheReads, place: Token | int) -> int:
+    """Return a position; raises BadParameter for a token of another ledger than the cache's."""
+    if isinstance(place, int):
+        return place
+    whose = cache.status().ledger
+    if whose is None:
+        return place.position
+    try:
+        return place.position_in(Token(whose.ledger, whose.domain, 0))
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from problem

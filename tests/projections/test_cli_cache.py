@@ -215,7 +215,17 @@ def test_wait(run: Lakeledger, host: Host) -> None:
     here = host.domain.head.position
 
     assert told(run("wait", str(here), "--output", "json")) == {"position": here}
-    assert told(run("wait", f"lake:0:{here}", "--output", "json")) == {"position": here}
+    assert told(run("wait", f"{LEDGER}:0:{here}", "--output", "json")) == {"position": here}
+
+
+@pytest.mark.parametrize("command", [["wait"], [*READ, "--token"]], ids=" ".join)
+@pytest.mark.parametrize("token", ["other:0:5", f"{LEDGER}:1:5"])
+def test_token_of_another_ledger(run: Lakeledger, command: list[str], token: str) -> None:
+    """A position of another ledger or domain says nothing about this one."""
+    result = run(*command, token)
+
+    assert result.exit_code == ExitCode.USAGE
+    assert f"token {token} is not of this ledger" in result.stderr
 
 
 def test_verify(run: Lakeledger) -> None:
