@@ -173,13 +173,15 @@ def of_partition(
 ) -> Sequence[FileRow]:
     """Return the files whose partition values are those of `column=value` pairs, as text.
 
-    Raises BadParameter for what names no partition column.
+    Raises BadParameter for what names no partition column, or no value of it.
     """
     pairs = [each.partition("=") for each in wanted]
-    unknown = [name for name, sign, _ in pairs if name not in columns or not sign]
-    if unknown:
-        known = ", ".join(columns) or "none"
-        raise typer.BadParameter(f"{unknown[0]!r} is no partition column; there is: {known}")
+    for name, sign, _ in pairs:
+        if name not in columns:
+            known = ", ".join(columns) or "none"
+            raise typer.BadParameter(f"{name!r} is no partition column; there is: {known}")
+        if not sign:
+            raise typer.BadParameter(f"{name!r} is without a value; write {name}=VALUE")
     values = {columns.index(name): null_or(value) for name, _, value in pairs}
     return [file for file in files if has(file.partition, values)]
 

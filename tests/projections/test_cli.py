@@ -99,18 +99,22 @@ def test_table_files(lakeledger: Lakeledger, options: list[str], paths: list[str
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "said"),
     [
-        ["--version", "1", "--position", "6"],
-        ["--as-of", "yesterday"],
-        ["--partition", "day=1"],
-        ["--partition", "hour"],
+        (["--version", "1", "--position", "6"], "at most one of --version"),
+        (["--as-of", "yesterday"], "'yesterday' is no time"),
+        (["--partition", "day=1"], "'day' is no partition column; there is: hour"),
+        (["--partition", "day"], "'day' is no partition column; there is: hour"),
+        (["--partition", "hour"], "'hour' is without a value; write hour=VALUE"),
     ],
-    ids=" ".join,
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
-def test_table_files_usage(lakeledger: Lakeledger, options: list[str]) -> None:
-    """What cannot be meant is refused."""
-    assert lakeledger(*of_flights("files"), *options).exit_code == ExitCode.USAGE
+def test_table_files_usage(lakeledger: Lakeledger, options: list[str], said: str) -> None:
+    """What cannot be meant is refused, and said why."""
+    result = lakeledger(*of_flights("files"), *options)
+
+    assert result.exit_code == ExitCode.USAGE
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize(
