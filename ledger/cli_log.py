@@ -73,7 +73,8 @@ def log_tail(
         typer.Option(help="Only events with field=value; several must all hold."),
     ] = None,
     after: Annotated[
-        int | None, typer.Option(help="Begin behind this position, not with what is to come.")
+        int | None,
+        typer.Option(min=0, help="Begin behind this position, not with what is to come."),
     ] = None,
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
     output: OutputOption = Output.TABLE,
@@ -99,7 +100,7 @@ def whatif(
     bootstrap: NearOption = None,
     ledger: NameOption = None,
     level: Annotated[str, typer.Option(help="serializable, write-serializable or snapshot.")],
-    since: Annotated[int, typer.Option(help="Only commits from this position on.")] = 1,
+    since: Annotated[int, typer.Option(min=0, help="Only commits from this position on.")] = 1,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Judge the commits of the log again at another level; list those that would end otherwise."""

@@ -17,6 +17,7 @@ from ledger.state_rows import named_tables, reason_of
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5
 FIELDS: Final = ("position", "type", "txn", "session", "table", "operation", "outcome")
+NUMBERED: Final = frozenset({"position", "txn", "session", "table"})
 
 Line = dict[str, Any]
 
@@ -60,14 +61,18 @@ def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
     """Return the conjunction of conditions of the form `field=value`.
 
     A field that holds several values matches if one of them does; type names and words match in any
-    case. Raises SettingsError for another field or form.
+    case. Raises SettingsError for another field or form, and for a number that is none.
     """
     wanted = [text.partition("=") for text in texts]
-    for field, equals, _ in wanted:
+    for text, (field, equals, value) in zip(texts, wanted, strict=True):
         if not equals or field not in FIELDS:
             raise SettingsError(
-                f"{field + equals!r} is no condition; write field=value with a field of "
+                f"{text!r} is no condition; write field=value with a field of "
                 f"{', '.join(FIELDS)}, such as --where type=TxnCommitted"
+            )
+        if field in NUMBERED and not value.isdecimal():
+            raise SettingsError(
+                f"{text!r} holds for no event: {field} is a number, as in --where {field}=7"
             )
     return lambda line: all(matches(line[field], value) for field, _, value in wanted)
 

@@ -99,6 +99,8 @@ def test_help(command: str) -> None:
         ["txn", "show", "seven"],
         ["txn", "list", "--output", "xml"],
         ["serve", "sequencer", "--lease-s", "0"],
+        ["log", "tail", "--after", "-1"],
+        ["conflict", "whatif", "--level", "snapshot", "--since", "-4"],
         ["clean", "--txn", "7", "--table", "db.t", "--write-id", "1"],
         ["clean", "--txn", "7", "--table", "db.t"],
         ["clean", "--txn", "7", "--write-id", "1"],

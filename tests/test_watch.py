@@ -66,8 +66,15 @@ def test_conditions(driver: Driver, texts: list[str], positions: int) -> None:
 
 @pytest.mark.parametrize("text", ["type", "colour=red", "=1"])
 def test_no_condition(text: str) -> None:
-    """What is no condition is refused in a sentence that shows one."""
-    with pytest.raises(SettingsError, match="--where type=TxnCommitted"):
+    """What is no condition is refused as it was written, in a sentence that shows one."""
+    with pytest.raises(SettingsError, match=f"^'{text}' is no .* --where type=TxnCommitted"):
+        condition([text])
+
+
+@pytest.mark.parametrize("text", ["txn=abc", "position=-1", "session=", "table=db.t"])
+def test_no_number(text: str) -> None:
+    """What no number can be equal to is refused, rather than waited for."""
+    with pytest.raises(SettingsError, match=f"'{text}' holds for no event: .* is a number"):
         condition([text])
 
 
