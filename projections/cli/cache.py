@@ -4,8 +4,8 @@ By default they make one over the rows of this host, as any program may; with `-
 process that runs `lakeledger serve cache`.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +14,7 @@ from ledger.address import find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli import NameOption, Output, OutputOption, answer, say
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.errors import SettingsError
+from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import (
     MAX_WAIT_MS,
     POLICIES,
@@ -96,7 +96,7 @@ def cache_status(
 
 @app.command("read")
 def cache_read(
-    table: Annotated[str, typer.Argument(help="The name of the table.")],
+    table: Annotated[str, typer.Argument(help="The name of the table, or its id.")],
     url: UrlOption = None,
     ledger: NameOption = None,
     catalog: CatalogOption = "main",
@@ -129,12 +129,16 @@ def cache_read(
     with opened(url, ledger, catalog) as cache:
         seen = position_in(cache, least)
         bounds = Bounds(seen, max_wait_ms, max_lag_ms, POLICIES[policy])
-        if listed is not None:
-            read = Read(table, listed, table_id, what, catalog=catalog)
-            found = cache.metadata([read], bounds)[0]
-        else:
-            at = ReadAt(table, catalog, table_id, place, what)
-            found = cache.metadata_at(at, bounds)
+
+        def ask(read: ReadAt) -> Answer:
+            if listed is None:
+                return cache.metadata_at(read, bounds)
+            named = read.table or read.table_id or 0
+            return cache.metadata(
+                [Read(named, listed, read.table_id, what, catalog=catalog)], bounds
+            )[0]
+
+        found = by_name_or_id(ask, ReadAt(table, catalog, table_id, place, what))
     if found.value is None:
         say(f"{what} {table} does not exist for this reader at position {found.position}")
         raise typer.Exit(ExitCode.NOT_FOUND)
@@ -207,6 +211,18 @@ def answer_fields(found: Answer) -> dict[str, Any]:
 def verified_fields(found: Verified) -> dict[str, Any]:
     """Return what a comparison found as fields."""
     return {"compared": found.compared, "mismatches": form_of(found.mismatches)}
+
+
+def by_name_or_id(ask: Callable[[ReadAt], Answer], read: ReadAt) -> Answer:
+    """Return the answer to a read; digits that are no name of a table are its id."""
+    name = read.table or ""
+    if read.table_id is None and name.isdecimal():
+        with suppress(UnknownTableError):
+            found = ask(read)
+            if found.value is not None:
+                return found
+        read = read._replace(table=None, table_id=int(name))
+    return ask(read)
 
 
 def list_of(text: str | None) -> ValidWriteIdList | None:

@@ -124,10 +124,13 @@ def clean(
     txn: Annotated[
         list[int] | None, typer.Option(help="An aborted txn whose data is gone.")
     ] = None,
-    table: Annotated[str | None, typer.Option(help="With --write-id: the table.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="With --write-id: the table, or its id.")
+    ] = None,
     write_id: Annotated[
         list[int] | None, typer.Option(help="A write id whose data is gone.")
     ] = None,
+    catalog: CatalogOption = "main",
     *,
     yes: YesOption = False,
 ) -> None:
@@ -145,7 +148,8 @@ def clean(
         if txn:
             receipt = connection.forget_aborted(txns=txn)
         else:
-            receipt = connection.forget_aborted(table=table, write_ids=write_id or ())
+            row = known_table(connection.reads(), catalog, table or "")
+            receipt = connection.forget_aborted(table=row, write_ids=write_id or ())
     say(
         f"forgotten: {what}, at {receipt} after {time.monotonic() - started_s:.2f} s; "
         "next: lakeledger watermark explain"

@@ -146,6 +146,13 @@ def test_remedy(running: Command, home: Path) -> None:
         ("table show db.none", ExitCode.NOT_FOUND, "there is no table main.db.none"),
         ("txn abort 99 --yes", ExitCode.FAILED, "txn 99 is not open"),
         ("clean --txn 1 --yes", ExitCode.FAILED, "txn 1 is committed"),
+        ("clean --table 1 --write-id 1 --yes", ExitCode.FAILED, "write id 1 of table 1 is not"),
+        ("clean --table db.t --write-id 1 --yes", ExitCode.FAILED, "write id 1 of table 1 is not"),
+        (
+            "clean --table db.t --catalog other --write-id 1 --yes",
+            ExitCode.NOT_FOUND,
+            "there is no table other.db.t",
+        ),
         ("status --ledger other", ExitCode.USAGE, "no ledger other is up on this machine"),
     ],
 )

@@ -136,6 +136,17 @@ def test_read(run: Lakeledger, options: list[str], place: str) -> None:
     assert (found["kind"], found["columns"], found["properties"]) == ("managed", [], {})
 
 
+@pytest.mark.parametrize("options", [[], LIST, ["--what", "stats:delay"]], ids=" ".join)
+def test_read_by_id(run: Lakeledger, options: list[str]) -> None:
+    """A table is read by its id as by its name."""
+    by_id, by_name = (
+        told(run("read", each, "--catalog", CATALOG, *options, "--output", "json"))
+        for each in ("1", "t")
+    )
+
+    assert by_id == {**by_name, "reason": by_id["reason"]}
+
+
 @knows_positions
 def test_read_at_a_position(run: Lakeledger, host: Host) -> None:
     """A position says which list is meant, as long as a txn keeps what belongs to it."""
@@ -181,10 +192,11 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
     ("command", "error", "code"),
     [
         (["read", "none"], UnknownTableError, ExitCode.NOT_FOUND),
+        (["read", "7"], UnknownTableError, ExitCode.NOT_FOUND),
         ([*READ, "--token", "99", "--max-wait-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
         (["wait", "99", "--timeout-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
     ],
-    ids=["unknown", "token", "wait"],
+    ids=["unknown", "unknown id", "token", "wait"],
 )
 def test_errors(
     run: Lakeledger, command: list[str], error: type[LedgerError], code: ExitCode
