@@ -12,10 +12,12 @@ from ledger.cli import Output, say
 from ledger.errors import ReaderBehindError, UnknownTableError
 from ledger.reads import AnomalyRow, Reads, TableRow
 from ledger.view import check_name, open_rows
+from projections.web.asked import LIMIT_MAX
 
 LIST_MAX = 50
 
-LimitOption = Annotated[int, typer.Option(min=1, help="At most so many rows.")]
+# Over HTTP no more are given at once, and from a store it is to be the same.
+LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
 CatalogOption = Annotated[str, typer.Option(help="The catalog of the name.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 

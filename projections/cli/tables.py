@@ -69,7 +69,7 @@ def table_files(
     partition: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only of this partition.")
     ] = None,
-    limit: LimitOption = FILES_MAX,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = FILES_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the files that are live in a table, or were."""
