@@ -16,6 +16,7 @@ from projections.cli.reading import (
     LimitOption,
     YesOption,
     known_table,
+    known_txns,
     reading,
     when,
 )
@@ -146,7 +147,8 @@ def clean(
     started_s = time.monotonic()
     with Ledger.connect(ledger=ledger) as connection:
         if txn:
-            receipt = connection.forget_aborted(txns=txn)
+            with known_txns(connection):
+                receipt = connection.forget_aborted(txns=txn)
         else:
             row = known_table(connection.reads(), catalog, table or "")
             receipt = connection.forget_aborted(table=row, write_ids=write_id or ())

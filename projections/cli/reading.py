@@ -9,7 +9,9 @@ import typer
 
 from ledger.address import Address, find_address
 from ledger.cli import Output, say
-from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.client import Ledger
+from ledger.errors import ReaderBehindError, RefusedError, SettingsError, UnknownTableError
+from ledger.process import ExitCode
 from ledger.reads import AnomalyRow, Reads, TableRow
 from ledger.view import check_name, open_rows
 from projections.web.asked import LIMIT_MAX
@@ -34,6 +36,22 @@ def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
             check_name(reads.identity(), address.ledger)
         say(f"as of position {reads.position()}")
         yield address, reads
+
+
+@contextmanager
+def known_txns(connection: Ledger) -> Iterator[None]:
+    """End the command as not found if it is refused over a txn that, as the rows tell, never was.
+
+    Where there are no rows the refusal is raised as it is.
+    """
+    try:
+        yield
+    except RefusedError as refused:
+        with suppress(SettingsError):
+            if connection.reads().txn(refused.subject) is None:
+                say(str(refused))
+                raise typer.Exit(ExitCode.NOT_FOUND) from refused
+        raise
 
 
 def known_table(reads: Reads, catalog: str, name: str) -> TableRow:

@@ -8,7 +8,15 @@ from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, sa
 from ledger.client import Ledger
 from ledger.process import ExitCode
 from ledger.reads import TxnRow
-from projections.cli.reading import LIST_MAX, LimitOption, YesOption, brief, reading, when
+from projections.cli.reading import (
+    LIST_MAX,
+    LimitOption,
+    YesOption,
+    brief,
+    known_txns,
+    reading,
+    when,
+)
 from projections.conflicts import evidence_form
 
 TXN_COLUMNS = ("txn", "status", "type", "owner", "opened_at", "reason")
@@ -58,7 +66,7 @@ def txn_abort(
     """Abort a txn, whoever opened it; what it wrote counts as unknown."""
     if not yes:
         typer.confirm(f"abort txn {number}? its producer loses its work", abort=True)
-    with Ledger.connect(ledger=ledger) as connection:
+    with Ledger.connect(ledger=ledger) as connection, known_txns(connection):
         connection.abort(number, reason)
     say(f"txn {number} is aborted; next: lakeledger txn show {number}")
 

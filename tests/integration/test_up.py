@@ -144,7 +144,10 @@ def test_remedy(running: Command, home: Path) -> None:
     [
         ("txn show 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
         ("table show db.none", ExitCode.NOT_FOUND, "there is no table main.db.none"),
-        ("txn abort 99 --yes", ExitCode.FAILED, "txn 99 is not open"),
+        ("txn abort 99 --yes", ExitCode.NOT_FOUND, "txn 99 is not open"),
+        ("txn abort 0 --yes", ExitCode.NOT_FOUND, "no txn of this id was ever opened"),
+        ("txn abort 1 --yes", ExitCode.FAILED, "it committed at position"),
+        ("clean --txn 99 --yes", ExitCode.NOT_FOUND, "txn 99 is unknown"),
         ("clean --txn 1 --yes", ExitCode.FAILED, "txn 1 is committed"),
         ("clean --table 1 --write-id 1 --yes", ExitCode.FAILED, "write id 1 of table 1 is not"),
         ("clean --table db.t --write-id 1 --yes", ExitCode.FAILED, "write id 1 of table 1 is not"),
