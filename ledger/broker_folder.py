@@ -9,6 +9,7 @@ Starting and ending processes is done in `broker`.
 """
 
 import fcntl
+import os
 import random
 import socket
 import time
@@ -24,6 +25,8 @@ LOOPBACK = "127.0.0.1"
 # the address of a stopped broker would now and then connect to itself and so take the port.
 _PORTS = range(20_000, 32_768)
 _LOCK_WAIT_S = 3.0
+# A shell's redirections have numbers of one digit, and would close a lock that has the same.
+_LOCK_NUMBER_MIN = 10
 _PAUSE_S = 0.05
 
 # One node, few threads, nothing replicated. The short session lets a broker that was killed come
@@ -89,7 +92,8 @@ class BrokerFolder:
         Waits a moment, since the broker of a parent that has just died may still be ending.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = (self.path / "lock").open("w")
+        with (self.path / "lock").open("w") as opened:
+            lock = os.fdopen(fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _LOCK_NUMBER_MIN), "w")
         deadline = time.monotonic() + _LOCK_WAIT_S
         while True:
             try:

@@ -1,5 +1,6 @@
 """The embedded Kafka: it keeps its data, ends when it should, and says why it cannot start."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -23,9 +24,10 @@ pytestmark = pytest.mark.kafka
 
 WAIT_S = 20.0
 PARENT = """
-import sys
+import os, sys
 from pathlib import Path
 from ledger.broker import Broker
+os.closerange(3, 256)  # The next file has the number that the shell of the broker redirects.
 broker = Broker.start(Path(sys.argv[1]))
 print(broker.pid, flush=True)
 sys.stdin.read()
@@ -110,6 +112,29 @@ def test_broker_ends_with_its_parent(tmp_path: Path) -> None:
         parent.kill()
     assert psutil.wait_procs([child], timeout=WAIT_S)[1] == []
     Broker.start(tmp_path).stop()
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a broker's process holds the folder now."""
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_lock_lasts_as_long_as_the_broker(tmp_path: Path) -> None:
+    """The folder is held while the broker lives, also by a parent with no other file open."""
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        assert is_locked(tmp_path)
+        watched = [child, *psutil.Process(parent.pid).children(recursive=True)]
+        parent.kill()
+    assert psutil.wait_procs(watched, timeout=WAIT_S)[1] == []
+    assert not is_locked(tmp_path)
 
 
 def test_broker_that_died_is_reported(copy: Path) -> None:
