@@ -5,6 +5,7 @@ follower and, where they are wanted, metadata caches and the feeder in Spark. Al
 children of this process, restarted when they fail and stopped with it.
 """
 
+import fcntl
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from ledger.supervisor import Role, Supervisor
 LOOK_S = 0.1
 READY_S = 60.0
 ALONE_S = 1.0
+LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,27 @@ def running(
     """
     folder = settings.folder
     folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        yield from brought_up(settings, say)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a ledger's folder, which ends with the process; raises SettingsError if it is held."""
+    with (folder / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SettingsError(
+                f"another `lakeledger up` runs in {folder}. Use the ledger that is up there, stop "
+                "it first, or choose another --ledger or --home"
+            ) from None
+        yield
+
+
+def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
+    """Yield what runs, once, between bringing it up and taking it down."""
+    folder = settings.folder
     broker = start_broker(settings, say)
     try:
         bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)

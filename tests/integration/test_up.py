@@ -167,6 +167,15 @@ def test_exit_codes(shared: Path, arguments: str, code: ExitCode, said: str) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--bootstrap", "127.0.0.1:9")])
+def test_up_twice(shared: Path, options: tuple[str, ...]) -> None:
+    """A ledger that is up is not brought up a second time, and stays where clients find it."""
+    second = lakeledger(shared, "up", *options)
+    assert second.returncode == ExitCode.USAGE
+    assert f"another `lakeledger up` runs in {shared / LEDGER}" in second.stderr
+    assert answer_of(shared, "status")["ledger"] == LEDGER
+
+
 def test_interrupted(running: Command, home: Path) -> None:
     """Ctrl-C ends every process of it, and takes its address away."""
     children = running.children()
