@@ -57,11 +57,11 @@ def commands(found: Any, *path: str) -> Iterator[tuple[str, ...]]:
         yield from commands(each, *path, name)
 
 
-def lakeledger(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def lakeledger(home: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line in a process of its own, on a machine where no ledger is up."""
     return subprocess.run(
         [sys.executable, "-m", "ledger", *arguments],
-        env={"LAKELEDGER_HOME": str(home), "COLUMNS": "200"},
+        env={"LAKELEDGER_HOME": str(home), "COLUMNS": "200", **environ},
         capture_output=True,
         text=True,
         check=False,
@@ -153,6 +153,14 @@ def test_debug(tmp_path: Path) -> None:
     done = lakeledger(tmp_path, "--debug", "status")
     assert done.returncode != ExitCode.DONE
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("loading", ["typer", "pydantic"])
+def test_interrupted_while_it_loads(tmp_path: Path, loading: str) -> None:
+    """Ctrl-C before a command has begun, in its own modules or those of its commands, ends it."""
+    (tmp_path / f"{loading}.py").write_text("raise KeyboardInterrupt")
+    done = lakeledger(tmp_path, "status", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
 
 
 FIELDS: dict[str, Any] = {
