@@ -23,7 +23,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from ledger.errors import LedgerError
-from ledger.process import ExitCode, exit_code, freeze_recovered, role_process, set_up_logging
+from ledger.process import (
+    ExitCode,
+    exit_code,
+    freeze_recovered,
+    interruptible,
+    role_process,
+    set_up_logging,
+)
 
 COMMANDS = "lakeledger.commands"
 log_lines = structlog.get_logger("lakeledger.cli")
@@ -166,7 +173,8 @@ def serve_sequencer(
     kafka, found = loaded.required("bootstrap"), loaded.settings
 
     def run(stop: Signal) -> None:
-        verify_topics(kafka, found.ledger)
+        with interruptible():
+            verify_topics(kafka, found.ledger)
         limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
         sequencer = Sequencer(
             KafkaLog(kafka, found.ledger, gather_s=found.sequencer.gather_s),

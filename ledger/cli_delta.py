@@ -43,7 +43,6 @@ def import_delta_table(
 ) -> None:
     """Replay the log of a Delta table, one txn a version; a second time, go on where it ended."""
     stop = Signal()
-    stop_at_signals(stop)
     with (
         Ledger.connect(ledger=ledger, catalog=catalog, application=APPLICATION) as connection,
         Progress(
@@ -55,6 +54,7 @@ def import_delta_table(
             disable=not err.is_terminal,
         ) as bar,
     ):
+        stop_at_signals(stop)  # Until here Ctrl-C ends it at once: nothing was begun.
         task = bar.add_task("version", total=None)
         report = import_delta(
             connection,

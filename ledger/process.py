@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from threading import Event as Signal
 
@@ -116,6 +117,8 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
     gc.set_threshold(*GC_THRESHOLDS)
     try:
         run(stop)
+    except KeyboardInterrupt:
+        pass  # Told to stop where it was `interruptible`.
     except LedgerError as error:
         # The error says what happened and what to do; where in the code is of no use to operators.
         log_lines.error("ended", role=role, error=type(error).__name__, why=str(error))  # noqa: TRY400
@@ -125,6 +128,17 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
         return ExitCode.FAILED
     log_lines.info("stopped", role=role)
     return ExitCode.DONE
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let a role end by KeyboardInterrupt while it waits for what looks at no `stop`."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in STOPPING}
+    try:
+        yield
+    finally:
+        for number, call in before.items():
+            signal.signal(number, call)
 
 
 def stop_at_signals(stop: Signal) -> None:

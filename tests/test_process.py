@@ -36,9 +36,9 @@ WAIT_S = 20.0
 ROLE = """
 import sys
 from signal import SIGTERM, pthread_kill
-from threading import Timer, get_ident
+from threading import Event, Timer, get_ident
 from ledger.errors import *
-from ledger.process import role_process, set_up_logging
+from ledger.process import interruptible, role_process, set_up_logging
 
 FAILURES = {
     "fenced": FencedError("epoch 2 began"),
@@ -48,6 +48,10 @@ FAILURES = {
 }
 
 def run(stop):
+    if sys.argv[1] == "connect":
+        with interruptible():
+            print("running", flush=True)
+            Event().wait()
     print("running", flush=True)
     if sys.argv[1] in FAILURES:
         raise FAILURES[sys.argv[1]]
@@ -104,6 +108,15 @@ def test_stop(tell: Callable[[Child], None]) -> None:
     tell(child)
     code, line = last_line(child)
     assert (code, line["event"], line["role"]) == (ExitCode.DONE, "stopped", "role")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stop_while_it_connects(number: signal.Signals) -> None:
+    """A role that waits for a broker and looks at nothing else ends in good order too."""
+    child = role("connect")
+    child.send_signal(number)
+    code, line = last_line(child)
+    assert (code, line["event"]) == (ExitCode.DONE, "stopped")
 
 
 def test_signal_in_another_thread() -> None:

@@ -69,10 +69,13 @@ NO_LOGIN: Final = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_
 NO_RIGHT: Final = frozenset(
     {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 )
+NOT_CONNECTED: Final = "_ALL_BROKERS_DOWN"
 NO_ANSWER: Final = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"}
-    | {"_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_WAIT_COORD"}
+    | {"_TRANSPORT", "_RESOLVE", NOT_CONNECTED, "_WAIT_COORD"}
 )
+# How a wait for an answer ends that was as long as it was allowed to be.
+WAITED: Final = frozenset({"_TIMED_OUT", NOT_CONNECTED})
 NO_LEADER: Final = frozenset(
     {"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"}
     | {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "REPLICA_NOT_AVAILABLE"}
@@ -138,7 +141,7 @@ class Trouble:
         if error.name() in REFUSALS:
             self.refusal = error
         # That all brokers are down is said beside the reason why each of them is.
-        if error.name() != "_ALL_BROKERS_DOWN" or self.last is None:
+        if error.name() != NOT_CONNECTED or self.last is None:
             self.last = error
 
     def note_delivery(self, error: ClientError | None, _: object = None) -> None:

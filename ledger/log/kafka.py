@@ -26,9 +26,11 @@ from confluent_kafka import (
 from ledger.errors import LogError, SettingsError
 from ledger.log.connection import (
     NO_LEADER,
+    NOT_CONNECTED,
     NOT_KNOWN,
     OFFSET_GONE,
     UNKNOWN_HERE,
+    WAITED,
     Connection,
     Trouble,
     as_log_error,
@@ -338,19 +340,25 @@ def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> t
 
     A partition whose leader is changing is asked again until the time is over, and for a moment one
     that is not known: what was just created is not known everywhere at once. That moment begins
-    with the first answer, which a busy machine may be slow to give.
+    with the first answer, which a busy machine may be slow to give. As long as no broker is
+    connected nothing was asked, and the wait is cut, so that a signal is heard in between.
     """
     deadline = time.monotonic() + timeout_s
+    slice_s = _SLICE_S
     answered_s: float | None = None
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         try:
-            return client.get_watermark_offsets(partition, left_s, cached=False)
+            return client.get_watermark_offsets(partition, min(left_s, slice_s), cached=False)
         except KafkaException as problem:
             name, now_s = problem.args[0].name(), time.monotonic()
-            answered_s = now_s if answered_s is None else answered_s
-            is_new = name == UNKNOWN_HERE and now_s - answered_s < _SPREAD_S
-            if (name not in NO_LEADER and not is_new) or left_s == 0:
+            if is_cut := name in WAITED and slice_s < left_s:
+                # Of a broker that was asked the answer may take all the time that is left.
+                slice_s = slice_s if name == NOT_CONNECTED else timeout_s
+            elif answered_s is None:
+                answered_s = now_s
+            is_new = name == UNKNOWN_HERE and now_s - (answered_s or now_s) < _SPREAD_S
+            if not (is_cut or is_new or name in NO_LEADER) or left_s == 0:
                 raise
         finally:
             client.poll(0)  # Only so does the client tell what it heard.

@@ -7,7 +7,7 @@ runs.
 
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Final
 
 from confluent_kafka import KafkaException, TopicCollection
@@ -34,6 +34,7 @@ from ledger.log.topic_settings import (
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
+_SLICE_S: Final = 0.5
 _SILENT: Final = 0  # A broker that is still starting is no news for the terminal.
 
 
@@ -154,6 +155,13 @@ def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
     return False
 
 
+def answered(answer: "Future[Any]") -> Any:
+    """Return an answer, waiting in slices: a signal that another thread got is heard in between."""
+    while not wait([answer], _SLICE_S).done:
+        pass
+    return answer.result()
+
+
 class _Admin:
     """Asks a cluster about its topics, and says in our words why it did not answer."""
 
@@ -210,7 +218,7 @@ class _Admin:
     def _is_made(self, name: str, answer: "Future[None]") -> bool:
         """Tell whether a topic was created now, or was there before."""
         try:
-            answer.result()
+            answered(answer)
         except KafkaException as problem:
             error = problem.args[0]
             if error.name() == "TOPIC_ALREADY_EXISTS":
@@ -226,7 +234,7 @@ class _Admin:
     def _answer(self, name: str, answer: "Future[Any]") -> Any:
         """Return what was asked for, or None if there is no such topic."""
         try:
-            return answer.result()
+            return answered(answer)
         except KafkaException as problem:
             if problem.args[0].name() in NO_TOPIC:
                 return None

@@ -17,7 +17,8 @@ from rich.progress import Progress
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err
 from ledger.config import load
 from ledger.log.kafka import KafkaLog
-from ledger.process import role_process
+from ledger.log.port import Topic
+from ledger.process import interruptible, role_process
 from ledger.settings import OFF, FollowerSettings
 from projections.follower import Follower, follow
 
@@ -50,6 +51,8 @@ def serve_follower(
             answering(rows, found.follower) as started,
             Progress(console=err, disable=not err.is_terminal) as bar,
         ):
+            with interruptible():
+                log.topic_id(Topic.EVENTS)  # Until the broker is reached there is nothing to end.
             task = bar.add_task("catching up", total=None)
             follow(
                 log,

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
+import psutil
 import pytest
 from confluent_kafka import KafkaException, Producer
 
@@ -221,6 +222,17 @@ def test_broker_comes_back(own_broker: Broker) -> None:
         assert log.ends(Topic.EVENTS, WAIT_S) == (0, 3)
         for part in (reader, writer, log):
             part.close()
+
+
+def test_broker_that_is_slow(own_broker: Broker) -> None:
+    """The answer of a broker that is connected is waited for as long as was asked."""
+    log = KafkaLog(own_broker.bootstrap, LEDGER)
+    assert log.ends(Topic.EVENTS, WAIT_S) == (0, 1)
+    process = psutil.Process(own_broker.pid)
+    process.suspend()
+    Timer(2.0, process.resume).start()
+    assert log.ends(Topic.EVENTS, WAIT_S) == (0, 1)
+    log.close()
 
 
 def use_elsewhere(log: KafkaLog, reader: LogReader, writer: LogWriter) -> None:

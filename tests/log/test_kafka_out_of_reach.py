@@ -1,6 +1,7 @@
 """What the log says where no broker is: each call ends in time, with the true reason."""
 
 import gc
+import signal
 import socket
 import time
 import weakref
@@ -43,6 +44,31 @@ def test_ends(log: KafkaLog) -> None:
     """Asking for the ends names the reason."""
     with pytest.raises(LogUnavailableError, match=r"flights\.events: no answer.*Connection refuse"):
         log.ends(Topic.EVENTS, 0.5)
+
+
+def interrupt(*_: object) -> None:
+    """Do what Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda nowhere: KafkaLog(nowhere, LEDGER).ends(Topic.EVENTS, 30.0),
+        lambda nowhere: verify_topics(nowhere, LEDGER, timeout_s=30.0),
+    ],
+    ids=["ends", "topics"],
+)
+def test_interrupted(nowhere: str, ask: Callable[[str], object]) -> None:
+    """A signal is heard while an answer that does not come is waited for, not only after that."""
+    began_s, before = time.monotonic(), signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ask(nowhere)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began_s < 5.0
 
 
 def test_reading(log: KafkaLog) -> None:
