@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -28,7 +27,9 @@ from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, Seq
 
 PREFIX: Final = "LAKELEDGER_"
 FILE: Final = "LAKELEDGER_CONFIG"
+# What is no setting: where settings are and what is fetched goes, which Java runs, what is shown.
 FETCHED: Final = "LAKELEDGER_CACHE"
+OTHERS: Final = {FILE, FETCHED, *(PREFIX + each for each in ("DEBUG", "JAVA", "MAVEN_REPO"))}
 PROJECT_FILE: Final = "lakeledger.toml"
 LEASE_MIN_S: Final = 0.5
 DEFAULT: Final = "default"
@@ -46,13 +47,7 @@ class Settings(BaseSettings):
         home: where ledgers of this machine keep their data.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_nested_delimiter="__",
-        env_ignore_empty=True,
-        extra="forbid",
-        frozen=True,
-    )
+    model_config = SettingsConfigDict(extra="forbid", frozen=True)
 
     @classmethod
     def settings_customise_sources(
@@ -115,7 +110,7 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
     given = {name: each for name, each in (flags or {}).items() if each is not None}
     layers = [
         Layer("flag", given | dict(map(split, overrides))),
-        Layer("environment", dict(flat(variables()))),
+        Layer("environment", variables()),
         *map(file_layer, files()),
     ]
     for layer in layers:
@@ -125,12 +120,14 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
     return Loaded(checked(values, origins), origins)
 
 
-def variables() -> Mapping[str, Any]:
-    """Return what the environment says; the folder of what is fetched is no setting."""
-    source = EnvSettingsSource(Settings)
-    found = source.env_vars.items()
-    source.env_vars = {name: each for name, each in found if name.upper() != FETCHED}
-    return source()
+def variables() -> Mapping[str, str]:
+    """Return what the environment says, also under names that no setting has."""
+    said = {name.upper(): each for name, each in os.environ.items() if each}
+    return {
+        name.removeprefix(PREFIX).lower().replace("__", "."): each
+        for name, each in said.items()
+        if name.startswith(PREFIX) and name not in OTHERS
+    }
 
 
 def files() -> list[Path]:

@@ -106,6 +106,17 @@ def test_folder_of_what_is_fetched(place: Place) -> None:
     assert found["cache.source"] == ("events", "default")
 
 
+def test_variables_that_set_nothing(place: Place) -> None:
+    """What says which Java runs and where jars come from is no setting, nor what is empty."""
+    found = place.show(
+        LAKELEDGER_JAVA="/java",
+        LAKELEDGER_MAVEN_REPO="http://repository",
+        LAKELEDGER_DEBUG="1",
+        LAKELEDGER_LEDGR="",
+    )
+    assert {origin for name, (_, origin) in found.items() if name != "home"} == {"default"}
+
+
 def test_file_that_is_named(place: Place) -> None:
     """A file named by the environment takes the place of all others."""
     place.project('ledger = "project"\n')
@@ -131,6 +142,10 @@ REFUSED = [
     ("[sequencer]\nlease_s = 'x'", {}, [], "sequencer.lease_s is 'x' (lakeledger.toml)"),
     ("sequencer = 5", {}, [], "no setting sequencer (lakeledger.toml)"),
     ("", {"LAKELEDGER_SEQUENCER__LEESE_S": "5"}, [], "sequencer.leese_s (environment)"),
+    ("", {"LAKELEDGER_LEDGR": "x"}, [], "no setting ledgr (environment); is ledger meant?"),
+    ("", {"LAKELEDGER_SEQUNCER__LEASE_S": "5"}, [], "no setting sequncer.lease_s (environment)"),
+    ("", {"LAKELEDGER_SEQUENCER": "5"}, [], "no setting sequencer (environment)"),
+    ("", {"LAKELEDGER_LEDGER__NAME": "x"}, [], "no setting ledger.name (environment)"),
     ("", {"LAKELEDGER_SEQUENCER__LEASE_S": "0"}, [], "sequencer.lease_s is 0.0 (environment)"),
     ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
