@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from tomllib import TOMLDecodeError
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -142,9 +141,9 @@ def files() -> list[Path]:
 def file_layer(path: Path) -> Layer:
     """Return what a file says; raises SettingsError if that cannot be read."""
     try:
-        path.stat()
+        path.read_bytes()  # A folder would be taken for an empty file.
         found = TomlConfigSettingsSource(Settings, toml_file=path)()
-    except (OSError, TOMLDecodeError) as problem:
+    except (OSError, ValueError) as problem:
         raise SettingsError(f"the settings in {path} cannot be read: {problem}") from problem
     return Layer(str(path), dict(flat(found)))
 

@@ -139,6 +139,13 @@ REFUSED = [
     ("[sequncer]\nlease_s = 5", {}, [], "is sequencer.lease_s meant?"),
     ("ledger = lake", {}, [], "the settings in lakeledger.toml cannot be read"),
     ("", {"LAKELEDGER_CONFIG": "none.toml"}, [], "the settings in none.toml cannot be read"),
+    ("", {"LAKELEDGER_CONFIG": "/"}, [], "the settings in / cannot be read: [Errno 21]"),
+    (
+        "",
+        {"LAKELEDGER_CONFIG": "/bin/sh"},
+        [],
+        "the settings in /bin/sh cannot be read: 'utf-8' codec",
+    ),
     ("[sequencer]\nlease_s = 'x'", {}, [], "sequencer.lease_s is 'x' (lakeledger.toml)"),
     ("sequencer = 5", {}, [], "no setting sequencer (lakeledger.toml)"),
     ("", {"LAKELEDGER_SEQUENCER__LEESE_S": "5"}, [], "sequencer.leese_s (environment)"),
