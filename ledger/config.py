@@ -30,7 +30,16 @@ FILE: Final = "LAKELEDGER_CONFIG"
 FETCHED: Final = "LAKELEDGER_CACHE"
 OTHERS: Final = {FILE, FETCHED, *(PREFIX + each for each in ("DEBUG", "JAVA", "MAVEN_REPO"))}
 PROJECT_FILE: Final = "lakeledger.toml"
-LEASE_MIN_S: Final = 0.5
+# A number is a duration, a size or a count: above nothing, where no other bound is given here.
+LEAST: Final = {
+    "sequencer.lease_s": 0.5,
+    "sequencer.jitter_s": 0,
+    "sequencer.gather_s": 0,
+    "cache.max_wait_ms": 0,
+    "feeder.trigger_ms": 0,
+}
+LEAST_OF: Final = {int: 1, float: 0.001}
+MOST_OF: Final = {int: 2**48, float: 365 * 24 * 3600}
 DEFAULT: Final = "default"
 
 
@@ -205,12 +214,18 @@ def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
         raise SettingsError(
             f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {first['msg']}"
         ) from problem
-    if settings.sequencer.lease_s < LEASE_MIN_S:
-        raise SettingsError(
-            f"sequencer.lease_s is {settings.sequencer.lease_s} ({origins['sequencer.lease_s']}): "
-            f"a lease has at least {LEASE_MIN_S} s"
-        )
+    for name, origin in origins.items():
+        check_bounds(name, value_of(settings, name), origin)
     return settings
+
+
+def check_bounds(name: str, value: Any, origin: str) -> None:
+    """Raise SettingsError for a number that its setting cannot have, with its bounds."""
+    if type(value) not in MOST_OF:
+        return
+    least, most = LEAST.get(name, LEAST_OF[type(value)]), MOST_OF[type(value)]
+    if not least <= value <= most:
+        raise SettingsError(f"{name} is {value} ({origin}); give a number from {least} to {most}")
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

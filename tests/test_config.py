@@ -179,6 +179,31 @@ def test_refused(
 
 
 @pytest.mark.parametrize(
+    ("given", "least"),
+    [
+        ("sequencer.beat_s=nan", 0.001),
+        ("sequencer.beat_s=-1", 0.001),
+        ("sequencer.suspect_s=0", 0.001),
+        ("sequencer.lease_s=nan", 0.5),
+        ("sequencer.lease_s=1e300", 0.5),
+        ("sequencer.gather_s=-inf", 0),
+        ("sequencer.flight_max=0", 1),
+        ("follower.checkpoint_s=inf", 0.001),
+        ("cache.bytes_max=-5", 1),
+        ("cache.bytes_max=9999999999999999", 1),
+        ("feeder.trigger_ms=-5", 0),
+    ],
+)
+def test_impossible_numbers(place: Place, given: str, least: float) -> None:
+    """A duration, size or count that cannot be is refused, with what can."""
+    name, _, _ = given.partition("=")
+    done = place.run("config", "show", "--set", given)
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert done.stderr.startswith(f"SettingsError: {name} is ")
+    assert f"(flag); give a number from {least} to " in done.stderr
+
+
+@pytest.mark.parametrize(
     ("command", "said"),
     [
         (
