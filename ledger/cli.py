@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import entry_points
@@ -246,8 +247,9 @@ def main() -> None:
 
 
 def end_with(code: ExitCode, error: Exception) -> NoReturn:
-    """Say what went wrong, and end with a code; with `--debug` raise it instead."""
+    """Say what went wrong, with `--debug` also where, and end with a code."""
     if "LAKELEDGER_DEBUG" in os.environ:
-        raise error
-    err.print(f"[bold red]{type(error).__name__}[/]:", escape(str(error)), soft_wrap=True)
+        traceback.print_exception(error)
+    else:
+        err.print(f"[bold red]{type(error).__name__}[/]:", escape(str(error)), soft_wrap=True)
     sys.exit(code)

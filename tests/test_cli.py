@@ -149,9 +149,9 @@ def test_damaged_address(tmp_path: Path) -> None:
 
 
 def test_debug(tmp_path: Path) -> None:
-    """With `--debug` an error shows where it comes from."""
+    """With `--debug` an error shows where it comes from, and ends with the code it has without."""
     done = lakeledger(tmp_path, "--debug", "status")
-    assert done.returncode != ExitCode.DONE
+    assert done.returncode == ExitCode.USAGE
     assert "Traceback" in done.stderr
 
 
