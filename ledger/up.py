@@ -22,6 +22,7 @@ from ledger.errors import LogUnavailableError, SettingsError
 from ledger.jars import fetch
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, verify_topics
 from ledger.process import ExitCode
 from ledger.sequencer import beat_epoch
@@ -81,10 +82,27 @@ def running(
 
     Raises SettingsError, JarsError, BrokerError or LogUnavailableError with what to do.
     """
+    check(settings)
     folder = settings.folder
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
         yield from brought_up(settings, say)
+
+
+def check(settings: UpSettings) -> None:
+    """Raise SettingsError for names and addresses that cannot be, before anything is made."""
+    topic_name(settings.ledger, Topic.EVENTS)
+    if settings.http in {None, OFF}:
+        return
+    try:
+        parts = urlsplit(f"//{settings.http}")
+        is_endpoint = bool(parts.hostname) and parts.port is not None and not parts.path
+    except ValueError:
+        is_endpoint = False
+    if not is_endpoint:
+        raise SettingsError(
+            f"{settings.http!r} is no host:port to listen at, such as 127.0.0.1:8181"
+        )
 
 
 @contextmanager

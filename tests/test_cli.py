@@ -155,6 +155,24 @@ def test_debug(tmp_path: Path) -> None:
     assert "Traceback" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--ledger", "../../x", "'../../x' cannot be the name of a ledger"),
+        ("--ledger", "", "'' cannot be the name of a ledger"),
+        ("--http", "here", "'here' is no host:port to listen at"),
+        ("--http", "127.0.0.1:99999", "'127.0.0.1:99999' is no host:port to listen at"),
+    ],
+)
+def test_up_checks_first(tmp_path: Path, option: str, value: str, said: str) -> None:
+    """What cannot be is refused before a folder is made or a process started."""
+    home = tmp_path / "a/b/home"
+    done = lakeledger(home, "up", option, value)
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("loading", ["typer", "pydantic"])
 def test_interrupted_while_it_loads(tmp_path: Path, loading: str) -> None:
     """Ctrl-C before a command has begun, in its own modules or those of its commands, ends it."""
