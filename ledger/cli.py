@@ -96,7 +96,7 @@ def up(
     home: HomeOption = None,
     bootstrap: Annotated[
         str | None,
-        typer.Option(help="Use this Kafka; without it an embedded one is started."),
+        typer.Option(help="Use this Kafka; where none is set an embedded one is started."),
     ] = None,
     port: Annotated[int | None, typer.Option(help="Port of the embedded Kafka.")] = None,
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
@@ -112,11 +112,11 @@ def up(
     from ledger.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    found = load({"ledger": ledger, "home": home}).settings
+    found = load({"ledger": ledger, "home": home, "bootstrap": bootstrap}).settings
     settings = UpSettings(
         ledger=found.ledger,
         home=found.home,
-        bootstrap=bootstrap,
+        bootstrap=found.bootstrap,
         port=port,
         sequencers=sequencers,
         caches=caches,

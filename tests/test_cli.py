@@ -173,6 +173,14 @@ def test_up_checks_first(tmp_path: Path, option: str, value: str, said: str) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_up_at_the_kafka_that_is_set(tmp_path: Path) -> None:
+    """A Kafka named by the environment is the one that is used, as if a flag named it."""
+    done = lakeledger(tmp_path, "up", LAKELEDGER_BOOTSTRAP="127.0.0.1:9")
+    assert done.returncode == ExitCode.FAILED
+    assert "LogUnavailableError" in done.stderr
+    assert not (tmp_path / "lake/broker").exists()
+
+
 @pytest.mark.parametrize("loading", ["typer", "pydantic"])
 def test_interrupted_while_it_loads(tmp_path: Path, loading: str) -> None:
     """Ctrl-C before a command has begun, in its own modules or those of its commands, ends it."""
