@@ -98,7 +98,9 @@ def up(
         str | None,
         typer.Option(help="Use this Kafka; where none is set an embedded one is started."),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port of the embedded Kafka.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Port of the embedded Kafka.")
+    ] = None,
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,

@@ -84,7 +84,14 @@ def running(
     """
     check(settings)
     folder = settings.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LOCK).touch()
+    except OSError as problem:
+        raise SettingsError(
+            f"the folder {folder} cannot be used ({problem}). Choose another --home, or make it "
+            "one that this user may write to"
+        ) from problem
     with alone_in(folder):
         yield from brought_up(settings, say)
 

@@ -96,6 +96,8 @@ def test_help(command: str) -> None:
     [
         ["no-such-command"],
         ["up", "--no-such-option"],
+        ["up", "--port", "99999"],
+        ["up", "--port", "-1"],
         ["txn", "show", "seven"],
         ["txn", "list", "--output", "xml"],
         ["serve", "sequencer", "--lease-s", "0"],
@@ -171,6 +173,15 @@ def test_up_checks_first(tmp_path: Path, option: str, value: str, said: str) -> 
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_up_without_a_folder(tmp_path: Path) -> None:
+    """A home in which no folder can be made is named, with what to do."""
+    home = tmp_path / "file"
+    home.touch()
+    done = lakeledger(home, "up")
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr.startswith(f"SettingsError: the folder {home / 'lake'} cannot be used")
 
 
 def test_up_at_the_kafka_that_is_set(tmp_path: Path) -> None:
