@@ -170,12 +170,15 @@ def load(rows: RowReader, table: int) -> Entry | None:
 def catch_up(rows: RowReader, entry: Entry) -> None:
     """Bring an entry to the rows' position: its ids, and the changes since it was made."""
     found: list[Change] = []
+    lacks_name = lacks_objects = True
     for change in changes(rows, entry.table, entry.since):
-        found.append(change)
-        is_named = bool(entry.name.versions) or any(each.name is not None for each in found)
-        if len(found) >= VERSIONS_MAX and is_named:
-            entry.is_trimmed = True
+        if len(found) >= VERSIONS_MAX and not (lacks_name or lacks_objects):
+            # Between what the entry holds and what was found there is a gap.
+            entry.name, entry.states, entry.is_trimmed = Chain(), Chain(), True
             break
+        found.append(change)
+        lacks_name = lacks_name and change.name is None and not change.is_dropped
+        lacks_objects = lacks_objects and not (change.is_defined or change.is_dropped)
     for change in reversed(found):
         add(rows, entry, change)
     entry.trim(VERSIONS_MAX)

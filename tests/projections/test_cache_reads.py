@@ -226,6 +226,36 @@ def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
     assert cached.read("19:") == ("v19", "store", "before_floor")
 
 
+@pytest.mark.parametrize(
+    ("changes", "hwm", "found"),
+    [
+        pytest.param("r" + VERSIONS_MAX * "a", 65, ("t0", "v64"), id="a rename, then alters"),
+        pytest.param("a" + VERSIONS_MAX * "r", 2, ("t64", "v0"), id="an alter, then renames"),
+        pytest.param("ar" + VERSIONS_MAX * "a", 2, ("t1", "v0"), id="an old reader"),
+        pytest.param(2 * VERSIONS_MAX * "a", 66, ("t", "v64"), id="alters alone"),
+        pytest.param("a" + 2 * VERSIONS_MAX * "r", 1, ("t128", "first"), id="renames alone"),
+    ],
+)
+def test_nothing_is_taken_from_before_a_gap(
+    cached: Cached, changes: str, hwm: int, found: tuple[str, str]
+) -> None:
+    """However much is altered and renamed between two reads, no name or version is passed over."""
+    cached.alter("first")
+    cached.catch_up()
+    cached.read("1:")
+    for n, change in enumerate(changes):
+        if change == "a":
+            cached.alter(f"v{n}")
+        else:
+            cached.domain.rename_table(cached.session, cached.table, f"t{n}")
+    cached.catch_up()
+    answer = cached.cache.read(cached.table, listed(f"{hwm}:"))
+
+    assert isinstance(answer.value, TableMetadata)
+    assert (answer.value.name, answer.value.definition.location) == found
+    assert cached.cache.verify() == []
+
+
 def test_cache_and_store_agree(cached: Cached) -> None:
     """The sampler finds nothing, whatever was altered, renamed or aborted."""
     for n in range(10):
