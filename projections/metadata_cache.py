@@ -16,7 +16,7 @@ from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX, name_key
 from ledger.metadata import TABLE, Answer, Name, Objects
 from projections.cache.bootstrap import entries_of
-from projections.cache.entry import Commit, Entry
+from projections.cache.entry import Commit, Entry, is_external
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.names import TakenNames
 from projections.cache.steps import (
@@ -223,13 +223,16 @@ def read_many(cache: CacheState, wanted: Iterable[Wanted]) -> list[Answer]:
 def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
     """Keep what the store answered to a miss; tell whether it was of use.
 
-    It is not if it shows what only its txn sees, if it may still change, or if the cache has seen
-    more of the log than the store: a cache never goes back. What is not current any more is kept
-    for exactly the same list, not for the events to come.
+    It is not if it shows what only its txn sees, if it may still change, if nobody can say which
+    ids of a managed table it shows, or if the cache has seen more of the log than the store: a
+    cache never goes back. What is not current any more is kept for exactly the same list, not for
+    the events to come.
     """
     if wanted.own_txn or not stored.is_settled or stored.position < cache.position:
         return False
     if stored.name is None or stored.objects is None:
+        return False
+    if wanted.ids is None and not is_external(stored.objects):
         return False
     entry, ids = cache.entry(stored.table), wanted.ids or NO_IDS
     if entry.states is None and stored.is_current and not entry.ids.lacks_committed(ids):

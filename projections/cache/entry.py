@@ -204,7 +204,7 @@ class Entry:
     def refuses(self, ids: ReaderIds | None, own_txn: int, states: Chain[Objects]) -> Reason | None:
         """Return why a reader cannot be answered from the versions, None if it can."""
         if ids is None:
-            return None if is_external(states) else "null_list"
+            return None if is_external(states.content()) else "null_list"
         if self.waiting.get(own_txn, NOTHING_WAITS).commit is not None:
             return "pending"
         unknown = self.ids.first_unknown(ids.without(self.ids.id_of(own_txn)))
@@ -255,7 +255,7 @@ def sees_all(_write_id: int) -> bool:
     return True
 
 
-def is_external(states: Chain[Objects]) -> bool:
+def is_external(objects: Objects | None) -> bool:
     """Tell whether a table has no write ids, so that its readers bring no list."""
-    found = (states.content() or {}).get(TABLE)
+    found = (objects or {}).get(TABLE)
     return isinstance(found, TableDefinition) and found.kind == "external"

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.core.commands import TableDefinition
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.metadata import TABLE, Answer, Metadata, Name, Objects, Reason, described
+from ledger.metadata import Answer, Metadata, Name, Objects, Reason, described
 from projections.cache.bootstrap import entries_of
-from projections.cache.entry import Commit, Entry, Waiting
+from projections.cache.entry import Commit, Entry, Waiting, is_external
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
 from projections.cache.steps import (
@@ -61,7 +60,7 @@ class TaggedEntry:
 
     def tag(self) -> Tag:
         """Return the tag; ids whose changes overwrote the entry count as committed in it."""
-        if self.is_external():
+        if is_external(self.objects):
             return Tag(None, is_committed=True)
         ids = IdStates(self.ids.hwm, dict(self.ids.open), dict(self.ids.aborted))
         for txn, waiting in self.waiting.items():
@@ -74,11 +73,6 @@ class TaggedEntry:
         if self.name is None or self.objects is None or what not in self.objects:
             return None
         return described(self.table, self.name, self.objects, what)
-
-    def is_external(self) -> bool:
-        """Tell whether the table has no write ids."""
-        found = (self.objects or {}).get(TABLE)
-        return isinstance(found, TableDefinition) and found.kind == "external"
 
     def change(self, step: Changed, position: int) -> None:
         """Overwrite the entry with a change that waits; what is absent stays absent."""
@@ -223,6 +217,8 @@ class OneVersionCache:
         if wanted.own_txn or is_behind or not (stored.is_settled and stored.is_current):
             return False
         if stored.name is None or stored.objects is None:
+            return False
+        if wanted.ids is None and not is_external(stored.objects):
             return False
         entry = self._entry(stored.table)
         waits = any(not ids.sees(each.write_id) for each in entry.waiting.values())

@@ -209,7 +209,7 @@ def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
     for table in tables:
         entry = cache.entries.get(table)
         if entry is not None and entry.states is not None:
-            ids = None if is_external(entry.states) else ReaderIds.of(entry.ids.listed())
+            ids = None if is_external(entry.states.content()) else ReaderIds.of(entry.ids.listed())
             reads.append(Wanted(None, ids, table))
     return reads
 
