@@ -195,7 +195,11 @@ def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> None:
 
 
 def read(cache: CacheState, wanted: Wanted) -> Answer:
-    """Return what a reader sees, or why the store is to be asked."""
+    """Return what a reader sees, or why the store is to be asked.
+
+    Its position is that of the cache, or of the store that the entry was filled from if that was
+    ahead of the cache and still is.
+    """
     entry = cache.resolve(wanted)
     position = cache.position if entry is None else max(cache.position, entry.since)
     if position < wanted.token or (wanted.own_txn and not wanted.token):
@@ -207,7 +211,7 @@ def read(cache: CacheState, wanted: Wanted) -> Answer:
         return Answer(None, "store", position, found.reason)
     if wanted.name is not None and not is_called(found.name, wanted.name):
         return Answer(None, "store", position, "id_mismatch")
-    return Answer(found.value, "cache", position, found.reason)
+    return Answer(found.value, "cache", max(position, found.position), found.reason)
 
 
 def is_called(name: Name | None, wanted: Name) -> bool:
@@ -216,8 +220,16 @@ def is_called(name: Name | None, wanted: Name) -> bool:
 
 
 def read_many(cache: CacheState, wanted: Iterable[Wanted]) -> list[Answer]:
-    """Return several answers as of the one position of the cache."""
-    return [read(cache, each) for each in wanted]
+    """Return several answers as of one position."""
+    return at_one_position([read(cache, each) for each in wanted], cache.position)
+
+
+def at_one_position(answers: list[Answer], position: int) -> list[Answer]:
+    """Return answers less those that are ahead of a cache at `position`, if not all are as far."""
+    if len({each.position for each in answers}) <= 1:
+        return answers
+    ahead = Answer(None, "store", position, "ahead_of_cache")
+    return [ahead if each.position > position else each for each in answers]
 
 
 def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
@@ -239,7 +251,9 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
         entry.load(stored.position, ids, stored.name, stored.objects)
         cache.adopt(entry)
         return True
-    return wanted.ids is not None and entry.keep_exact(ids, stored.name, stored.objects)
+    return wanted.ids is not None and entry.keep_exact(
+        stored.position, ids, stored.name, stored.objects
+    )
 
 
 def evict(cache: CacheState, table: int) -> None:

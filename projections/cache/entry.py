@@ -40,8 +40,9 @@ class Waiting:
 
 
 class Exact(NamedTuple):
-    """The whole table as the store named it for one list."""
+    """The whole table as the store named it for one list, at a position of its own."""
 
+    position: int
     name: Name
     objects: Objects
 
@@ -51,11 +52,15 @@ EXACT_MAX: Final = 16
 
 
 class Found(NamedTuple):
-    """What an entry answers, under which name of the table; no value = not from here."""
+    """What an entry answers, under which name of the table; no value = not from here.
+
+    `position` is that of the store which it was filled from, 0 = it was not.
+    """
 
     value: Metadata | None
     reason: Reason
     name: Name | None = None
+    position: int = 0
 
 
 @dataclass(slots=True)
@@ -125,9 +130,9 @@ class Entry:
         self.name = Chain([Version(0, 0, name)])
         self.states = Chain([Version(0, 0, objects)])
 
-    def keep_exact(self, ids: ReaderIds, name: Name, objects: Objects) -> bool:
+    def keep_exact(self, position: int, ids: ReaderIds, name: Name, objects: Objects) -> bool:
         """Keep what the store names for one list that the versions here cannot answer."""
-        self.exact[ids] = Exact(name, objects)
+        self.exact[ids] = Exact(position, name, objects)
         if len(self.exact) > EXACT_MAX:
             del self.exact[next(iter(self.exact))]
         return True
@@ -199,7 +204,7 @@ class Entry:
             return Found(None, "before_floor" if self.is_trimmed else "absent")
         is_newest = names is self.name.last() and states is self.states.last()
         value = described(self.table, name, objects, what)
-        return Found(value, "hit" if is_newest else "hit_old_version", name)
+        return Found(value, "hit" if is_newest else "hit_old_version", name, self.loaded)
 
     def refuses(self, ids: ReaderIds | None, own_txn: int, states: Chain[Objects]) -> Reason | None:
         """Return why a reader cannot be answered from the versions, None if it can."""
@@ -219,7 +224,8 @@ class Entry:
         exact = self.exact.get(ids) if ids is not None and not own_txn else None
         if exact is None or what not in exact.objects:
             return Found(None, reason)
-        return Found(described(self.table, *exact, what), "hit", exact.name)
+        value = described(self.table, exact.name, exact.objects, what)
+        return Found(value, "hit", exact.name, exact.position)
 
     def _conclude(self, txn: int, waiting: Waiting) -> None:
         commit = waiting.commit

@@ -29,7 +29,7 @@ from projections.cache.one_version import Tag
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import Entries, HeldTables
 from projections.lag import Lag, lag_of
-from projections.metadata_cache import Stored, Wanted
+from projections.metadata_cache import Stored, Wanted, at_one_position
 
 READ_MAX: Final = 2_000
 READ_WAIT_S: Final = 0.05
@@ -113,14 +113,18 @@ class FollowedEntries(Entries):
         return self._at_ms
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of the last event applied; raises what ended the following."""
+        """Return answers as of one position, the last applied but for what was filled from ahead.
+
+        Raises what ended the following.
+        """
         with self._changed:
             self._check()
             if not self._has_come:
                 return [Answer(None, "store", self._fold.position, "ahead_of_cache")] * len(wanted)
             for each in wanted:
                 self.tables.touch(self._fold.table_of(each))
-            return [self._fold.read(each) for each in wanted]
+            answers = [self._fold.read(each) for each in wanted]
+            return at_one_position(answers, self._fold.position)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered."""

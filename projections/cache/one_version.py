@@ -208,7 +208,7 @@ class OneVersionCache:
         value = entry.value(wanted.what)
         if value is None:
             return Answer(None, "store", position, "absent")
-        return Answer(value, "cache", position, "hit")
+        return Answer(value, "cache", max(position, entry.loaded), "hit")
 
     def fill(self, wanted: Wanted, stored: Stored) -> bool:
         """Keep what the store answered, as `metadata_cache.fill`; what waits is not overwritten."""
