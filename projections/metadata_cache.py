@@ -69,6 +69,10 @@ class Positions:
     last: int = 0
     ahead: set[int] = field(default_factory=set)
 
+    def newest(self) -> int:
+        """Return the position of the newest event that is applied."""
+        return max(self.ahead, default=self.last)
+
     def take(self, position: int) -> bool:
         """Note that an event is applied now; False if it was before."""
         if position <= self.last or position in self.ahead:
@@ -240,7 +244,7 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
     cache never goes back. What is not current any more is kept for exactly the same list, not for
     the events to come.
     """
-    if wanted.own_txn or not stored.is_settled or stored.position < cache.position:
+    if wanted.own_txn or not stored.is_settled or stored.position < cache.positions.newest():
         return False
     if stored.name is None or stored.objects is None:
         return False

@@ -213,7 +213,7 @@ class OneVersionCache:
     def fill(self, wanted: Wanted, stored: Stored) -> bool:
         """Keep what the store answered, as `metadata_cache.fill`; what waits is not overwritten."""
         ids = wanted.ids or NO_IDS
-        is_behind = stored.position < self.positions.last
+        is_behind = stored.position < self.positions.newest()
         if wanted.own_txn or is_behind or not (stored.is_settled and stored.is_current):
             return False
         if stored.name is None or stored.objects is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from copy import deepcopy
 
 import pytest
 
@@ -90,3 +91,23 @@ def test_several_tables_are_not_read_at_several_positions(fold: Begin) -> None:
     assert {each.position for each in (*filled, *behind, *there)} == {reached}
     assert [(location(each), each.source) for each in behind] == [("x1", "store"), ("y0", "store")]
     assert [(location(each), each.source) for each in there] == [("x1", "cache"), ("y0", "cache")]
+
+
+@FOLDS
+def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> None:
+    """Who applies its own event before those of others does not lose it with the table's entry."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "x", kind="external", made=made("x0", "external"))
+    cache, reader = fold(deepcopy(domain.state)), by_list(table, None)
+    old = stored(domain.rows, reader)
+    domain.open_session()
+    cache.apply(domain.alter_table(session, table, made("x1", "external"), "ALTER"))
+    cache.evict(table)
+
+    kept = [cache.fill(reader, found) for found in (old, stored(domain.rows, reader))]
+    for event in domain.events:
+        cache.apply(event)
+
+    assert kept == [False, True]
+    assert location(cache.read(reader)) == "x1"
