@@ -50,8 +50,9 @@ class Wanted(NamedTuple):
 class Stored(NamedTuple):
     """What the store says of a table for one list, as of its own position.
 
-    `is_settled` = every id valid in the list has ended, so the answer will never be another;
-    `is_current` = the list also holds every id committed up to the position.
+    `is_settled` = every id valid in the list has ended, but for that of the reader's own txn, so
+    the answer to others will never be another; `is_current` = the list also holds every id
+    committed up to the position.
     """
 
     position: int

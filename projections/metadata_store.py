@@ -71,7 +71,7 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
     name, objects = own.name or name, own.objects or objects
     if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
         name = objects = None
-    is_settled, is_current = standing(rows, table, wanted.ids)
+    is_settled, is_current = standing(rows, table, wanted.ids, wanted.own_txn)
     return Stored(position, is_settled, is_current, table, name, objects)
 
 
@@ -135,12 +135,15 @@ def waiting(rows: RowReader, table: int, txn: int) -> dict[int, Waiting]:
     return {txn: found} if found.effects else {}
 
 
-def standing(rows: RowReader, table: int, ids: ReaderIds | None) -> tuple[bool, bool]:
-    """Tell whether every id valid in a list has ended, and whether no committed one is missing."""
+def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -> tuple[bool, bool]:
+    """Tell whether every id valid in a list has ended, and whether no committed one is missing.
+
+    The id of the reader's own txn is not asked to have ended.
+    """
     if ids is None:
         return True, True
     known = ids_of(rows, table)
-    is_settled = not known.first_unknown(ids)
+    is_settled = not known.first_unknown(ids.without(known.id_of(own_txn)))
     return is_settled, is_settled and not known.lacks_committed(ids)
 
 

@@ -320,7 +320,7 @@ def is_behind(wanted: Wanted, told: Stored) -> bool:
     if told.position < wanted.token:
         return True
     is_endless = wanted.ids is None or wanted.ids.hwm == ID_MAX
-    return not (told.is_settled or is_endless or wanted.own_txn)
+    return not (told.is_settled or is_endless)
 
 
 def value_of(told: Stored, what: str) -> Metadata | None:

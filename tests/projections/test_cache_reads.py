@@ -88,6 +88,20 @@ def test_a_txn_sees_its_own_changes(cached: Cached) -> None:
     assert cached.read("1:1") == ("v0", "cache", "hit")
 
 
+def test_a_txn_is_told_nothing_older_than_its_list(cached: Cached) -> None:
+    """A store that lacks what others committed does not answer a txn that sees it, token or not."""
+    behind = cached.domain.head.position
+    cached.alter("v1")
+    txn = cached.domain.open_txn(cached.session)
+    cached.domain.allocate(cached.session, [txn], [cached.table])
+    with pytest.raises(ReaderBehindError) as error:
+        cached.read("2:", own_txn=txn, max_wait_ms=0)
+    cached.domain.follow()
+
+    assert error.value.applied == behind
+    assert cached.read("2:", own_txn=txn) == ("v1", "store", "token")
+
+
 def test_an_aborted_change_is_never_seen(cached: Cached) -> None:
     """After the abort, and after its id was forgotten, readers see what was before."""
     txn = cached.domain.open_txn(cached.session)
