@@ -52,11 +52,13 @@ class Chain(Generic[Content]):
         """Return what the thing is after all versions, None if it is gone or never was."""
         return self.versions[-1].content if self.versions else None
 
-    def cut(self, sees: Sees) -> None:
-        """Drop what is never the answer for a reader who sees at least these ids."""
+    def cut(self, sees: Sees) -> bool:
+        """Drop what is never the answer for a reader who sees at least these ids; tell as `trim`.
+
+        Who sees the oldest version that stays needs none from before it.
+        """
         oldest = self.newest(sees)
-        if oldest is not None:
-            del self.versions[: self.versions.index(oldest)]
+        return oldest is not None and self.trim(len(self.versions) - self.versions.index(oldest))
 
     def trim(self, most: int) -> bool:
         """Keep the newest versions only; tell whether any had to go."""

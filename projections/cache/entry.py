@@ -151,17 +151,14 @@ class Entry:
     def cut(self, floor: ReaderIds) -> int:
         """Drop the history that only readers need who do not see all of `floor`.
 
-        Returns how many versions went; nothing does if the floor is behind the one there is. No
-        reader has to see an aborted id, whatever a list took it for.
+        Returns how many versions went. An aborted id that a floor shows as valid left nothing, and
+        lists do not name it any more: it goes as well.
         """
-        floor = floor.less(self.ids.aborted)
-        if not floor.covers(self.floor):
-            return 0
-        self.floor = floor
         before = self.length()
-        self.name.cut(floor.sees)
-        if self.states is not None:
-            self.states.cut(floor.sees)
+        names = self.name.cut(floor.sees)
+        states = self.states is not None and self.states.cut(floor.sees)
+        self.is_trimmed = self.is_trimmed or names or states
+        self.ids.clean(floor)
         return before - self.length()
 
     def length(self) -> int:

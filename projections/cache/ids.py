@@ -101,6 +101,11 @@ class IdStates:
         for write_id in [each for each, holder in self.aborted.items() if holder == txn]:
             del self.aborted[write_id]
 
+    def clean(self, ids: ReaderIds) -> None:
+        """Take the aborted ids of a set for committed ones, as all later lists do."""
+        for write_id in [each for each in self.aborted if ids.sees(each)]:
+            del self.aborted[write_id]
+
     def has_ended(self, write_id: int) -> bool:
         """Tell whether an id is committed or aborted."""
         return 0 < write_id <= self.hwm and write_id not in self.open

@@ -16,6 +16,7 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Topic
 from ledger.metadata import Answer, Metadata
+from projections.cache.following import FollowedEntries
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
@@ -270,6 +271,37 @@ def test_a_held_snapshot_is_not_cut(in_memory: Followed, kind: str) -> None:
 
     assert (held, seen) == ([0, 1], ("v1", "cache", "hit_old_version"))
     assert free == [0, 4]
+    cached.cache.close()
+
+
+def aborted(cached: Cached) -> int:
+    """Return how many aborted ids the entry of the table knows."""
+    assert isinstance(cached.cache.entries, FollowedEntries)
+    tag = cached.cache.entries.tag(cached.table)
+    assert tag is not None
+    assert tag.ids is not None
+    return len(tag.ids.aborted)
+
+
+def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
+    """Aborted ids behind the watermark go with the history; older readers are still answered."""
+    cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
+    reader = in_memory.open_txn(cached.session, "read_only")
+    for n in range(1, 6):
+        txn = in_memory.open_txn(cached.session)
+        in_memory.allocate(cached.session, [txn], [cached.table])
+        in_memory.abort(cached.session, txn)
+        cached.alter(f"v{n}")
+    in_memory.tidy()
+    cached.catch_up()
+    held = [cached.cache.tidy(), cached.cache.tidy(), aborted(cached)]
+    in_memory.commit(cached.session, reader)
+    cached.catch_up()
+    free = [cached.cache.tidy(), cached.cache.tidy(), aborted(cached)]
+
+    assert (held, free) == ([0, 0, 5], [0, 5, 0])
+    for newest in ("10:", "10:1,3,5,7,9"):
+        assert cached.read(newest) == ("v5", "cache", "hit")
     cached.cache.close()
 
 
