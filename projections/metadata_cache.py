@@ -142,18 +142,18 @@ def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> Cach
 def apply(cache: CacheState, event: Event) -> frozenset[int]:
     """Apply an accepted event; return the tables whose entries have other objects or changes now.
 
-    Write ids that came and went are not worth telling.
+    So do entries that are no more. Write ids that came and went are not worth telling.
     """
     position = event.control.position
     if not cache.positions.take(position):
         return frozenset()
     steps = [step for step in steps_of(event) if step.table]
     fresh = [step for step in steps if position > cache.entry(step.table).since]
-    return frozenset(step.table for step in fresh if apply_step(cache, position, step))
+    return frozenset().union(*(apply_step(cache, position, step) for step in fresh))
 
 
-def apply_step(cache: CacheState, position: int, step: Step) -> bool:
-    """Do to one entry what an event says of it; tell whether that was about metadata."""
+def apply_step(cache: CacheState, position: int, step: Step) -> frozenset[int]:
+    """Do to one entry what an event says of it; return the tables with other metadata now."""
     entry = cache.entry(step.table)
     match step:
         case Allocated():
@@ -163,11 +163,10 @@ def apply_step(cache: CacheState, position: int, step: Step) -> bool:
         case Changed() | ChangedAtOnce() | Ended():
             before = entry.names()
             change_entry(entry, position, step)
-            tidy(cache, entry, before)
-            return True
+            return tidy(cache, entry, before)
         case Forgotten():
             pass  # That an aborted id reads as committed from now on makes no difference here.
-    return False
+    return frozenset()
 
 
 def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:
@@ -184,8 +183,11 @@ def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | En
     entry.trim(VERSIONS_MAX)
 
 
-def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> None:
-    """Keep names and drops in step with an entry that was changed."""
+def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> frozenset[int]:
+    """Keep names and drops in step with an entry that was changed.
+
+    Returns its table, and the one that was forgotten for it if any.
+    """
     names = entry.names()
     for name in names - before:
         cache.names.take(name, entry.table)
@@ -196,7 +198,10 @@ def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> None:
     elif entry.is_dropped():
         cache.dropped[entry.table] = None
         if len(cache.dropped) > DROPS_REMEMBERED_MAX:
-            cache.remove(cache.dropped.popitem(last=False)[0])
+            gone = cache.dropped.popitem(last=False)[0]
+            cache.remove(gone)
+            return frozenset((entry.table, gone))
+    return frozenset((entry.table,))
 
 
 def read(cache: CacheState, wanted: Wanted) -> Answer:

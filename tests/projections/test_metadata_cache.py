@@ -253,13 +253,16 @@ def test_a_creation_that_is_aborted_leaves_nothing(scene: Scene) -> None:
 
 
 def test_dropped_tables_are_forgotten_in_the_end() -> None:
-    """So many dropped tables are kept for older readers and no more, names included."""
+    """So many dropped tables are kept for older readers and no more; who holds them is told."""
     cache = CacheState()
     create = Effect(T, objects_of(made("v0")), creates=True)
+    told: list[frozenset[int]] = []
     for table in range(1, DROPS_REMEMBERED_MAX + 3):
         apply_step(cache, 2 * table, ChangedAtOnce(table, create))
-        apply_step(cache, 2 * table + 1, ChangedAtOnce(table, Effect(drops=True)))
+        told.append(apply_step(cache, 2 * table + 1, ChangedAtOnce(table, Effect(drops=True))))
 
+    last = DROPS_REMEMBERED_MAX + 2
+    assert told[-3:] == [{last - 2}, {last - 1, 1}, {last, 2}]
     assert len(cache.entries) == DROPS_REMEMBERED_MAX
     assert cache.names.takers(T) == ()
 
