@@ -8,7 +8,7 @@ from ledger.clock import Clock
 from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.events import Event
 from ledger.core.outcomes import Reason
-from ledger.errors import LimitExceededError, LogUnavailableError, OutcomeUnknownError
+from ledger.errors import LimitExceededError, OutcomeUnknownError
 from ledger.log.codec import encode_command
 from ledger.tail import Awaited
 
@@ -36,23 +36,32 @@ def exchange(
 ) -> Event:
     """Send a command, again and again under the same number, and return its answer.
 
-    Raises OutcomeUnknownError, with what is wrong with the broker as its cause if that is known,
-    and LimitExceededError for a command that fits no record.
+    Raises OutcomeUnknownError, with what kept the answer away as its cause if that is known, and
+    LimitExceededError for a command that fits no record.
     """
     key, framed = str(command.session).encode(), encode_command(command)
     if len(framed) > COMMAND_BYTES_MAX:
         raise too_large(command, len(framed))
-    trouble = channel.send(key, framed)
-    while (event := awaited.wait(min(times.attempt_s, times.left_s()))) is None:
-        if times.left_s() <= 0:
-            trouble = trouble or channel.tail.trouble
-            raise unanswered(command, trouble) from trouble
-        trouble = channel.send(key, framed) or trouble
+    try:
+        trouble = channel.send(key, framed)
+        while (
+            event := awaited.wait(min(times.attempt_s, times.left_s()))
+        ) is None and times.left_s() > 0:
+            trouble = channel.send(key, framed) or trouble
+    except Exception as error:
+        if isinstance(command, OpenSession):
+            # A session that nobody knows has done nothing: to ask for another is always safe.
+            raise
+        # Who will hear of no answer knows no better than who had none in time.
+        raise unanswered(command, error) from error
+    if event is None:
+        trouble = trouble or channel.tail.trouble
+        raise unanswered(command, trouble) from trouble
     return event
 
 
 def unanswered(
-    command: OpenSession | SessionCommand, trouble: LogUnavailableError | None
+    command: OpenSession | SessionCommand, trouble: Exception | None
 ) -> OutcomeUnknownError:
     """Return the error for a command whose time is up."""
     return OutcomeUnknownError(

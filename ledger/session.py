@@ -77,8 +77,9 @@ class Session:
     def ask(self, command: SessionCommand, timeout_s: float | None = None) -> Answer:
         """Return the answer to a command, which is numbered here; refusals are answers too.
 
-        Raises OutcomeUnknownError if none comes in time, LimitExceededError if too many others are
-        unanswered, LogError if the tail ended.
+        Raises OutcomeUnknownError if none comes in time, or the tail ends first. Nothing was sent
+        where it raises LimitExceededError, as too many others are unanswered, or LogError, as the
+        tail had ended.
         """
         self._channel.check()
         timeout_s = self._settings.timeout_s if timeout_s is None else timeout_s

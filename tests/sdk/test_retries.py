@@ -10,6 +10,7 @@ from ledger.client import Ledger
 from ledger.errors import (
     FencedError,
     LimitExceededError,
+    LogError,
     LogUnavailableError,
     OutcomeUnknownError,
 )
@@ -216,6 +217,40 @@ def test_why_the_outcome_is_unknown(
         txn.commit()
 
     assert isinstance(raised.value.__cause__, LogUnavailableError)
+
+
+def damage(ledger: Ledger, log: LossyLog) -> None:
+    """Append to the events what no sequencer can have written."""
+    assert ledger.id
+    log.writer(Topic.EVENTS).append(b"", b"\0\0\0\0\1 no event")
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [(lambda ledger, _: ledger.close(), "this ledger was closed"), (damage, "log is damaged")],
+    ids=["closed", "damaged"],
+)
+def test_tail_ends_before_the_answer(
+    memory: InMemoryLedger, log: LossyLog, end: Callable[[Ledger, LossyLog], None], said: str
+) -> None:
+    """A commit that was sent may be executed, though nobody will hear of its answer."""
+    hasty = memory.connect(settings=ClientSettings(close_s=0.05))
+    hasty.create_table("flights")
+    txn = hasty.begin()
+    memory.leader.crash()
+    sent = log.topics[Topic.COMMANDS].end() + 1
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(txn.commit)
+        log.wait_for(Topic.COMMANDS, sent)
+        end(hasty, log)
+        error = asked.exception()
+
+    assert isinstance(error, OutcomeUnknownError)
+    assert isinstance(error.__cause__, LogError)
+    assert said in str(error)
+    assert txn.status == "unknown"
+    with pytest.raises(ValueError, match="on its way"):
+        txn.insert("flights")
 
 
 class Step(NamedTuple):
