@@ -72,10 +72,15 @@ def attempt(txn: Transaction, work: Callable[[Transaction], Result], ends_s: flo
         while txn.status in {"open", "unknown"}:
             try:
                 txn.commit()
-            except OutcomeUnknownError:
-                if monotonic() >= ends_s:
+            except OutcomeUnknownError as error:
+                if monotonic() >= ends_s or not may_pass(error.__cause__):
                     raise
     return result
+
+
+def may_pass(cause: BaseException | None) -> bool:
+    """Tell whether to ask again may tell more, where `cause` kept the answer away."""
+    return cause is None or (isinstance(cause, LedgerError) and cause.retry_unchanged)
 
 
 def note_all(error: LedgerError, notes: list[str]) -> None:

@@ -3,11 +3,11 @@
 Needed only where the txn has ended meanwhile, so that to commit again would not tell.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ledger.core.events import Control, TxnAborted
-from ledger.errors import RefusedError
+from ledger.errors import OutcomeUnknownError, RefusedError
 from ledger.reads import TxnRow
 from ledger.receipt import ALREADY_APPLIED, Receipt, TableVersion
 from ledger.refusals import conflict
@@ -15,19 +15,23 @@ from ledger.view import View
 
 
 def found_out(
-    view: View, txn: int, asked: Iterable[tuple[int, int]], error: RefusedError
+    view: View, txn: int, asked: Sequence[tuple[int, int]], error: RefusedError
 ) -> Receipt:
     """Return the receipt of a commit that was `asked` for before; raise a conflict, else `error`.
 
-    `asked` are the commands (session, n) that were to commit it and had no answer in time.
+    `asked` are the commands (session, n) that were to commit it and had no answer in time. Raises
+    OutcomeUnknownError for the last of them if rows cannot be read: it may have been executed.
     """
-    reads = view.reads(error.position)
-    answers = [reads.outcome(*each) for each in asked]
+    try:
+        reads = view.reads(error.position)
+        answers = [reads.outcome(*each) for each in asked]
+        row = reads.txn(txn)
+    except Exception as failure:
+        raise not_found_out(txn, *asked[-1], failure) from failure
     for answer in answers:
         if answer is not None and answer.outcome == ALREADY_APPLIED:
             at, token = datetime.now(UTC), view.origin.at(answer.first)
             return Receipt(0, answer.first, at, token, repeated=True, skipped=True)
-    row = reads.txn(txn)
     if row is not None and row.status == "committed":
         return receipt_of_row(view, row)
     if row is not None and row.evidence is not None:
@@ -36,6 +40,16 @@ def found_out(
             TxnAborted(row.reason, one_shot=False, parts=(), evidence=row.evidence), control
         )
     raise error
+
+
+def not_found_out(txn: int, session: int, n: int, failure: Exception) -> OutcomeUnknownError:
+    """Return the error for a commit of which nobody can tell whether it was executed."""
+    return OutcomeUnknownError(
+        f"txn {txn} has ended, whether by its commit cannot be read ({failure}). Commit again once "
+        f"rows can be read, or ask ledger.outcome({session}, {n}) then",
+        session=session,
+        n=n,
+    )
 
 
 def receipt_of_row(view: View, row: TxnRow) -> Receipt:

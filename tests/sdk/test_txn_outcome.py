@@ -1,18 +1,23 @@
 """A commit that was not answered, and whose txn has ended since: what became of it is found out."""
 
+from collections.abc import Iterator
+from contextlib import closing
+from typing import NamedTuple
+
 import pytest
 
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.events import TxnCommitted
-from ledger.errors import OutcomeUnknownError
+from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
 from ledger.log.port import Topic
+from ledger.state_reads import StateReads
 from ledger.testing import FixedClock, InMemoryLedger
 from ledger.transaction import Transaction
 from tests.sdk.conftest import ALERT
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies
-from tests.sdk.test_retries import HASTY
+from tests.sdk.test_retries import ALWAYS, HASTY
 
 LEASE_S = 10
 
@@ -53,20 +58,89 @@ def test_ended_otherwise(memory: InMemoryLedger, ledger: Ledger, log: LossyLog) 
         txn.commit()
 
 
-def test_committed_before_its_session_ended(log: LossyLog) -> None:
-    """A commit that was executed is found, though the session that asked for it is over."""
-    with InMemoryLedger(log=log, clock=FixedClock(), settings=ALERT) as still:
-        still.advance(LEASE_S)
-        view = LossyLog(log)
-        cut_off = still.connect(settings=HASTY, log=view)
-        table = create_flights(cut_off).table
-        txn = cut_off.begin()
-        txn.add_files(TABLE, [of_day(3)])
-        unanswered(txn, view)
-        still.advance(LEASE_S + 1)
+@pytest.fixture
+def still(log: LossyLog) -> Iterator[InMemoryLedger]:
+    """Return a ledger in memory whose time passes only when a test says so."""
+    with InMemoryLedger(log=log, clock=FixedClock(), settings=ALERT) as memory:
+        memory.advance(LEASE_S)
+        yield memory
 
-        receipt = txn.commit()
+
+def test_committed_before_its_session_ended(still: InMemoryLedger, log: LossyLog) -> None:
+    """A commit that was executed is found, though the session that asked for it is over."""
+    view = LossyLog(log)
+    cut_off = still.connect(settings=HASTY, log=view)
+    table = create_flights(cut_off).table
+    txn = cut_off.begin()
+    txn.add_files(TABLE, [of_day(3)])
+    unanswered(txn, view)
+    still.advance(LEASE_S + 1)
+
+    receipt = txn.commit()
 
     (committed,) = bodies(log, TxnCommitted)[1:]
     assert (txn.status, txn.id, True) == ("committed", receipt.txn, receipt.repeated)
     assert {each.table: each.version for each in committed.parts} == receipt.versions == {table: 2}
+
+
+class FailingReads(StateReads):
+    """Rows that cannot be read while `failure` is set."""
+
+    failure: LedgerError | None = None
+
+    def wait(self, position: int, timeout_ms: int) -> int:
+        """Fail, or wait."""
+        if self.failure is not None:
+            raise self.failure
+        return super().wait(position, timeout_ms)
+
+
+class Forsaken(NamedTuple):
+    """A client whose commit was executed, though it saw no answer and its session is over."""
+
+    ledger: Ledger
+    reads: FailingReads
+    view: LossyLog
+    still: InMemoryLedger
+
+    def work(self, txn: Transaction) -> None:
+        """Commit, and find no rows to learn from what became of it."""
+        txn.add_files(TABLE, [of_day(3)])
+        unanswered(txn, self.view)
+        self.still.advance(LEASE_S + 1)
+        self.reads.failure = SettingsError("there are no rows")
+
+
+@pytest.fixture
+def forsaken(still: InMemoryLedger, log: LossyLog) -> Iterator[Forsaken]:
+    """Return a client that will be forsaken."""
+    reads, view = FailingReads(log), LossyLog(log)
+    with (
+        closing(reads),
+        Ledger(view, open_reads=lambda: reads, settings=HASTY, clock=still.clock) as ledger,
+    ):
+        create_flights(ledger)
+        yield Forsaken(ledger, reads, view, still)
+
+
+def test_rows_that_cannot_be_read(forsaken: Forsaken) -> None:
+    """A commit stays unknown while no rows can tell of it, and is found as soon as they can."""
+    txn = forsaken.ledger.begin()
+    forsaken.work(txn)
+    for failure in (SettingsError("there are no rows"), ReaderBehindError(1, 2, 3)):
+        forsaken.reads.failure = failure
+        with pytest.raises(OutcomeUnknownError, match="cannot be read") as raised:
+            txn.commit()
+
+        assert failure is raised.value.__cause__
+        assert txn.status == "unknown"
+    forsaken.reads.failure = None
+
+    outcome = forsaken.ledger.outcome(raised.value.session, raised.value.n)
+    assert (txn.commit().repeated, outcome.answer) == (True, "TxnCommitted")
+
+
+def test_work_whose_rows_cannot_be_read(forsaken: Forsaken) -> None:
+    """Work is not done again, nor asked for again and again, where nothing can tell of it."""
+    with pytest.raises(OutcomeUnknownError, match="there are no rows"):
+        forsaken.ledger.run(forsaken.work, deadline_s=ALWAYS)
