@@ -22,7 +22,7 @@ from ledger.core.sessions import WINDOW
 from ledger.errors import LedgerError, LimitExceededError
 from ledger.exchange import Times, exchange
 from ledger.settings import ClientSettings
-from ledger.tail import Awaited
+from ledger.tail import Asker, Awaited
 
 UNNUMBERED: Final = (0, 0, 0)
 """Session, number and last time of a command before `Session.ask` fills them in."""
@@ -74,8 +74,16 @@ class Session:
         )
         self._pulse.start()
 
-    def ask(self, command: SessionCommand, timeout_s: float | None = None) -> Answer:
+    def ask(
+        self,
+        command: SessionCommand,
+        timeout_s: float | None = None,
+        *,
+        asked: list[Asker] | None = None,
+    ) -> Answer:
         """Return the answer to a command, which is numbered here; refusals are answers too.
+
+        What it is known by is noted in `asked` before it is sent, for whom Ctrl-C may interrupt.
 
         Raises OutcomeUnknownError if none comes in time, or the tail ends first. Nothing was sent
         where it raises LimitExceededError, as too many others are unanswered, or LogError, as the
@@ -87,6 +95,8 @@ class Session:
         n, awaited = self._number(times)
         event: Event | None = None
         try:
+            if asked is not None:
+                asked.append((self.number, n))
             numbered = command._replace(
                 session=self.number, n=n, not_after=times.not_after(self._clock)
             )

@@ -32,6 +32,7 @@ from ledger.core.visibility import held_txn_list
 from ledger.errors import (
     ConflictError,
     LedgerError,
+    LogError,
     OutcomeUnknownError,
     RefusedError,
     SessionExpiredError,
@@ -43,15 +44,16 @@ from ledger.receipt import Receipt, Token, receipt_of
 from ledger.refusals import body_as, check_done
 from ledger.session import UNNUMBERED, Answer, Session
 from ledger.staging import Staging
+from ledger.tail import Asker
 from ledger.txn_files import TxnFiles
-from ledger.txn_outcome import found_out
+from ledger.txn_outcome import found_out, not_found_out
 from ledger.txn_tables import TxnTables
 from ledger.writes import DeclaredWrites, coarse_write
 
 REASON_MAX = 500
 
 Status = Literal["open", "committed", "aborted", "unknown"]
-"""How a txn stands; `unknown` = its commit was not answered in time, and to commit again tells."""
+"""How a txn stands; `unknown` = its commit was asked for, and to commit again tells its answer."""
 
 
 class Transaction(TxnFiles, TxnTables):
@@ -92,8 +94,8 @@ class Transaction(TxnFiles, TxnTables):
         self._writes = DeclaredWrites(control.position)
         self._staging = Staging()
         self._last = control.position
-        # The commands that were to commit it and had no answer in time.
-        self._unanswered: list[tuple[int, int]] = []
+        # The commands that were to commit it and had no answer yet.
+        self._unanswered: list[Asker] = []
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -193,9 +195,9 @@ class Transaction(TxnFiles, TxnTables):
         self.status = "aborted"
         return self._receipt(answer)
 
-    def ask(self, command: SessionCommand) -> Answer:
-        """Return the answer to a command of the session that opened this txn."""
-        answer = self._session.ask(command)
+    def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> Answer:
+        """Return the answer to a command of the session that opened this txn; see `Session.ask`."""
+        answer = self._session.ask(command, asked=asked)
         self._last = max(self._last, answer.control.position)
         self._view.note(answer.control.position)
         return answer
@@ -213,19 +215,22 @@ class Transaction(TxnFiles, TxnTables):
     def _committed(self) -> Receipt:
         """Ask for the commit and return the receipt if its work is done; raise what else it is."""
         command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
+        earlier, before = list(self._unanswered), (self.status, self._writes.is_frozen)
+        # Before it is sent, for Ctrl-C may come at any moment: nothing is known from then on.
+        self.status, self._writes.is_frozen = "unknown", True
         try:
-            answer = self.ask(command)
-        except OutcomeUnknownError as error:
-            self.status = "unknown"
-            self._unanswered.append((error.session, error.n))
-            self._writes.freeze()
-            raise
-        try:
+            answer = self.ask(command, asked=self._unanswered)
             check_done(answer.control, answer.body)
-        except (TxnNotOpenError, SessionExpiredError) as error:
-            if not self._unanswered:
-                raise
-            return found_out(self._view, self.id, self._unanswered, error)
+        except OutcomeUnknownError:
+            raise
+        except Exception as error:
+            self._unanswered = earlier
+            if earlier and isinstance(error, TxnNotOpenError | SessionExpiredError):
+                return found_out(self._view, self.id, earlier, error)
+            if earlier and isinstance(error, LogError):
+                raise not_found_out(self.id, *earlier[-1], error) from error
+            self.status, self._writes.is_frozen = before
+            raise
         return self._receipt(answer)
 
     def _parts(self) -> Sequence[TableWrite]:
@@ -264,6 +269,11 @@ class Transaction(TxnFiles, TxnTables):
         try:
             self.abort(f"{type(error).__name__}: {error}", None if has_written else ())
         except LedgerError as failure:
+            # What became of a txn that is not open its refusal says in words alone.
+            if "is not open (committed)" in str(failure):
+                self.status = "committed"
+                error.add_note(f"txn {self.id} could not be aborted, it is committed: {failure}")
+                return
             error.add_note(f"txn {self.id} could not be aborted, its deadline ends it: {failure}")
 
     def __enter__(self) -> Self:

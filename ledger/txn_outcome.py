@@ -45,8 +45,8 @@ def found_out(
 def not_found_out(txn: int, session: int, n: int, failure: Exception) -> OutcomeUnknownError:
     """Return the error for a commit of which nobody can tell whether it was executed."""
     return OutcomeUnknownError(
-        f"txn {txn} has ended, whether by its commit cannot be read ({failure}). Commit again once "
-        f"rows can be read, or ask ledger.outcome({session}, {n}) then",
+        f"whether txn {txn} was committed cannot be found out ({failure}). Commit again once it "
+        f"can, or ask ledger.outcome({session}, {n}) then",
         session=session,
         n=n,
     )

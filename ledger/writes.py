@@ -37,6 +37,9 @@ class DeclaredWrites:
     """What one txn declares, table by table; each unit, file and operation once.
 
     `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
+
+    Attributes:
+        is_frozen: whether nothing may be added: what was declared is on its way.
     """
 
     def __init__(self, opened: int) -> None:
@@ -47,7 +50,7 @@ class DeclaredWrites:
         self._strict: set[int] = set()
         self._apps: dict[str, int] = {}
         self._app_tables: set[int] = set()
-        self._is_frozen = False
+        self.is_frozen = False
 
     @property
     def has_written(self) -> bool:
@@ -87,7 +90,7 @@ class DeclaredWrites:
 
     def freeze(self) -> None:
         """Let nothing be added any more: what was declared is on its way."""
-        self._is_frozen = True
+        self.is_frozen = True
 
     def paths_of(self, table: int, hashed: bytes) -> Sequence[str]:
         """Return the declared paths of a table that a hash stands for."""
@@ -127,7 +130,7 @@ class DeclaredWrites:
         return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
 
     def _check_open(self) -> None:
-        if self._is_frozen:
+        if self.is_frozen:
             raise ValueError(
                 "what this txn wrote is on its way since its commit was asked for: commit again, "
                 "or abort it and begin another"

@@ -24,6 +24,7 @@ class LossyLog(MemoryLog):
         unacknowledged: records that are there, though their writer fails.
         refused: records that are not there, and their writer fails.
         doubled: records that are there twice.
+        interrupted: records that are there, though Ctrl-C interrupts their writer.
         away: reads that find the broker away.
         writers: how many writers were made, by topic.
     """
@@ -36,6 +37,7 @@ class LossyLog(MemoryLog):
         self.unacknowledged: Fault = Counter()
         self.refused: Fault = Counter()
         self.doubled: Fault = Counter()
+        self.interrupted: Fault = Counter()
         self.away: Fault = Counter()
         self.writers: Fault = Counter()
 
@@ -106,6 +108,8 @@ class LossyWriter(MemoryWriter):
         if log.strikes(log.doubled, topic):
             super().append(key, value)
         self._is_broken = log.strikes(log.unacknowledged, topic)
+        if log.strikes(log.interrupted, topic):
+            raise KeyboardInterrupt
 
     def check(self) -> None:
         """Raise LogUnavailableError if a record failed."""

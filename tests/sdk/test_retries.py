@@ -197,6 +197,7 @@ def test_command_too_large(ledger: Ledger) -> None:
     with pytest.raises(LimitExceededError, match="Nothing was sent"):
         txn.commit()
 
+    txn.update("flights", "day=1")
     assert (txn.status, txn.abort().txn) == ("open", txn.id)
 
 

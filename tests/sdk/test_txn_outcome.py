@@ -8,13 +8,15 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
+from ledger.core.commands import CommitTxn
 from ledger.core.events import TxnCommitted
 from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
 from ledger.log.port import Topic
+from ledger.session import UNNUMBERED
 from ledger.state_reads import StateReads
 from ledger.testing import FixedClock, InMemoryLedger
 from ledger.transaction import Transaction
-from tests.sdk.conftest import ALERT
+from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies
 from tests.sdk.test_retries import ALWAYS, HASTY
@@ -83,6 +85,83 @@ def test_committed_before_its_session_ended(still: InMemoryLedger, log: LossyLog
     assert {each.table: each.version for each in committed.parts} == receipt.versions == {table: 2}
 
 
+def test_interrupted(ledger: Ledger, log: LossyLog) -> None:
+    """A commit that Ctrl-C interrupted may be executed: nothing is added to it any more."""
+    create_flights(ledger)
+    txn = ledger.begin()
+    txn.add_files(TABLE, [of_day(3)])
+    log.interrupted[Topic.COMMANDS] = 1
+    with pytest.raises(KeyboardInterrupt):
+        txn.commit()
+
+    assert txn.status == "unknown"
+    with pytest.raises(ValueError, match="on its way"):
+        txn.add_files(TABLE, [of_day(4)])
+    assert (txn.commit().repeated, txn.status) == (True, "committed")
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_interrupted_in_a_block(
+    ledger: Ledger, memory: InMemoryLedger, log: LossyLog, *, commits: bool
+) -> None:
+    """A block whose commit is interrupted is left as it is: nobody aborts what may be committed."""
+    txn = ledger.begin()
+    log.interrupted[Topic.COMMANDS] = 1
+    with pytest.raises(KeyboardInterrupt) as raised, txn:
+        txn.commit() if commits else None
+
+    assert (txn.status, hasattr(raised.value, "__notes__")) == ("unknown", False)
+    assert txn.commit().repeated
+    row = memory.reads.txn(txn.id)
+    assert row is not None
+    assert (row.status, txn.status) == ("committed", "committed")
+
+
+def test_interrupted_before_its_session_ended(still: InMemoryLedger, log: LossyLog) -> None:
+    """A commit that was interrupted is found though its session is over."""
+    ledger = still.connect(settings=IMPATIENT)
+    create_flights(ledger)
+    txn = ledger.begin()
+    txn.add_files(TABLE, [of_day(3)])
+    log.interrupted[Topic.COMMANDS] = 1
+    with pytest.raises(KeyboardInterrupt):
+        txn.commit()
+    still.advance(LEASE_S + 1)
+
+    assert (txn.commit().repeated, txn.status) == (True, "committed")
+
+
+def test_error_after_the_commit(ledger: Ledger) -> None:
+    """A block that raises though its txn was committed says so, and keeps its error."""
+    txn = ledger.begin()
+    with pytest.raises(ValueError, match="no rows") as raised:
+        commit_and_raise(txn)
+
+    assert txn.status == "committed"
+    assert ["it is committed" in note for note in raised.value.__notes__] == [True]
+
+
+def commit_and_raise(txn: Transaction) -> None:
+    """Commit a txn, behind its back, in a block that raises."""
+    with txn:
+        txn.ask(CommitTxn(*UNNUMBERED, txn.id, [], ""))
+        raise ValueError("no rows")
+
+
+def test_closed_meanwhile(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A commit whose outcome is unknown stays so where its ledger was closed."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    txn = cut_off.begin()
+    unanswered(txn, view)
+    cut_off.close()
+
+    with pytest.raises(OutcomeUnknownError, match="this ledger was closed"):
+        txn.commit()
+
+    assert txn.status == "unknown"
+
+
 class FailingReads(StateReads):
     """Rows that cannot be read while `failure` is set."""
 
@@ -129,7 +208,7 @@ def test_rows_that_cannot_be_read(forsaken: Forsaken) -> None:
     forsaken.work(txn)
     for failure in (SettingsError("there are no rows"), ReaderBehindError(1, 2, 3)):
         forsaken.reads.failure = failure
-        with pytest.raises(OutcomeUnknownError, match="cannot be read") as raised:
+        with pytest.raises(OutcomeUnknownError, match="cannot be found out") as raised:
             txn.commit()
 
         assert failure is raised.value.__cause__
