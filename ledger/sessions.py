@@ -23,6 +23,7 @@ from ledger.exchange import Times, exchange
 from ledger.refusals import body_as
 from ledger.session import Answer, Session
 from ledger.settings import ClientSettings
+from ledger.tail import closed
 
 NONCE_BYTES: Final = 16
 BEATS_PER_LEASE: Final = 3
@@ -68,16 +69,18 @@ class Sessions:
         self._clock = clock
         self._draw_nonce = draw_nonce
         self._session: Session | None = None
+        self._is_closed = False
         self._opening = Lock()
 
     def current(self) -> Session:
         """Return the open session, opening one if there is none.
 
         Raises LimitExceededError, CommandTooLateError or OutcomeUnknownError; calling again is
-        always safe.
+        always safe. Raises LogError once closed.
         """
         self._channel.check()
         with self._opening:
+            self._check()
             if self._session is None or self._session.is_expired:
                 self._session = self._open()
             return self._session
@@ -104,12 +107,18 @@ class Sessions:
 
     def close(self) -> None:
         """End the open session, if there is one; one that is being opened ends by its lease."""
+        # Said first: whoever asks meanwhile would open a session that nobody closes.
+        self._is_closed = True
         if not self._opening.acquire(timeout=self._settings.close_s):
             return
         session, self._session = self._session, None
         self._opening.release()
         if session is not None:
             session.close()
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise closed()
 
     def _open(self) -> Session:
         settings = self._settings
@@ -122,7 +131,7 @@ class Sessions:
         finally:
             self._channel.tail.forget_session(nonce)
         # Whoever closed meanwhile did not wait: what was opened ends with its lease.
-        self._channel.check()
+        self._check()
         return Session(
             self._channel,
             opened_number(event),

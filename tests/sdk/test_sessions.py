@@ -15,7 +15,7 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.core.commands import OpenTxn
 from ledger.core.sessions import WINDOW
-from ledger.errors import LimitExceededError, OutcomeUnknownError, SessionExpiredError
+from ledger.errors import LimitExceededError, LogError, OutcomeUnknownError, SessionExpiredError
 from ledger.log.port import Topic
 from ledger.session import UNNUMBERED, Session
 from ledger.sessions import Labels, Sessions
@@ -278,6 +278,20 @@ def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
 
     assert started == {"lakeledger-tail", "lakeledger-pulse"}
     assert set(threading.enumerate()) <= before
+
+
+def test_none_is_opened_while_closing(
+    processes: Processes, memory: InMemoryLedger, log: LossyLog
+) -> None:
+    """Who asks while a ledger is being closed opens no further session, which nobody would end."""
+    own = processes.start(log)
+    session = own.current()
+    own.close()
+
+    with pytest.raises(LogError, match="this ledger was closed"):
+        own.ask(BEGIN)
+
+    assert opened(memory) == [session.number]
 
 
 def test_closed_at_exit() -> None:
