@@ -65,7 +65,8 @@ class Session:
         self._clock = clock
         self._next_n = 1
         self._answered_n = 0
-        self._outstanding: dict[int, None] = {}
+        # By number, until when (monotonic) somebody waits for the answer.
+        self._outstanding: dict[int, tuple[float, Awaited]] = {}
         self._unanswered: dict[int, Awaited] = {}
         self._window = Condition(Lock())
         self._silent = Signal()
@@ -133,7 +134,7 @@ class Session:
             n = self._next_n
             awaited = self._channel.tail.expect((self.number, n))
             self._next_n += 1
-            self._outstanding[n] = None
+            self._outstanding[n] = times.deadline_s, awaited
         return n, awaited
 
     def _no_room(self) -> LimitExceededError:
@@ -148,18 +149,34 @@ class Session:
 
     def _has_room(self) -> bool:
         """Tell whether the ledger will take the next number: see `ledger.core.sessions`."""
-        oldest = next(iter(self._outstanding), self._next_n)
-        if self._next_n >= oldest + WINDOW:
-            return False
+        if self._next_n >= self._oldest() + WINDOW:
+            self._drop_overdue()
+            if self._next_n >= self._oldest() + WINDOW:
+                return False
         if self._next_n > self._answered_n + WINDOW:
             late = [n for n, awaited in self._unanswered.items() if awaited.has_come]
             self._answered_n = max(late, default=self._answered_n)
         return self._next_n <= self._answered_n + WINDOW
 
+    def _oldest(self) -> int:
+        return next(iter(self._outstanding), self._next_n)
+
+    def _drop_overdue(self) -> None:
+        """Make the room of those who were interrupted before they could."""
+        now_s = monotonic()
+        while self._outstanding:
+            n = self._oldest()
+            deadline_s, awaited = self._outstanding[n]
+            if deadline_s >= now_s:
+                return
+            del self._outstanding[n]
+            self._unanswered[n] = awaited
+
     def _settle(self, n: int, unanswered: Awaited | None) -> None:
         """Make room; an answer that may still come is listened for while it may be asked about."""
         with self._window:
-            del self._outstanding[n]
+            # It is gone already where it was overdue and others needed the room.
+            self._outstanding.pop(n, None)
             if unanswered is None:
                 self._answered_n = max(self._answered_n, n)
             else:

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import repeat
 
 import pytest
@@ -20,6 +21,7 @@ from ledger.log.port import Topic
 from ledger.session import UNNUMBERED, Session
 from ledger.sessions import Labels, Sessions
 from ledger.settings import ClientSettings
+from ledger.tail import Awaited
 from ledger.testing import FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.lossy import LossyLog
@@ -232,6 +234,36 @@ def test_late_answers_make_room(
     assert all(unanswered)
     assert not session.is_expired
     assert found.control.n == WINDOW + 1
+
+
+class InterruptedOnce(Session):
+    """A session of which a call is interrupted before it has made room for others."""
+
+    is_interrupted = False
+
+    def _settle(self, n: int, unanswered: Awaited | None) -> None:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+        super()._settle(n, unanswered)
+
+
+def test_interrupted_calls_make_room(
+    processes: Processes, memory: InMemoryLedger, log: LossyLog
+) -> None:
+    """A session goes on though a call of it was interrupted and never made room for others."""
+    number = processes.start(log).current().number
+    with closing(Channel.open(log, 0)) as channel:
+        session = InterruptedOnce(
+            channel, number, beat_s=1.0, settings=IMPATIENT, clock=SystemClock()
+        )
+        with pytest.raises(KeyboardInterrupt):
+            session.ask(BEGIN, 0.5)
+        begun = [session.ask(BEGIN).control.n for _ in range(WINDOW + 5)]
+        session.close()
+
+    assert begun == list(range(2, WINDOW + 7))
+    assert memory.leader.failure is None
 
 
 # Python warns of forks beside threads from 3.12 on; that is what this test is about.
