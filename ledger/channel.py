@@ -10,6 +10,7 @@ something learns it from the answer, and sends again under the same number if no
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from threading import Lock
 from typing import Self
 
@@ -92,9 +93,10 @@ class Line:
 
     def close(self) -> None:
         """End the tail and let go of the broker; whoever still waits is told."""
-        self.tail.close()
-        for outbox in (self._commands, self._crowd, self.heartbeats):
-            outbox.close()
+        with ExitStack() as steps:
+            for outbox in (self._commands, self._crowd, self.heartbeats):
+                steps.callback(outbox.close)
+            steps.callback(self.tail.close)
 
 
 class Channel:

@@ -278,10 +278,12 @@ class Ledger(LedgerTables, LedgerFiles):
         """End the session, and with it its open txns; closing twice, or in a fork, does nothing."""
         if not self._channel.is_own:
             return
-        atexit.unregister(self.close)
-        self._sessions.close()
-        self._channel.close()
-        self._own.close()
+        # Called from the last to the first, each of them even if Ctrl-C interrupts those before.
+        with ExitStack() as steps:
+            steps.callback(atexit.unregister, self.close)
+            steps.callback(self._own.close)
+            steps.callback(self._channel.close)
+            steps.callback(self._sessions.close)
 
     def _ask(self, command: SessionCommand) -> Answer:
         answer = self._sessions.ask(command)[1]

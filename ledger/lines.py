@@ -78,8 +78,8 @@ class SharedLine(Line):
 
     def close(self) -> None:
         """End it."""
-        super().close()
-        self._logs.close()
+        with self._logs:
+            super().close()
 
 
 LINES: Final = Lines()

@@ -114,13 +114,15 @@ class Session:
     def close(self) -> None:
         """End the session, as far as the ledger can be told so within a short time."""
         self._silent.set()
-        if not self.is_expired:
-            # If it cannot be told, its lease ends it: it is silent from now on.
-            with suppress(LedgerError):
-                self.ask(CloseSession(*UNNUMBERED), self._settings.close_s)
-        self._expire()
-        self._channel.tail.leave(self.number)
-        self._pulse.join(self._settings.close_s)
+        try:
+            if not self.is_expired:
+                # If it cannot be told, its lease ends it: it is silent from now on.
+                with suppress(LedgerError):
+                    self.ask(CloseSession(*UNNUMBERED), self._settings.close_s)
+        finally:
+            self._expire()
+            self._channel.tail.leave(self.number)
+            self._pulse.join(self._settings.close_s)
 
     def _number(self, times: Times) -> tuple[int, Awaited]:
         """Return the next number, as soon as there is room, and what its answer comes to."""

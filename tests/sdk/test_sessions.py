@@ -312,6 +312,21 @@ def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_interrupted_close(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A close that Ctrl-C interrupts leaves nothing behind all the same."""
+    before = set(threading.enumerate())
+    ledger = memory.connect()
+    ledger.begin()
+    log.interrupted[Topic.COMMANDS] = 1
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.close()
+
+    assert set(threading.enumerate()) <= before
+    with pytest.raises(LogError, match="this ledger was closed"):
+        ledger.begin()
+
+
 def test_none_is_opened_while_closing(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
