@@ -125,10 +125,10 @@ class Tail:
     def leave(self, session: int) -> None:
         """Tell those who wait for answers to a session's commands that its ledger was closed."""
         with self._ending:
-            for asker in [each for each in self._commands if each[0] == session]:
-                awaited = self._commands.pop(asker, None)
-                if awaited is not None:
-                    awaited.deliver(closed())
+            # Copied at once: meanwhile the thread of the tail takes answers out.
+            for asker in list(self._commands):
+                if asker[0] == session:
+                    tell(self._commands.pop(asker, None), closed())
 
     @property
     def awaited(self) -> int:
@@ -203,9 +203,16 @@ class Tail:
         with self._ending:
             if self._ended is None:
                 self._ended = error
-            for waiting in (self._commands, self._openings):
-                while waiting:
-                    waiting.popitem()[1].deliver(self._ended)
+            for asker in list(self._commands):
+                tell(self._commands.pop(asker, None), self._ended)
+            for nonce in list(self._openings):
+                tell(self._openings.pop(nonce, None), self._ended)
+
+
+def tell(awaited: Awaited | None, error: LedgerError) -> None:
+    """Tell a waiter what ended the tail, unless another thread has told it something before."""
+    if awaited is not None:
+        awaited.deliver(error)
 
 
 def closed() -> LogError:

@@ -1,6 +1,7 @@
 """The tail: answers come from records that count, and from nothing else."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
 
 import pytest
 
@@ -184,6 +185,38 @@ def test_close(driver: Driver, tail: Tail) -> None:
 
     with pytest.raises(LogError, match="connect again"):
         awaited.wait(WAIT_S)
+
+
+class Raced(int):
+    """The number of a session; whoever compares it finds that another was answered meanwhile."""
+
+    def __new__(cls, number: int, answered: Callable[[], object]) -> Self:
+        """Return a number that, when it is compared, has something answered."""
+        raced = super().__new__(cls, number)
+        raced.answered = answered
+        return raced
+
+    answered: Callable[[], object]
+
+    def __eq__(self, other: object) -> bool:
+        """Compare, a moment too late."""
+        self.answered()
+        return super().__eq__(other)
+
+    __hash__ = int.__hash__
+
+
+def test_left_while_answers_come(tail: Tail) -> None:
+    """Those who wait are told of a close, though others are answered at the same moment."""
+    raced = tail.expect((Raced(4, lambda: tail.forget((5, 1))), 1))
+    tail.expect((5, 1))
+    later = tail.expect((4, 2))
+
+    tail.leave(4)
+
+    for awaited in (raced, later):
+        with pytest.raises(LogError, match="connect again"):
+            awaited.wait(0)
 
 
 class BrokenReader(MemoryReader):
