@@ -210,6 +210,19 @@ class Session:
         return next((each for each in late if each and each.control.position == position), None)
 
     def _beat(self, beat_s: float) -> None:
-        key = str(self.number).encode()
+        key, is_told = str(self.number).encode(), False
         while not self._silent.wait(beat_s):
-            self._channel.heartbeats.send(key, BEAT)
+            try:
+                self._channel.heartbeats.send(key, BEAT)
+            except Exception as error:  # noqa: BLE001 - the next beat may go, and keep it open
+                if not is_told:
+                    tell(self.number, error)
+                is_told = True
+
+
+def tell(session: int, error: Exception) -> None:
+    """Write a line of log about a beat that could not be sent."""
+    import structlog  # noqa: PLC0415 - seldom needed, and a client is to load little
+
+    log_lines = structlog.get_logger("lakeledger.session")
+    log_lines.warning("no beat", session=session, error=type(error).__name__, why=str(error))

@@ -10,13 +10,20 @@ from contextlib import closing
 from itertools import repeat
 
 import pytest
+import structlog
 
 from ledger.channel import Channel
 from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.core.commands import OpenTxn
 from ledger.core.sessions import WINDOW
-from ledger.errors import LimitExceededError, LogError, OutcomeUnknownError, SessionExpiredError
+from ledger.errors import (
+    LimitExceededError,
+    LogError,
+    OutcomeUnknownError,
+    SessionExpiredError,
+    SettingsError,
+)
 from ledger.log.port import Topic
 from ledger.session import UNNUMBERED, Session
 from ledger.sessions import Labels, Sessions
@@ -24,7 +31,7 @@ from ledger.settings import ClientSettings
 from ledger.tail import Awaited
 from ledger.testing import FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
-from tests.sdk.lossy import LossyLog
+from tests.sdk.lossy import LossyLog, LossyWriter
 
 LEASE_S = 10
 ALWAYS = 10**9
@@ -166,6 +173,30 @@ def test_heartbeats(still: InMemoryLedger, log: LossyLog) -> None:
     assert txn.commit().txn == txn.id
     beat = log.topics[Topic.HEARTBEATS].records[0]
     assert (beat.key, beat.value) == (str(opened(still)[0]).encode(), b"beat")
+
+
+class StrainedLog(LossyLog):
+    """A log that has no heartbeats' writer to give for a while, as where no thread is left."""
+
+    refusals = 3
+
+    def writer(self, topic: Topic) -> LossyWriter:
+        """Return a writer, or fail."""
+        if topic is Topic.HEARTBEATS and self.refusals:
+            self.refusals -= 1
+            raise SettingsError("failed to create thread")
+        return super().writer(topic)
+
+
+def test_beats_that_fail(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A session whose beats could not be sent goes on to beat, and says once that they failed."""
+    with structlog.testing.capture_logs() as lines:
+        strained = memory.connect(settings=ClientSettings(beat_s=0.01), log=StrainedLog(log))
+        strained.begin()
+        log.wait_for(Topic.HEARTBEATS, 1)
+
+    said = [each["why"] for each in lines if each["event"] == "no beat"]
+    assert said == ["failed to create thread"]
 
 
 def test_more_than_the_window(memory: InMemoryLedger, log: LossyLog) -> None:
