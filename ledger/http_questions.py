@@ -6,11 +6,12 @@ times, since asking changes nothing.
 
 import json
 from collections.abc import Mapping, Sequence
-from time import monotonic
+from math import inf
+from time import monotonic, sleep
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from urllib3 import HTTPConnectionPool, Retry, Timeout, connection_from_url
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_from_url
 from urllib3.exceptions import HTTPError
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
@@ -21,9 +22,12 @@ VERSION_PATH: Final = "/v1"
 OK: Final = 200
 CONNECTIONS: Final = 32
 CONNECT_S: Final = 5.0
+# Less is no time-out to urllib3.
+LEAST_S: Final = 0.001
 # How long one question may wait at the server; a longer wait is asked in parts.
 WAIT_MAX_MS: Final = 10_000
-RETRIES: Final = Retry(total=3, backoff_factor=0.05, status=0, redirect=0, allowed_methods=None)
+# Before a question is asked again: at once where a kept connection had been closed meanwhile.
+PAUSES_S: Final = (0.0, 0.1, 0.2)
 
 Kind = TypeVar("Kind")
 Given = str | int | bytes | None
@@ -33,14 +37,16 @@ class HttpQuestions(MetadataReads):
     """Asks a URL such as `http://host:8181`; threads may share it.
 
     `headers` go with every question, for a proxy that wants a login. Every call raises
-    ReadsUnavailableError if there is no answer within `timeout_s`.
+    ReadsUnavailableError if there is no answer within `timeout_s`, and as long on top as it
+    waits by itself.
     """
 
     def __init__(
         self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 30.0
     ) -> None:
         self._url = url.rstrip("/")
-        self._pool = pool_of(self._url, headers or {}, timeout_s)
+        self._pool = pool_of(self._url, headers or {})
+        self._timeout_s = timeout_s
         self._prefix = urlsplit(self._url).path + VERSION_PATH
 
     def position(self) -> int:
@@ -54,7 +60,8 @@ class HttpQuestions(MetadataReads):
             left_ms = max(0, round((until_s - monotonic()) * 1000))
             part_ms = min(left_ms, WAIT_MAX_MS)
             try:
-                return self._get(int, "/position", at_least=position, timeout_ms=part_ms)
+                given = {"at_least": position, "timeout_ms": part_ms}
+                return from_json(int, self._asked("GET", "/position", given, wait_ms=part_ms))
             except ReaderBehindError as behind:
                 if part_ms == left_ms:
                     raise ReaderBehindError(behind.applied, position, timeout_ms) from None
@@ -62,7 +69,8 @@ class HttpQuestions(MetadataReads):
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
         question = to_json(MetadataQuestion(reads, bounds))
-        return from_json(list[Answer], self._asked("POST", "/metadata", {}, question))
+        answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
+        return from_json(list[Answer], answer)
 
     def close(self) -> None:
         """Close the connections."""
@@ -78,20 +86,39 @@ class HttpQuestions(MetadataReads):
             return None
 
     def _asked(
-        self, method: str, path: str, given: Mapping[str, Given], body: bytes | None = None
+        self,
+        method: str,
+        path: str,
+        given: Mapping[str, Given],
+        body: bytes | None = None,
+        *,
+        wait_ms: int = 0,
     ) -> bytes:
         query = urlencode({name: text_of(each) for name, each in given.items() if each is not None})
         target = f"{self._prefix}{path}?{query}" if query else self._prefix + path
-        try:
-            answer = self._pool.request(method, target, body=body)
-        except HTTPError as problem:
-            raise ReadsUnavailableError(
-                f"{self._url} does not answer ({problem}); see whether the follower or the cache "
-                "there runs with --http, and whether this host may reach it"
-            ) from problem
+        answer = self._answered(method, target, body, self._timeout_s + wait_ms / 1000)
         if answer.status != OK:
             self._raise(answer.status, answer.data)
         return answer.data
+
+    def _answered(
+        self, method: str, target: str, body: bytes | None, timeout_s: float
+    ) -> BaseHTTPResponse:
+        """Return the answer, asking again as long as there is time for it."""
+        ends_s, pauses = monotonic() + timeout_s, iter(PAUSES_S)
+        while True:
+            left_s = max(LEAST_S, ends_s - monotonic())
+            timeout = Timeout(total=left_s, connect=min(CONNECT_S, left_s))
+            try:
+                return self._pool.request(method, target, body=body, retries=False, timeout=timeout)
+            except HTTPError as problem:
+                pause_s = next(pauses, inf)
+                if monotonic() + pause_s >= ends_s:
+                    raise ReadsUnavailableError(
+                        f"{self._url} does not answer ({problem}); see whether the follower or the "
+                        "cache there runs with --http, and whether this host may reach it"
+                    ) from problem
+                sleep(pause_s)
 
     def _raise(self, status: int, data: bytes) -> NoReturn:
         """Raise what an answer says that is none."""
@@ -108,18 +135,12 @@ class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
     """There is nothing of that number or name."""
 
 
-def pool_of(url: str, headers: Mapping[str, str], timeout_s: float) -> HTTPConnectionPool:
+def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:
     """Return the connections to a URL; raises SettingsError if it is none of HTTP."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
         raise SettingsError(f"{url!r} is no address of reads; it looks like http://host:8181")
-    return connection_from_url(
-        url,
-        maxsize=CONNECTIONS,
-        headers=headers,
-        retries=RETRIES,
-        timeout=Timeout(connect=CONNECT_S, read=max(timeout_s, 2 * WAIT_MAX_MS / 1000)),
-    )
+    return connection_from_url(url, maxsize=CONNECTIONS, headers=headers)
 
 
 def text_of(given: str | int | bytes) -> str:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from time import monotonic
 from typing import Final
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ from tests.projections.followed import Followed
 from tests.web.served import rows_in, serving
 
 SOON_MS: Final = 20_000
+IN_TIME_S: Final = 10.0
 
 
 class Foreign(BaseHTTPRequestHandler):
@@ -68,6 +70,17 @@ def test_nobody_answers() -> None:
         reads.position()
     assert url in str(raised.value)
     assert raised.value.retry_unchanged
+
+
+def test_silence() -> None:
+    """Where somebody listens and says nothing, the time that was given is kept."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        began_s = monotonic()
+        with closing(HttpReads(url, timeout_s=0.2)) as reads, pytest.raises(ReadsUnavailableError):
+            reads.position()
+
+    assert monotonic() - began_s < IN_TIME_S
 
 
 @pytest.mark.parametrize(
