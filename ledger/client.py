@@ -22,7 +22,7 @@ from ledger.client_tables import LedgerTables
 from ledger.clock import Clock, SystemClock
 from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand
 from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
-from ledger.core.ids import TxnType
+from ledger.core.ids import DURATION_MAX_MS, TxnType
 from ledger.core.valid_lists import ValidTxnList
 from ledger.lines import LINES, frozen
 from ledger.log.port import Log
@@ -164,7 +164,8 @@ class Ledger(LedgerTables, LedgerFiles):
         Whoever knows the `tables` that it will write names them here: it opens with its write ids,
         which saves the round trip that asking for them later costs. After `deadline_s` it is
         aborted; None = the ledger's default. It is judged by `level` where that of a table is
-        weaker: "serializable", "write-serializable" or "snapshot-isolation".
+        weaker: "serializable", "write-serializable" or "snapshot-isolation". Raises ValueError for
+        a deadline that is no positive duration.
         """
         return self.begin_many(1, type, tables=tables, deadline_s=deadline_s, level=level)[0]
 
@@ -182,7 +183,7 @@ class Ledger(LedgerTables, LedgerFiles):
         Each has a write id in every one of `tables`; the rest as for `begin`.
         """
         asked = level_named(level)
-        deadline_ms = round((deadline_s or 0) * MS)
+        deadline_ms = 0 if deadline_s is None else milliseconds(deadline_s)
         numbers = [self._names.find(table)[0] for table in tables]
         command = OpenTxn(*UNNUMBERED, type, count, deadline_ms, numbers)
         session, answer = self._sessions.ask(command)
@@ -311,3 +312,13 @@ class Ledger(LedgerTables, LedgerFiles):
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} ({self.id}), catalog {self.catalog}, at {self.token}>"
+
+
+def milliseconds(deadline_s: float) -> int:
+    """Return a deadline as commands have it; raises ValueError if it is no positive duration."""
+    if not 0 < deadline_s <= DURATION_MAX_MS / MS:
+        raise ValueError(
+            f"a deadline of {deadline_s} s is none: say a positive number of seconds, or None for "
+            "the ledger's default"
+        )
+    return max(1, round(deadline_s * MS))

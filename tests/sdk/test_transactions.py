@@ -1,6 +1,7 @@
 """What a producer does in a txn, and what it is told."""
 
 import gc
+import math
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -335,13 +336,22 @@ def test_forget_aborted(ledger: Ledger, memory: InMemoryLedger, named: dict[str,
     assert tuple(memory.reads.aborted_txns(10)) == ()
 
 
-def test_deadline(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn has the deadline it was opened with."""
-    txn = ledger.begin(deadline_s=1.5)
+@pytest.mark.parametrize(("deadline_s", "deadline_ms"), [(1.5, 1_500), (0.0001, 1)])
+def test_deadline(
+    ledger: Ledger, memory: InMemoryLedger, deadline_s: float, deadline_ms: int
+) -> None:
+    """A txn has the deadline it was opened with, however short that is."""
+    row = memory.reads.txn(ledger.begin(deadline_s=deadline_s).id)
 
-    row = memory.reads.txn(txn.id)
     assert row is not None
-    assert row.deadline - row.opened_at == 1_500
+    assert row.deadline - row.opened_at == deadline_ms
+
+
+@pytest.mark.parametrize("deadline_s", [0, -1.0, math.nan, math.inf, 1e300])
+def test_no_deadline(ledger: Ledger, deadline_s: float) -> None:
+    """What is no positive duration is refused before anything is sent."""
+    with pytest.raises(ValueError, match="say a positive number of seconds"):
+        ledger.begin(deadline_s=deadline_s)
 
 
 def test_labels(ledger: Ledger, memory: InMemoryLedger) -> None:
