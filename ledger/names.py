@@ -32,6 +32,7 @@ class Names:
         self._rows: dict[int, tuple[TableRow, int]] = {}
         # By name, the id and the position at which this client gave it that name.
         self._given: dict[tuple[str, str], tuple[int, int]] = {}
+        self._forgotten_below = 0
         self._turn = Lock()
 
     def find(self, table: TableLike) -> Found:
@@ -51,8 +52,17 @@ class Names:
     def remember(self, row: TableRow, position: int) -> None:
         """Note a table to which this client gave its name at `position`."""
         with self._turn:
+            self._forget()
             self._rows[row.table] = row, position
             self._given[name_key(row.catalog, row.name)] = row.table, position
+
+    def _forget(self) -> None:
+        """Let go of what somebody may have changed since: it is read again in any case."""
+        since = self._tail.redefined_at
+        if since > self._forgotten_below:
+            self._rows = {each: known for each, known in self._rows.items() if known[1] >= since}
+            self._given = {each: given for each, given in self._given.items() if given[1] >= since}
+            self._forgotten_below = since
 
     def _own(self, name: str) -> TableRow | None:
         key = name_key(self.catalog, name)

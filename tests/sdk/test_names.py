@@ -1,5 +1,6 @@
 """Which table a name means to a client and to its txns, and what becomes of tables."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
+from ledger.reads import TableRow
 from ledger.testing import InMemoryLedger
 from tests.sdk.lossy import LossyLog
 
@@ -234,3 +236,18 @@ def test_unknown_catalog(log: LossyLog, memory: InMemoryLedger) -> None:
         pytest.raises(CommandInvalidError, match="Connect with a catalog of this ledger"),
     ):
         ledger.create_table("flights")
+
+
+def test_dropped_tables_are_forgotten(ledger: Ledger) -> None:
+    """A client that makes and drops tables for as long as it lives keeps none of the dropped."""
+    dropped = ledger.create_table("first")
+    before = kept(dropped)
+    ledger.drop_table("first")
+    ledger.create_table("second")
+
+    assert (before, kept(dropped)) == (1, 0)
+
+
+def kept(row: TableRow) -> int:
+    """Return how often a row is kept beside the position it was given at."""
+    return sum(type(each) is tuple for each in gc.get_referrers(row))
