@@ -50,6 +50,10 @@ class HttpReads(HttpQuestions, Reads):
         path = f"/tables/{table}/valid-write-ids"
         return from_json(ValidWriteIdList, self._asked("POST", path, {}, to_json(txns)))
 
+    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
+        """Return the write ids of a table that are valid at a position, or now."""
+        return self._get(ValidWriteIdList, f"/tables/{table}/valid-write-ids", position=position)
+
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on."""
         return self._get(list[MappingRow], f"/tables/{table}/mappings")

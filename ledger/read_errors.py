@@ -1,7 +1,8 @@
 """Read errors: what a reader is told that asks for what is not there, whatever it reads from."""
 
 from ledger.core.outcomes import Reason
-from ledger.errors import UnknownTableError, UnknownVersionError
+from ledger.core.valid_lists import ValidTxnList
+from ledger.errors import LimitExceededError, UnknownTableError, UnknownVersionError
 from ledger.metadata import TABLE
 
 
@@ -23,6 +24,20 @@ def dropped_table(table: int, dropped: int) -> UnknownTableError:
         reason=Reason.UNKNOWN_TABLE.value,
         subject=table,
     )
+
+
+def no_list(what: str) -> LimitExceededError:
+    """Return the error for a list that cannot be told."""
+    return LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)
+
+
+def check_list_left(txns: ValidTxnList, watermark: int, position: int) -> None:
+    """Raise LimitExceededError if mappings that the list of a position needs may be cleaned."""
+    if min((*txns.exceptions(), txns.hwm + 1)) < watermark:
+        raise no_list(
+            f"the list as of position {position} is gone: mappings of txns below {watermark} were "
+            "cleaned since. Name the list itself, or a later position"
+        )
 
 
 def unknown_object(table: str | int, what: str, position: int) -> UnknownTableError:

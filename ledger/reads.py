@@ -91,6 +91,14 @@ class Reads(MetadataReads, Protocol):
         """
         ...
 
+    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
+        """Return the write ids of a table that are valid at a position, or now, seen in one look.
+
+        Raises UnknownTableError, ReaderBehindError for a position not applied yet, and
+        LimitExceededError for one of which no exact list is left.
+        """
+        ...
+
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on, write ids ascending."""
         ...

@@ -19,7 +19,12 @@ from ledger.core.watermark import Lifetime, Snapshot, TableMark, bounds, table_m
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
-from ledger.read_errors import dropped_table, unknown_table, unknown_version
+from ledger.read_errors import (
+    check_list_left,
+    dropped_table,
+    unknown_table,
+    unknown_version,
+)
 from ledger.reads import (
     AnomalyRow,
     AppRow,
@@ -74,24 +79,24 @@ class StateReads(Reads):
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
-        place, now = self._applied(position), self._fold.state
-        if place == now.position:
-            return valid_txn_list(now)
-        return valid_txn_list(fold(DomainState(), self._fold.events[:place]))
+        return self._txns_at(self._applied(position))
 
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
+        return self._write_ids(self._table(table), txns)
+
+    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
+        """Return the write ids of a table that are valid at a position, or now."""
         row = self._table(table)
-        name = f"{row.catalog}.{row.name}"
-        return valid_write_ids(name, txns, self.mappings(table), row.last_write_id)
+        txns = self._txns_at(self._reached(position))
+        if position is not None:
+            check_list_left(txns, self._fold.state.txns.watermark, position)
+        return self._write_ids(row, txns)
 
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on."""
-        txns = self._now().state.txns
-        ids = {txn: ended for txn, ended in txns.mappings.items() if txn >= txns.watermark}
-        ids |= {txn: each.write_ids for txn, each in txns.open.items()}
-        found = ((each[table], txn) for txn, each in ids.items() if table in each)
-        return [MappingRow(*row) for row in sorted(found)]
+        self._now()
+        return self._mapped(table)
 
     def table(self, table: int) -> TableRow | None:
         """Return an incarnation of a table."""
@@ -269,10 +274,31 @@ class StateReads(Reads):
 
     def _applied(self, position: int | None) -> int:
         """Return a position that must be applied, without one the newest that is."""
-        applied = self._now().state.position
+        self._now()
+        return self._reached(position)
+
+    def _reached(self, position: int | None) -> int:
+        applied = self._fold.state.position
         if position is not None and position > applied:
             raise ReaderBehindError(applied, position, 0)
         return applied if position is None else position
+
+    def _txns_at(self, place: int) -> ValidTxnList:
+        now = self._fold.state
+        if place == now.position:
+            return valid_txn_list(now)
+        return valid_txn_list(fold(DomainState(), self._fold.events[:place]))
+
+    def _mapped(self, table: int) -> list[MappingRow]:
+        txns = self._fold.state.txns
+        ids = {txn: ended for txn, ended in txns.mappings.items() if txn >= txns.watermark}
+        ids |= {txn: each.write_ids for txn, each in txns.open.items()}
+        found = ((each[table], txn) for txn, each in ids.items() if table in each)
+        return [MappingRow(*row) for row in sorted(found)]
+
+    def _write_ids(self, row: TableRow, txns: ValidTxnList) -> ValidWriteIdList:
+        name = f"{row.catalog}.{row.name}"
+        return valid_write_ids(name, txns, self._mapped(row.table), row.last_write_id)
 
     def _mark(self, row: TableRow) -> TableMark:
         """Return the mark of a table, from all that ever happened to it."""

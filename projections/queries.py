@@ -14,7 +14,12 @@ from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
-from ledger.read_errors import dropped_table, unknown_table, unknown_version
+from ledger.read_errors import (
+    check_list_left,
+    dropped_table,
+    unknown_table,
+    unknown_version,
+)
 from ledger.reads import (
     AnomalyRow,
     AppRow,
@@ -116,6 +121,15 @@ class StoreReads(Reads):
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
         return snapshots.valid_write_ids(self._fresh(), self._table(table), txns)
+
+    @in_turn
+    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
+        """Return the write ids of a table that are valid at a position, or now."""
+        rows = self._fresh()
+        row, txns = self._table(table), snapshots.valid_txns(rows, self._applied(position))
+        if position is not None:
+            check_list_left(txns, snapshots.watermark(rows), position)
+        return snapshots.valid_write_ids(rows, row, txns)
 
     @in_turn
     def mappings(self, table: int) -> Sequence[MappingRow]:

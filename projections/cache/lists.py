@@ -6,8 +6,9 @@ from typing import Protocol
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.errors import LimitExceededError, UnknownTableError
+from ledger.errors import UnknownTableError
 from ledger.metadata import Read, ReadAt
+from ledger.read_errors import no_list
 from ledger.reading import known_row
 from ledger.reads import Identity, Reads, TableRow
 from projections.cache.store import Reopened
@@ -92,16 +93,4 @@ def list_at(reads: Reads, row: TableRow, position: int | None) -> ValidWriteIdLi
         if position is not None:
             raise no_list(f"table {row.name} is external: only what it is now is known to readers")
         return None
-    txns = reads.valid_txns(position)
-    low = reads.watermark().watermark
-    if position is not None and min((*txns.exceptions(), txns.hwm + 1)) < low:
-        raise no_list(
-            f"the list as of position {position} is gone: mappings of txns below {low} were "
-            "cleaned since. Name the list itself, or a later position"
-        )
-    return reads.valid_write_ids(row.table, txns)
-
-
-def no_list(what: str) -> LimitExceededError:
-    """Return the error for a list that cannot be told."""
-    return LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)
+    return reads.write_ids_at(row.table, position)

@@ -17,10 +17,11 @@ from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, LogUnavailableError, UnknownTableError
 from ledger.log.port import Log
 from ledger.metadata import Answer, Read, ReadAt
+from ledger.read_errors import no_list
 from ledger.reads import Identity, TableRow
 from projections import lookups, metadata_store
 from projections.cache.entry import sees_all
-from projections.cache.lists import Lists, no_list
+from projections.cache.lists import Lists
 from projections.cache.published import PublishedRows
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import RowMetadataStore, ServedEntries

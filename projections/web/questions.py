@@ -30,11 +30,11 @@ def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
 
 
 def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
-    """Return the write ids that are valid under the list in the body, without one as of now.
-
-    A position would not do: no txn holds its snapshot, so its mappings may be cleaned.
-    """
-    return reads.valid_write_ids(table, asked.txns() or reads.valid_txns())
+    """Return the write ids valid under the list in the body, without one at a position or now."""
+    txns = asked.txns()
+    if txns is not None:
+        return reads.valid_write_ids(table, txns)
+    return reads.write_ids_at(table, asked.number_or_none("position"))
 
 
 QUESTIONS: Final[Sequence[Question[Reads]]] = (

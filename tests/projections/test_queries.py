@@ -1,15 +1,18 @@
 """Reads over a store in memory and over one that another process writes: the same answers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from ledger.core.valid_lists import ValidTxnList
-from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
+from ledger.metadata import ReadAt
 from ledger.reads import Identity, MappingRow
+from projections.cache.lists import read_at
 from projections.errors import StoreClosedError, StoreMissingError
+from projections.memory import MemoryReader, MemoryStore
 from projections.queries import StoreReads, open_reads
 from projections.store import Row, RowReader
 from tests.driver import LEDGER, write
@@ -157,6 +160,58 @@ def test_no_store(tmp_path: Path) -> None:
     """Reads of a store that no follower made yet say so."""
     with pytest.raises(StoreMissingError):
         open_reads(tmp_path / "store")
+
+
+class Moving(MemoryReader):
+    """Rows whose writer goes on, once, when it is looked for what is new the nth time."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.go_on: Callable[[], None] = lambda: None
+        self.looks_left = 0
+        super().__init__(store)
+
+    def refresh(self) -> None:
+        """Copy the rows, after those that come at this look."""
+        self.looks_left -= 1
+        if not self.looks_left:
+            self.go_on()
+        super().refresh()
+
+
+@pytest.mark.parametrize("looks", range(1, 5))
+@pytest.mark.parametrize("is_now", [True, False])
+def test_a_list_is_of_one_look(looks: int, *, is_now: bool) -> None:
+    """Whenever the writer goes on, a list shows no later commit without an earlier one."""
+    store = MemoryStore()
+    rows = Moving(store)
+    domain = Followed(store, rows)
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    later, between, first = (domain.open_txn(session) for _ in range(3))
+    domain.allocate(session, [first], [table])
+    domain.allocate(session, [later], [table])
+    domain.follow()
+    position = None if is_now else domain.head.position
+
+    def go_on() -> None:
+        domain.commit(session, first)
+        domain.commit(session, later)
+        domain.open_txn(session)
+        # From now on what `later` committed is told by a mapping that is gone.
+        domain.commit(session, between)
+        domain.follow()
+
+    rows.refresh()
+    rows.go_on, rows.looks_left = go_on, looks
+
+    try:
+        found = read_at(StoreReads(rows), ReadAt(None, table_id=table, position=position)).write_ids
+    except LimitExceededError:
+        assert not is_now
+    else:
+        assert found is not None
+        seen = [found.is_valid(write_id) for write_id in (1, 2)]
+        assert seen in ([[False] * 2, [True] * 2] if is_now else [[False] * 2])
 
 
 class Interrupted(RowReader):

@@ -78,6 +78,7 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         reads.table_mark(table),
         reads.released_files(table, 99),
         [reads.released_files(table, 2, since=each, path="a") for each in positions[::9]],
+        [write_ids_or_error(reads, table, position) for position in (None, *positions)],
         reads.aborted_write_ids(table, 99),
         reads.aborted_write_ids(table, 1),
     ]
@@ -87,6 +88,14 @@ def files_or_error(reads: Reads, table: int, **when: int) -> Any:
     """Return the files of a table, or what is said instead."""
     try:
         return reads.files(table, **when)
+    except RefusedError as error:
+        return str(error)
+
+
+def write_ids_or_error(reads: Reads, table: int, position: int | None) -> Any:
+    """Return the write ids valid at a position, or what is said instead."""
+    try:
+        return reads.write_ids_at(table, position)
     except RefusedError as error:
         return str(error)
 
