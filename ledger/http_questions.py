@@ -16,7 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
 from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read
-from ledger.read_form import NOTHING, error_from, from_json, to_json
+from ledger.read_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200
@@ -38,7 +38,7 @@ class HttpQuestions(MetadataReads):
 
     `headers` go with every question, for a proxy that wants a login. Every call raises
     ReadsUnavailableError if there is no answer within `timeout_s`, and as long on top as it
-    waits by itself.
+    waits by itself, and ValueError for what cannot be meant.
     """
 
     def __init__(
@@ -126,6 +126,8 @@ class HttpQuestions(MetadataReads):
         if form.get("error") == NOTHING:
             raise _NothingFound
         said = form.get("message") or data[:200].decode("utf-8", "replace")
+        if form.get("error") == BAD_REQUEST:
+            raise ValueError(said)
         raise error_from(form) or ReadsUnavailableError(
             f"{self._url} answers with status {status}: {said}"
         )

@@ -1,9 +1,31 @@
 """Read errors: what a reader is told that asks for what is not there, whatever it reads from."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError, UnknownTableError, UnknownVersionError
-from ledger.metadata import TABLE
+from ledger.metadata import TABLE, Bounds, Read
+
+NUMBERS: Final = range(2**63)
+"""What can be a position, a version or an id; 0 is before the first of them, or none."""
+
+
+def check_number(name: str, number: int) -> None:
+    """Raise ValueError for what can be no position, version or id."""
+    if number not in NUMBERS:
+        raise ValueError(f"{name} is {number}; it is a number from 0 to 2**63 - 1")
+
+
+def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
+    """Raise ValueError if reads name a table, a txn or a token that can be none."""
+    check_number("token", bounds.token)
+    for each in reads:
+        check_number("own_txn", each.own_txn)
+        for number in (each.table, each.table_id):
+            if isinstance(number, int):
+                check_number("table_id", number)
 
 
 def unknown_table(table: int, position: int) -> UnknownTableError:

@@ -27,6 +27,9 @@ Answer = TypeVar("Answer")
 NOTHING: Final = "NothingFound"
 """The name in an answer that stands for None: there is nothing of that number or name."""
 
+BAD_REQUEST: Final = "BadRequest"
+"""The name in an answer to what cannot be meant, such as a negative position."""
+
 # What a question may be answered with instead of rows; anything else says that the reader is ill.
 RAISED: Final[Mapping[str, type[LedgerError]]] = {
     kind.__name__: kind

@@ -21,6 +21,8 @@ from ledger.log.port import Log
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import (
     check_list_left,
+    check_number,
+    check_reads,
     dropped_table,
     unknown_table,
     unknown_version,
@@ -120,6 +122,7 @@ class StateReads(Reads):
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
+        check_reads(reads, bounds)
         place = self.wait(bounds.token, bounds.max_wait_ms)
         events, state = self._fold.events[:place], self._fold.state
         for each in reads:
@@ -208,6 +211,7 @@ class StateReads(Reads):
         """Return the files live now, or as of a position or a version of the table."""
         place, dropped = self._applied(position), self._table(table).dropped
         if version is not None:
+            check_number("version", version)
             found = self.version_row(table, version=version)
             if found is None:
                 known = self._fold.versions.versions.get(table, ())
@@ -226,6 +230,8 @@ class StateReads(Reads):
     ) -> VersionRow | None:
         """Return a version, or the last one up to a position or a time."""
         place = self._applied(position)
+        if version is not None:
+            check_number("version", version)
         return self._fold.versions.find(table, version=version, position=place, at=at)
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
@@ -279,9 +285,12 @@ class StateReads(Reads):
 
     def _reached(self, position: int | None) -> int:
         applied = self._fold.state.position
-        if position is not None and position > applied:
+        if position is None:
+            return applied
+        check_number("position", position)
+        if position > applied:
             raise ReaderBehindError(applied, position, 0)
-        return applied if position is None else position
+        return position
 
     def _txns_at(self, place: int) -> ValidTxnList:
         now = self._fold.state

@@ -16,6 +16,8 @@ from ledger.errors import ReaderBehindError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import (
     check_list_left,
+    check_number,
+    check_reads,
     dropped_table,
     unknown_table,
     unknown_version,
@@ -163,6 +165,7 @@ class StoreReads(Reads):
 
         What was read before is answered from entries in memory that follow the rows.
         """
+        check_reads(reads, bounds)
         until_s = monotonic() + bounds.max_wait_ms / 1000
         while True:
             try:
@@ -246,6 +249,7 @@ class StoreReads(Reads):
         rows = self._fresh()
         place, dropped = self._applied(position), self._table(table).dropped
         if version is not None:
+            check_number("version", version)
             place = self._version(table, version).position
         if 0 < dropped <= place:
             raise dropped_table(table, dropped)
@@ -264,6 +268,7 @@ class StoreReads(Reads):
         """Return a version, or the last one up to a position or a time."""
         rows = self._fresh()
         if version is not None:
+            check_number("version", version)
             return version_lookups.version(rows, table, version)
         if at:
             return version_lookups.at_time(rows, table, at)
@@ -333,9 +338,12 @@ class StoreReads(Reads):
     def _applied(self, position: int | None) -> int:
         """Return a position that must be applied, without one the newest that is."""
         applied = lookups.position(self._rows)
-        if position is not None and position > applied:
+        if position is None:
+            return applied
+        check_number("position", position)
+        if position > applied:
             raise ReaderBehindError(applied, position, 0)
-        return applied if position is None else position
+        return position
 
     def _table(self, table: int) -> TableRow:
         found = lookups.table(self._rows, table)

@@ -22,7 +22,7 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.http_questions import VERSION_PATH
-from ledger.read_form import NOTHING, error_form, to_json
+from ledger.read_form import BAD_REQUEST, NOTHING, error_form, to_json
 from projections.errors import StoreError
 from projections.lag import Lag
 from projections.web.asked import Asked, BadRequestError
@@ -160,7 +160,7 @@ def instead(request: Request, error: Exception) -> Response:
             status = next(each for kind, each in STATUS.items() if isinstance(error, kind))
             return JSONResponse(error_form(error), status)
         case BadRequestError():
-            return said(400, "BadRequest", str(error))
+            return said(400, BAD_REQUEST, str(error))
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
             return said(500, "Fault", "the program failed to answer; its log says where")
@@ -169,6 +169,6 @@ def instead(request: Request, error: Exception) -> Response:
 async def on_http_error(request: Request, error: Exception) -> Response:
     """Answer for a path or a method that is not there."""
     assert isinstance(error, HTTPException)
-    name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, "BadRequest")
+    name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, BAD_REQUEST)
     what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
     return said(error.status_code, name, what)

@@ -1,7 +1,7 @@
 """What was asked: the parameters of one request, checked as they are read.
 
-A number is a signed 64-bit one, a list has at most `LIMIT_MAX` rows, and a parameter that nobody
-reads is an error: misspelled, it would else be answered as if it were not there.
+A number is 0 or more and below 2**63, a list has at most `LIMIT_MAX` rows, and a parameter that
+nobody reads is an error: misspelled, it would else be answered as if it were not there.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Final, TypeVar
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import IncompatibleError, LimitExceededError
+from ledger.read_errors import NUMBERS
 from ledger.read_form import from_json
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 100_000
-NUMBER: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
-NUMBERS: Final = range(-(2**63), 2**63)
+NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 Kind = TypeVar("Kind")
 
 FLAGS: Final = {"true": True, "false": False}
@@ -49,7 +49,7 @@ class Asked:
         if text is None:
             return None
         if not NUMBER.fullmatch(text) or int(text) not in NUMBERS:
-            raise BadRequestError(f"{name} is {text!r}, which is no number of 64 bits")
+            raise BadRequestError(f"{name} is {text!r}; it is a number from 0 to 2**63 - 1")
         return int(text)
 
     def limit(self) -> int:
@@ -57,8 +57,6 @@ class Asked:
         found = self.number_or_none("limit")
         if found is None:
             return LIMIT_DEFAULT
-        if found < 0:
-            raise BadRequestError(f"limit is {found}; it is 0 or more")
         if found > LIMIT_MAX:
             raise LimitExceededError(
                 f"{found} rows were asked for, {LIMIT_MAX} are given at once; ask for the rest "

@@ -24,6 +24,7 @@ from ledger.metadata import (
     Read,
     ReadAt,
 )
+from ledger.read_errors import check_reads
 from ledger.reads import Reads
 from projections.cache.lists import read_at
 from projections.web.asked import Asked, BadRequestError
@@ -66,9 +67,18 @@ def question_in(asked: Asked) -> MetadataQuestion | None:
     question = asked.body(MetadataQuestion, "question about metadata")
     if question is not None:
         check_wait(question.bounds.max_wait_ms)
+        check_numbers(question)
         if len(question.reads) > READS_MAX:
             raise too_much(f"{len(question.reads)} reads were asked for, {READS_MAX} go at once")
     return question
+
+
+def check_numbers(question: MetadataQuestion) -> None:
+    """Raise BadRequestError for a number that is none of a table, a txn or a position."""
+    try:
+        check_reads(*question)
+    except ValueError as problem:
+        raise BadRequestError(str(problem)) from None
 
 
 def bounds_of(asked: Asked) -> Bounds:

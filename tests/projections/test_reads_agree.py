@@ -1,5 +1,6 @@
 """Reads from rows and reads from a state in memory give the same answers after any history."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 
 from ledger.core.footprints import path_hash
 from ledger.errors import RefusedError
+from ledger.metadata import Bounds, Read
 from ledger.reads import Reads
 from ledger.state_reads import StateReads
 from projections.queries import StoreReads
@@ -14,6 +16,7 @@ from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
+from tests.web.served import serving
 
 PATHS = ("a", "b", "c", "day=1/d", "x")
 
@@ -63,7 +66,7 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
     return [
         versions,
         reads.versions(table, 2, below=3),
-        [reads.version_row(table, version=version) for version in range(-1, len(versions) + 1)],
+        [reads.version_row(table, version=version) for version in range(len(versions) + 1)],
         [reads.version_row(table, position=position) for position in positions],
         [reads.version_row(table, at=at) for at in times],
         [reads.definition(table, position) for position in positions],
@@ -92,12 +95,42 @@ def files_or_error(reads: Reads, table: int, **when: int) -> Any:
         return str(error)
 
 
+def negative(reads: Reads) -> list[Callable[[], object]]:
+    """Return questions about what is before everything."""
+    return [
+        lambda: reads.valid_txns(-1),
+        lambda: reads.write_ids_at(1, -1),
+        lambda: reads.definition(1, -1),
+        lambda: reads.files(1, position=-7),
+        lambda: reads.files(1, version=-1),
+        lambda: reads.version_row(1, version=-1),
+        lambda: reads.version_row(1, position=-1),
+        lambda: reads.metadata([Read(-1, None)]),
+        lambda: reads.metadata([Read("a", None, -1)]),
+        lambda: reads.metadata([Read(1, None, own_txn=-5)]),
+        lambda: reads.metadata([Read(1, None, own_txn=2**63)]),
+        lambda: reads.metadata([], Bounds(token=-4)),
+    ]
+
+
 def write_ids_or_error(reads: Reads, table: int, position: int | None) -> Any:
     """Return the write ids valid at a position, or what is said instead."""
     try:
         return reads.write_ids_at(table, position)
     except RefusedError as error:
         return str(error)
+
+
+@pytest.mark.parametrize("asked", range(12))
+def test_nothing_is_before_the_first(asked: int) -> None:
+    """What is numbered below 0 cannot be meant, whatever is read from and from wherever."""
+    driver = Driver()
+    driver.create_table(driver.open_session(), "a")
+    store = rows_of(driver)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        for reads in (StoreReads(store), StateReads(driver.log), served.reads):
+            with pytest.raises(ValueError, match=r" is '?-?\d+'?; it is a number from 0"):
+                negative(reads)[asked]()
 
 
 @PATIENT

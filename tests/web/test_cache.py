@@ -242,6 +242,7 @@ def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
         ("table=t&write_ids=1:2:3:4:5:6", (400, "BadRequest")),
         ("table=t&write_ids=t:1:3&position=3", (400, "BadRequest")),
         ("table=t&own_txn=3", (400, "BadRequest")),
+        ("table=t&position=-3", (400, "BadRequest")),
         ("table=t&max_wait_ms=10001", (400, "LimitExceededError")),
         ("table=none", (404, "UnknownTableError")),
         ("table=t&token=99&max_wait_ms=1", (409, "ReaderBehindError")),
