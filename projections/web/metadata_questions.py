@@ -7,7 +7,6 @@ behind the path, for people: who names neither list nor position means the newes
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ledger.cache_status import CacheReads
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
@@ -24,9 +23,10 @@ from ledger.metadata import (
     Read,
     ReadAt,
 )
-from ledger.read_errors import check_reads
+from ledger.read_errors import check_reads, unknown_object
 from ledger.reads import Reads
 from projections.cache.lists import read_at
+from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError
 
 READS_MAX: Final = 10_000
@@ -38,28 +38,37 @@ def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a follower answers to one read, or to those in the body."""
 
     def read_now(one: ReadAt, bounds: Bounds) -> Answer:
-        named = one._replace(catalog=one.catalog or CATALOG)
-        return reads.metadata([read_at(reads, named)], bounds)[0]
+        return reads.metadata([read_at(reads, one)], bounds)[0]
 
-    return answered(reads, asked, read_now)
+    return answered(reads, asked, read_now, CATALOG)
 
 
-def cached(cache: CacheReads, asked: Asked) -> Answer | Sequence[Answer]:
+def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a cache answers to one read, or to those in the body."""
-    return answered(cache, asked, cache.metadata_at)
+    return answered(process, asked, process.metadata_at, process.cache.catalog)
 
 
 def answered(
-    answering: MetadataReads, asked: Asked, read_now: Callable[[ReadAt, Bounds], Answer]
+    answering: MetadataReads,
+    asked: Asked,
+    read_now: Callable[[ReadAt, Bounds], Answer],
+    catalog: str,
 ) -> Answer | Sequence[Answer]:
-    """Return what is answered; `read_now` answers a read that brings no list."""
+    """Return what is answered; `read_now` answers a read that brings no list.
+
+    `catalog` is that of names without one. Raises UnknownTableError for a name that means nothing.
+    """
     question = question_in(asked)
     if question is not None:
-        return answering.metadata(*question)
-    bounds, one = bounds_of(asked), read_of(asked)
-    return (
-        read_now(one, bounds) if isinstance(one, ReadAt) else answering.metadata([one], bounds)[0]
-    )
+        reads = [each._replace(catalog=each.catalog or catalog) for each in question.reads]
+        return answering.metadata(reads, question.bounds)
+    bounds, one = bounds_of(asked), read_of(asked, catalog)
+    if isinstance(one, ReadAt):
+        return read_now(one, bounds)
+    answer = answering.metadata([one], bounds)[0]
+    if answer.value is None and one.table_id is None and one.what == TABLE:
+        raise unknown_object(one.table, one.what, answer.position)
+    return answer
 
 
 def question_in(asked: Asked) -> MetadataQuestion | None:
@@ -98,11 +107,14 @@ def policy_of(asked: Asked) -> Policy:
     return POLICIES[text]
 
 
-def read_of(asked: Asked) -> Read | ReadAt:
-    """Return the read that the parameters say, with a list or without one."""
+def read_of(asked: Asked, catalog: str) -> Read | ReadAt:
+    """Return the read that the parameters say, with a list or without one.
+
+    `catalog` is that of a name without one.
+    """
     table_id = asked.number_or_none("table_id")
     name = asked.text("table") if table_id is None else asked.text_or_none("table")
-    catalog, what = asked.text_or_none("catalog") or "", asked.text_or_none("what") or TABLE
+    catalog, what = asked.text_or_none("catalog") or catalog, asked.text_or_none("what") or TABLE
     own_txn, position = asked.number_or_none("own_txn") or 0, asked.number_or_none("position")
     write_ids = list_of(asked)
     if write_ids is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.core.commands import CreateTable
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import (
     LedgerError,
@@ -25,7 +26,7 @@ from projections.web.app import BODY_BYTES_MAX
 from projections.web.asked import LIMIT_MAX
 from projections.web.questions import QUESTIONS
 from tests.core.parts import footprint, table_of
-from tests.driver import CATALOG
+from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit
 from tests.projections.followed import Followed, rows_of
 from tests.web.served import Served, rows_in, serving
@@ -82,6 +83,23 @@ def test_hostile_names(domain: Followed, served: Served) -> None:
     assert found == domain.reads.table_named(CATALOG, "Flüge/db?&")
     assert found is not None
     assert served.reads.table_named(CATALOG, "../../livez") is None
+
+
+@pytest.mark.parametrize("catalog", ["", "&catalog=main"])
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("db.sales", 200), ("DB.Sales", 200), ("db.none", 404)],
+)
+@pytest.mark.parametrize("given", ["", "&write_ids={}:0:1"])
+def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> None:
+    """A name without a catalog is one of `main`, whether or not a list comes with it."""
+    driver = Driver(catalogs=["main"])
+    asks = driver.asks(driver.open_session())
+    driver.ask(CreateTable(*asks, 0, 0, "main", "db.sales", BY_HOUR))
+    store = rows_of(driver)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        answer = served.ask(f"/v1/metadata?table={name}{catalog}{given.format(name)}")
+    assert (answer.status, bool(answer.form.get("value"))) == (status, status == 200)
 
 
 def test_valid_write_ids_of_now(served: Served) -> None:

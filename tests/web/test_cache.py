@@ -245,6 +245,7 @@ def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
         ("table=t&position=-3", (400, "BadRequest")),
         ("table=t&max_wait_ms=10001", (400, "LimitExceededError")),
         ("table=none", (404, "UnknownTableError")),
+        ("table=none&write_ids=none:0:1&max_wait_ms=9999", (404, "UnknownTableError")),
         ("table=t&token=99&max_wait_ms=1", (409, "ReaderBehindError")),
         ("table=t&table_idd=1", (400, "BadRequest")),
     ],
