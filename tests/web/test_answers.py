@@ -102,6 +102,13 @@ def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> N
     assert (answer.status, bool(answer.form.get("value"))) == (status, status == 200)
 
 
+def test_a_list_of_another_table(served: Served) -> None:
+    """Whose list it is and which table is asked for are both said, if they differ."""
+    answer = served.ask("/v1/metadata?table=db.sales&catalog=main&write_ids=main.db.other:2:3")
+    assert answer.error == (400, "BadRequest")
+    assert "main.db.other, and main.db.sales is asked for" in answer.form["message"]
+
+
 def test_valid_write_ids_of_now(served: Served) -> None:
     """Without a list in the body, the write ids are those that are valid now."""
     now = served.ask("/v1/tables/1/valid-write-ids")

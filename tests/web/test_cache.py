@@ -156,6 +156,9 @@ def test_nobody_waits_while_it_loads(loading: ServedCache) -> None:
         ("table_id=1", "v1"),
         ("table=t&write_ids=t:0:9223372036854775807::", "v0"),
         ("table=T", "v1"),
+        ("table=t&write_ids=lake.T:1:9223372036854775807::", "v1"),
+        ("table=t&write_ids=null:1:9223372036854775807::", "v1"),
+        ("table_id=1&write_ids=other:1:9223372036854775807::", "v1"),
         ("table=t&write_ids=t:1:9223372036854775807::&what=stats:delay", "stats of v1"),
     ],
 )
@@ -242,6 +245,8 @@ def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
         ("table=t&write_ids=1:2:3:4:5:6", (400, "BadRequest")),
         ("table=t&write_ids=t:1:3&position=3", (400, "BadRequest")),
         ("table=t&own_txn=3", (400, "BadRequest")),
+        ("table=t&write_ids=other:1:3", (400, "BadRequest")),
+        ("table=t&write_ids=main.t:1:3", (400, "BadRequest")),
         ("table=t&position=-3", (400, "BadRequest")),
         ("table=t&max_wait_ms=10001", (400, "LimitExceededError")),
         ("table=none", (404, "UnknownTableError")),
@@ -384,7 +389,7 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
         while entries.is_loading():
             entries.advance(1.0)
 
-        missed = served.ask(f"/v1/metadata?table=none&write_ids=t:0:{2**63 - 1}::")
+        missed = served.ask(f"/v1/metadata?table=none&write_ids=none:0:{2**63 - 1}::")
 
         assert (missed.status, missed.form["error"]) == (503, "StoreMissingError")
         assert told(client.metadata([Read(table, ids(0))])[0]) == ("v0", "cache", "hit")
