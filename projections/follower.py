@@ -20,7 +20,7 @@ from ledger.process import freeze_recovered
 from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
 from projections.fold import Fold
-from projections.lag import Lag, lag_of
+from projections.lag import Backlog, Lag
 from projections.rocks_store import RocksStore
 from projections.store import RowStore
 
@@ -52,6 +52,7 @@ class Follower:
         self.fold = Fold.load(store, log)
         self.is_caught_up = False
         self._log = log
+        self._backlog = Backlog(log)
         self._progress = progress
         self._caught_up = caught_up
         self._clock = clock or SystemClock()
@@ -90,7 +91,7 @@ class Follower:
         """
         fold = self.fold
         mark = fold.mark.position
-        return lag_of(self._log, self._clock, mark, fold.offset, fold.state.at)
+        return self._backlog.measure(self._clock, mark, fold.offset, fold.state.at)
 
     def _step(self, events: LogReader) -> None:
         records = events.read(RECORDS_PER_BATCH, READ_WAIT_S)

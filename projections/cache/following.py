@@ -28,7 +28,7 @@ from projections.cache.ids import ReaderIds
 from projections.cache.one_version import Tag
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import Entries, HeldTables
-from projections.lag import Lag, lag_of
+from projections.lag import Backlog, Lag
 from projections.metadata_cache import Stored, Wanted, at_one_position
 
 READ_MAX: Final = 2_000
@@ -53,7 +53,7 @@ class FollowedEntries(Entries):
         fold: Callable[[DomainState], CacheFold] = ManyVersions,
     ) -> None:
         state, head, offset = resumed
-        self._log = log
+        self._backlog = Backlog(log)
         self._end = end
         # Records that do not count are read as well, and are no lag.
         self._read_to = offset
@@ -166,7 +166,7 @@ class FollowedEntries(Entries):
 
     def lag(self, clock: Clock) -> Lag:
         """Return how far they are behind the log; raises LogUnavailableError if nobody knows."""
-        return lag_of(self._log, clock, self._fold.position, self._read_to, self._at_ms)
+        return self._backlog.measure(clock, self._fold.position, self._read_to, self._at_ms)
 
     def close(self) -> None:
         """Stop following."""

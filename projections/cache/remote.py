@@ -30,7 +30,7 @@ from projections.errors import (
     NothingPublishedError,
     PublishedLoadingError,
 )
-from projections.lag import Lag, lag_of
+from projections.lag import Backlog, Lag
 from projections.metadata_cache import Wanted
 from projections.store import RowReader
 
@@ -50,7 +50,8 @@ class PublishedSite:
 
     def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
         self.log = log
-        self.rows = PublishedRows(log, clock=clock)
+        self.clock = clock or SystemClock()
+        self.rows = PublishedRows(log, clock=self.clock)
         self.turn = RLock()
         self._refused: LedgerError | None = None
         self._told = ""
@@ -111,6 +112,7 @@ class PublishedEntries(RowEntries, ServedEntries):
     def __init__(self, site: PublishedSite, *, bytes_max: int = BYTES_MAX) -> None:
         super().__init__(site.rows, bytes_max=bytes_max, turn=site.turn)
         self._site = site
+        self._backlog = Backlog(site.log)
 
     def is_loading(self) -> bool:
         """Tell whether the rows are not there yet."""
@@ -138,8 +140,8 @@ class PublishedEntries(RowEntries, ServedEntries):
         if self.is_loading():
             return None
         mark = self._site.rows.mark
-        clock = clock or SystemClock()
-        return lag_of(self._site.log, clock, mark.position, mark.offset, self.at_ms())
+        clock = clock or self._site.clock
+        return self._backlog.measure(clock, mark.position, mark.offset, self.at_ms())
 
 
 class PublishedStore(RowMetadataStore):

@@ -27,7 +27,7 @@ class CacheCollector(LagCollector):
         if self.lag is not None:
             yield gauge("cache_lag_positions", "Records of the log not applied", self.lag.records)
             behind_s = self.lag.behind_ms / 1000
-            yield gauge("cache_lag_seconds", "Time since the last applied event", behind_s)
+            yield gauge("cache_lag_seconds", "For how long there have been any", behind_s)
 
 
 def answers(cache: MetadataCache) -> Iterator[Metric]:

@@ -115,7 +115,7 @@ def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
     yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
     if lag is not None:
         yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
-        yield gauge("lag_seconds", "Time since the last applied event", lag.behind_ms / 1000)
+        yield gauge("lag_seconds", "For how long there have been any", lag.behind_ms / 1000)
 
 
 def gauge(name: str, about: str, value: float) -> Metric:

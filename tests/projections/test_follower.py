@@ -23,23 +23,13 @@ from projections.queries import StoreReads, open_reads
 from projections.rocks_store import RocksStore
 from projections.rows import value
 from projections.store import RowStore, digest
-from tests.driver import STARTED_AT, Driver
+from tests.conformance.case_ledger import ManualClock
+from tests.driver import Driver
 from tests.projections.followed import rows_of
 
 PATIENCE_MS = 20_000
 PATIENCE_S = PATIENCE_MS / 1000
-
-
-class StoppedClock:
-    """A clock that stands 1 minute after the drivers begin."""
-
-    def now_ms(self) -> int:
-        """Return milliseconds since 1970 UTC."""
-        return STARTED_AT + 60_000
-
-    def monotonic_s(self) -> float:
-        """Return seconds."""
-        return 60.0
+QUIET_S = 3_600.0
 
 
 @contextmanager
@@ -128,16 +118,52 @@ def test_empty_log() -> None:
 
 
 def test_lag() -> None:
-    """The lag is counted in records, and in time since the last event applied."""
-    driver = Driver()
-    follower = Follower(driver.log, MemoryStore(), clock=StoppedClock())
+    """The lag is counted in records, and in time since somebody saw that there are any."""
+    driver, clock = Driver(), ManualClock()
+    follower = Follower(driver.log, MemoryStore(), clock=clock)
     follower.fold.feed(driver.records)
-    in_time = follower.lag()
-    driver.open_session()
-    driver.open_session()
+    found = [follower.lag()]
 
-    assert in_time == Lag(3, 0, 0)
-    assert follower.lag() == Lag(3, 2, 60_000 - 14)
+    def after(seconds: float) -> None:
+        clock.elapsed_s += seconds
+        found.append(follower.lag())
+
+    clock.elapsed_s = (driver.now - clock.now_ms()) / 1000 + QUIET_S
+    driver.open_session()
+    driver.now = clock.now_ms() + 2_000
+    driver.open_session()
+    after(0)
+    after(3)
+    follower.fold.feed(driver.records[3:4])
+    after(1)
+    follower.fold.feed(driver.records[4:])
+    after(1)
+    driver.open_session()
+    after(1)
+
+    assert found == [
+        Lag(3, 0, 0),
+        Lag(3, 2, 0),
+        Lag(3, 2, 3_000),
+        Lag(4, 1, 4_000),
+        Lag(5, 0, 0),
+        Lag(5, 1, 0),
+    ]
+
+
+def test_lag_behind_a_young_event() -> None:
+    """Nobody is behind for longer than since the last event that it applied."""
+    driver, clock = Driver(), ManualClock()
+    follower = Follower(driver.log, MemoryStore(), clock=clock)
+    clock.elapsed_s = (driver.now - clock.now_ms()) / 1000 + QUIET_S
+    follower.lag()
+    clock.elapsed_s += QUIET_S
+    driver.now = clock.now_ms() - 200
+    young = driver.open_session()
+    driver.open_session()
+    follower.fold.feed(driver.records[:young])
+
+    assert follower.lag() == Lag(young, 1, clock.now_ms() - driver.events[young - 1].control.at)
 
 
 def test_recreated_topic() -> None:

@@ -31,6 +31,7 @@ from projections.metadata_cache import Wanted
 from projections.queries import StoreReads
 from projections.web.cache_serving import serve_cache
 from projections.web.server import WebServer
+from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.cached import made
 from tests.projections.followed import Followed
@@ -44,7 +45,7 @@ class ServedCache:
     """A domain with a table altered twice, and a cache of it behind a URL, fed from one source."""
 
     def __init__(self, own: ExitStack, source: str = "events") -> None:
-        self.domain = Followed()
+        self.domain, self.clock = Followed(), ManualClock()
         self.session = self.domain.open_session()
         self.table = self.domain.create_table(self.session, "t", made=made("v0"))
         self.created = self.domain.head.position
@@ -73,7 +74,8 @@ class ServedCache:
     def fed_by_topic(self) -> tuple[ServedEntries, MetadataStore, Lists]:
         """Return the parts of a cache of what is published; it reads when it is looked after."""
         self.domain.publish()
-        site = PublishedSite(self.domain.log)
+        self.clock.elapsed_s = (self.domain.now - self.clock.now_ms()) / 1000
+        site = PublishedSite(self.domain.log, clock=self.clock)
         return PublishedEntries(site), PublishedStore(site), PublishedLists(site)
 
     def start(self) -> None:
@@ -218,6 +220,8 @@ def test_behind_the_publisher(cached: ServedCache) -> None:
     cached.domain.fold = Fold.load(cached.domain.store, cached.domain.log)
     cached.domain.now += 1
     cached.alter("v2")
+    cached.entries.lag()
+    cached.clock.elapsed_s += 60
 
     ready = cached.served.ask("/readyz")
 

@@ -15,24 +15,14 @@ from projections.errors import StoreMissingError
 from projections.follower import Follower
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
-from tests.driver import STARTED_AT, Driver
+from tests.conformance.case_ledger import ManualClock
+from tests.driver import Driver
 from tests.projections.filing import commit, writing
 from tests.web.served import Served, samples, serving
 
 PATIENCE_S = 20.0
+QUIET_S = 3_600.0
 PATIENCE_MS = 20_000
-
-
-class LateClock:
-    """A clock that stands a minute after the drivers begin."""
-
-    def now_ms(self) -> int:
-        """Return milliseconds since 1970 UTC."""
-        return STARTED_AT + 60_000
-
-    def monotonic_s(self) -> float:
-        """Return seconds."""
-        return 60.0
 
 
 class AwayLog(MemoryLog):
@@ -106,7 +96,10 @@ def test_not_ready_without_a_follower(tmp_path: Path) -> None:
 def test_not_ready_while_it_catches_up() -> None:
     """A follower that has not come to the end it found, or is behind, is not ready."""
     store = MemoryStore()
-    follower = Follower(played().log, store, clock=LateClock())
+    clock = ManualClock()
+    follower = Follower(played().log, store, clock=clock)
+    follower.lag()
+    clock.elapsed_s += 60.0
     with serving(lambda: StoreReads(store.reader()), follower) as served:
         checks = served.ask("/readyz").form["checks"]
         assert checks["position"] == {"status": "DOWN", "detail": "catching up, at position 0"}
@@ -116,13 +109,14 @@ def test_not_ready_while_it_catches_up() -> None:
 @pytest.mark.parametrize(("lag_max_s", "status"), [(60.0, "UP"), (59.0, "DOWN")])
 def test_lag_bound(lag_max_s: float, status: str) -> None:
     """Rows may be behind by the bound, and not by more."""
-    store, driver = MemoryStore(), Driver()
-    follower = Follower(driver.log, store, clock=LateClock())
+    store, driver, clock = MemoryStore(), Driver(), ManualClock()
+    follower = Follower(driver.log, store, clock=clock)
     follower.fold.feed(driver.records)
+    clock.elapsed_s = (driver.now - clock.now_ms()) / 1000 + QUIET_S
     driver.open_session()
-    late_s = (LateClock().now_ms() - follower.fold.state.at) / 1000
-    bound_s = lag_max_s - 60.0 + late_s
-    with serving(lambda: StoreReads(store.reader()), follower, lag_max_s=bound_s) as served:
+    follower.lag()
+    clock.elapsed_s += 60.0
+    with serving(lambda: StoreReads(store.reader()), follower, lag_max_s=lag_max_s) as served:
         assert served.ask("/readyz").form["checks"]["lag"]["status"] == status
 
 
