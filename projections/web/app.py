@@ -104,7 +104,7 @@ class Pages(Generic[Source]):
                 asked.check_all_read()
                 return None if found is None else to_json(found)
 
-            data = await self._readers.ask(answer)
+            data = await self._waiting.answer(answer, asked)
             return nothing(request) if data is None else Response(data, media_type=JSON)
 
         return endpoint

@@ -27,7 +27,10 @@ class BadRequestError(Exception):
 
 
 class Asked:
-    """The parameters of a request: those in its path, those behind it, and its body."""
+    """The parameters of a request: those in its path, those behind it, and its body.
+
+    `max_wait_ms` is how long the rows that an answer takes are waited for, once that was read.
+    """
 
     def __init__(
         self, path: Mapping[str, str], query: Mapping[str, str], body: bytes = b""
@@ -35,6 +38,7 @@ class Asked:
         self._given = {**query, **path}
         self._body = body
         self._read: set[str] = set()
+        self.max_wait_ms = 0
 
     def number(self, name: str) -> int:
         """Return a number that must be given."""

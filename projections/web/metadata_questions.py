@@ -18,7 +18,6 @@ from ledger.metadata import (
     Answer,
     Bounds,
     MetadataQuestion,
-    MetadataReads,
     Policy,
     Read,
     ReadAt,
@@ -33,23 +32,31 @@ READS_MAX: Final = 10_000
 # The catalog of clients who name none.
 CATALOG: Final = "main"
 
+ReadListed = Callable[[Sequence[Read], Bounds], Sequence[Answer]]
+"""Answers reads that say what they see."""
+
 
 def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a follower answers to one read, or to those in the body."""
 
-    def read_now(one: ReadAt, bounds: Bounds) -> Answer:
-        return reads.metadata([read_at(reads, one)], bounds)[0]
+    def read_listed(listed: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
+        # What is waited for holds no thread: there are few of them.
+        asked.max_wait_ms = bounds.max_wait_ms
+        return reads.metadata(listed, bounds._replace(max_wait_ms=0))
 
-    return answered(reads, asked, read_now, CATALOG)
+    def read_now(one: ReadAt, bounds: Bounds) -> Answer:
+        return read_listed([read_at(reads, one)], bounds)[0]
+
+    return answered(read_listed, asked, read_now, CATALOG)
 
 
 def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a cache answers to one read, or to those in the body."""
-    return answered(process, asked, process.metadata_at, process.cache.catalog)
+    return answered(process.metadata, asked, process.metadata_at, process.cache.catalog)
 
 
 def answered(
-    answering: MetadataReads,
+    read_listed: ReadListed,
     asked: Asked,
     read_now: Callable[[ReadAt, Bounds], Answer],
     catalog: str,
@@ -61,11 +68,11 @@ def answered(
     question = question_in(asked)
     if question is not None:
         reads = [each._replace(catalog=each.catalog or catalog) for each in question.reads]
-        return answering.metadata(reads, question.bounds)
+        return read_listed(reads, question.bounds)
     bounds, one = bounds_of(asked), read_of(asked, catalog)
     if isinstance(one, ReadAt):
         return read_now(one, bounds)
-    answer = answering.metadata([one], bounds)[0]
+    answer = read_listed([one], bounds)[0]
     if answer.value is None and one.table_id is None and one.what == TABLE:
         raise unknown_object(one.table, one.what, answer.position)
     return answer

@@ -42,15 +42,22 @@ class Readers(Generic[Source]):
         self._open = open_source
         self._idle: list[Source] = []
         self._threads = ThreadPoolExecutor(threads, "lakeledger-web-reader")
+        self._looking = ThreadPoolExecutor(1, "lakeledger-web-position")
 
     async def ask(self, question: Callable[[Source], Answer]) -> Answer:
         """Return the answer to a question; raises as `Reads` do, and whatever opening them does."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._answer, question)
 
+    async def position(self) -> int:
+        """Return the position of the rows now; no answer that takes long is in its way."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._looking, self._answer, position_of)
+
     def close(self) -> None:
         """Wait for the answers at hand, and close every reader."""
         self._threads.shutdown()
+        self._looking.shutdown()
         while self._idle:
             self._idle.pop().close()
 
@@ -75,3 +82,8 @@ class Readers(Generic[Source]):
             return self._idle.pop()
         except IndexError:
             return self._open()
+
+
+def position_of(source: Answering) -> int:
+    """Return the position up to which somebody answers."""
+    return source.position()

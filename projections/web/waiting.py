@@ -1,10 +1,13 @@
 """Waiting for a position: however many wait, the store is looked at once for all of them."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Generic
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError
-from projections.web.readers import Readers, Source
+from projections.web.asked import Asked
+from projections.web.readers import Answer, Readers, Source
 
 PAUSE_S: Final = 0.004
 
@@ -19,7 +22,7 @@ class Waiting(Generic[Source]):
 
     async def position(self) -> int:
         """Return the position of the rows now."""
-        return await self._readers.ask(lambda source: source.position())
+        return await self._readers.position()
 
     async def reach(self, position: int, timeout_ms: int) -> int:
         """Return the position as soon as it is at least this one.
@@ -34,6 +37,27 @@ class Waiting(Generic[Source]):
                 raise ReaderBehindError(applied, position, timeout_ms)
             applied = await self._look_again()
         return applied
+
+    async def answer(self, question: Callable[[Source], Answer], asked: Asked) -> Answer:
+        """Return an answer as soon as the rows have come far enough for it.
+
+        What waits holds no thread. Raises as `Readers.ask`, and ReadsUnavailableError when the
+        server stops.
+        """
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        while True:
+            try:
+                return await self._readers.ask(question)
+            except ReaderBehindError as behind:
+                left_s = began_s + asked.max_wait_ms / 1000 - loop.time()
+                if not asked.max_wait_ms:
+                    raise
+                told = behind.applied, behind.wanted
+                if left_s <= 0:
+                    raise ReaderBehindError(*told, asked.max_wait_ms) from None
+            with suppress(ReaderBehindError):
+                await self.reach(told[1], round(left_s * 1000))
 
     def stop(self) -> None:
         """Let nobody wait any longer; called in the loop of the server."""

@@ -1,11 +1,12 @@
 """The client of reads over HTTP: waits, servers that are away or are something else."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event as Signal
+from threading import Semaphore, Thread
 from time import monotonic
 from typing import Final
 from urllib.parse import unquote
@@ -20,9 +21,13 @@ from ledger.errors import (
 )
 from ledger.http_questions import WAIT_MAX_MS
 from ledger.http_reads import HttpReads
+from ledger.reads import TableRow
 from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.memory import MemoryStore
+from projections.queries import StoreReads
+from projections.store import RowReader
+from projections.web.readers import THREADS
 from tests.projections.followed import Followed
 from tests.web.served import rows_in, serving
 
@@ -131,6 +136,68 @@ def test_wait_ends_with_the_event() -> None:
         domain.open_session()
         domain.follow()
         assert waiting.result() == here + 1
+
+
+class Slow(StoreReads):
+    """Reads that do not answer which tables there are before they may."""
+
+    def __init__(self, rows: RowReader, begun: Semaphore, may_go_on: Signal) -> None:
+        super().__init__(rows)
+        self._begun = begun
+        self._may_go_on = may_go_on
+
+    def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
+        """Return the tables, once that is allowed."""
+        self._begun.release()
+        self._may_go_on.wait(SOON_MS / 1000)
+        return super().tables(include_dropped=include_dropped)
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/v1/position"])
+def test_health_waits_for_no_read(path: str) -> None:
+    """While answers that take long hold every thread, how far the rows are is told at once."""
+    store, begun, may_go_on = Followed(MemoryStore()).store, Semaphore(0), Signal()
+    assert isinstance(store, MemoryStore)
+    with (
+        serving(lambda: Slow(store.reader(), begun, may_go_on)) as served,
+        ThreadPoolExecutor(9) as pool,
+    ):
+        reading = [pool.submit(served.ask, "/v1/tables") for _ in range(8)]
+        assert all(begun.acquire(timeout=SOON_MS / 1000) for _ in range(THREADS))
+        told = pool.submit(served.ask, path)
+        try:
+            assert told.result(SOON_MS / 4000).status in {200, 503}
+            assert not any(each.done() for each in reading)
+        finally:
+            may_go_on.set()
+
+
+def test_waiting_readers_hold_nobody_up() -> None:
+    """Readers who wait for a token are answered with the event, and others meanwhile."""
+    domain = Followed(MemoryStore())
+    session = domain.open_session()
+    table = domain.create_table(session, "t")
+    domain.follow()
+    path = f"/v1/metadata?table_id={table}&max_wait_ms={WAIT_MAX_MS}"
+    with serving(rows_in(domain)) as served, ThreadPoolExecutor(8) as pool:
+        asked = f"{path}&token={domain.head.position + 1}"
+        waiting = [pool.submit(served.ask, asked) for _ in range(8)]
+        assert [served.ask(path).status for _ in range(3)] == [200] * 3
+        assert not any(each.done() for each in waiting)
+        domain.rename_table(session, table, "u")
+        domain.follow()
+        assert {each.result().form["value"]["name"] for each in waiting} == {"u"}
+
+
+def test_waiting_for_a_token_in_vain() -> None:
+    """Who waited is told for how long, and for what."""
+    domain = Followed(MemoryStore())
+    domain.create_table(domain.open_session(), "t")
+    domain.follow()
+    with serving(rows_in(domain)) as served:
+        answer = served.ask("/v1/metadata?table_id=1&token=99&max_wait_ms=30")
+    assert answer.error == (409, "ReaderBehindError")
+    assert "position 99 was not reached within 30 ms" in answer.form["message"]
 
 
 @pytest.mark.slow
