@@ -5,7 +5,7 @@ task ever sees metadata that moves. Nothing here loads Spark.
 """
 
 import atexit
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
@@ -14,14 +14,17 @@ from ledger.address import find_address
 from ledger.config import load
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.write_form import pending_from
 from ledger.errors import SettingsError, UnknownTableError
-from ledger.metadata import TableMetadata
+from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
 from projections.cache.reads import MetadataCache
+from projections.metadata_cache import is_called
 from projections.metadata_store import takers
 from projections.queries import StoreReads
 from projections.rocks_reader import RocksReader
-from projections.store import RowReader
+from projections.rows import WAITING, number_key, read_value
+from projections.store import RowReader, prefix_end
 
 WAIT_MS: Final = 30_000
 
@@ -85,23 +88,25 @@ class HostTables:
     def resolve(self, name: str, snapshot: Snapshot, max_wait_ms: int = WAIT_MS) -> HostTable:
         """Return what a snapshot sees of the table that had a name then.
 
-        Changes of tables outside a txn hold for every reader from their position on. Raises
-        UnknownTableError, and ReaderBehindError if the rows have not come to the snapshot in time.
+        What its own txn created or renamed goes by the new name. Changes of tables outside a txn
+        hold for every reader from their position on. Raises UnknownTableError, and
+        ReaderBehindError if the rows have not come to the snapshot in time.
         """
         self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
         self._rows.refresh()
-        for table in takers(self._rows, (self.catalog, name)):
+        wanted = self.catalog, name
+        for table in (*named_in(self._rows, snapshot.id, wanted), *takers(self._rows, wanted)):
             ids = self._write_ids(table, snapshot)
             answer = self.cache.read(
-                name,
+                table,
                 ids,
-                table_id=table,
                 own_txn=snapshot.id,
                 token=snapshot.reached,
                 max_wait_ms=max_wait_ms,
             )
-            if isinstance(answer.value, TableMetadata):
-                return HostTable(answer.value, ids, self._files(answer.value, snapshot))
+            found = answer.value
+            if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
+                return HostTable(found, ids, self._files(found, snapshot))
         raise UnknownTableError(
             f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
             f"opened at position {snapshot.opened}; open a txn after its creation",
@@ -124,6 +129,15 @@ class HostTables:
         if found.definition.kind == "external" or found.definition.layout == "directories":
             return None
         return self.reads.files(found.table, position=snapshot.opened)
+
+
+def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
+    """Return the tables that changes which wait with a txn give a name, the last one first."""
+    prefix = number_key(WAITING, txn)
+    for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
+        change = pending_from(read_value(data)[1])
+        if change.name and is_called((change.catalog, change.name), name):
+            yield change.table
 
 
 def host_tables() -> HostTables:

@@ -59,6 +59,24 @@ def test_own_changes_are_seen(host: Host) -> None:
     assert not seen.write_ids.is_valid(write_id)
 
 
+def test_own_names_are_found(host: Host) -> None:
+    """A txn finds what it created and renamed by the names it gave, others by those they know."""
+    other = host.snapshot()
+    with host.ledger.transaction() as txn:
+        txn.create_table("db.mine", [("own", "INT")])
+        txn.rename_table(NAME, "db.renamed")
+        txn.alter_table("db.renamed", properties={"owner": "ada"})
+        mine, renamed = (host.tables.resolve(name, txn) for name in ("db.mine", "db.Renamed"))
+        for name, snapshot in ((NAME, txn), ("db.renamed", other), ("db.mine", other)):
+            with pytest.raises(UnknownTableError):
+                host.tables.resolve(name, snapshot)
+        before = host.tables.resolve(NAME, other)
+    assert (mine.metadata.name, len(mine.metadata.definition.columns)) == ("db.mine", 1)
+    assert renamed.metadata.name == "db.renamed"
+    assert [each.key for each in renamed.metadata.definition.properties] == ["owner"]
+    assert (before.metadata.table, before.metadata.name) == (renamed.metadata.table, NAME)
+
+
 def test_rows_that_are_behind(host: Host) -> None:
     """Who plans from rows that do not come to the snapshot is told, not given older data."""
     host.end()
