@@ -35,12 +35,14 @@ from projections.web.readers import Readers, Source
 BODY_BYTES_MAX: Final = 8 << 20
 JSON: Final = "application/json"
 
+BAD_STATUS: Final = 400
+
 # The first that fits counts.
 STATUS: Final[Mapping[type[LedgerError], int]] = {
     UnknownTableError: 404,
     UnknownVersionError: 404,
     ReaderBehindError: 409,
-    LimitExceededError: 400,
+    LimitExceededError: BAD_STATUS,
     ReadsUnavailableError: 503,
     StoreError: 503,
     LogUnavailableError: 503,
@@ -158,9 +160,12 @@ def instead(request: Request, error: Exception) -> Response:
     match error:
         case LedgerError():
             status = next(each for kind, each in STATUS.items() if isinstance(error, kind))
-            return JSONResponse(error_form(error), status)
+            form = error_form(error)
+            # The bounds of one request stay as they are, unlike others that these errors tell of.
+            form["retry_unchanged"] &= status != BAD_STATUS
+            return JSONResponse(form, status)
         case BadRequestError():
-            return said(400, BAD_REQUEST, str(error))
+            return said(BAD_STATUS, BAD_REQUEST, str(error))
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
             return said(500, "Fault", "the program failed to answer; its log says where")

@@ -155,6 +155,7 @@ def test_errors(served: Served, path: str, status: int, name: str) -> None:
     answer = served.ask(path)
     assert answer.error == (status, name)
     assert answer.form["message"]
+    assert answer.form["retry_unchanged"] == (status == 409)
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
@@ -177,6 +178,7 @@ def test_bodies(served: Served, body: bytes, error: str) -> None:
     """A body that is no valid txn list, or a very long one, is refused."""
     answer = served.ask("/v1/tables/1/valid-write-ids", "POST", body)
     assert answer.error == (400, error)
+    assert not answer.form["retry_unchanged"]
 
 
 @pytest.mark.parametrize(
