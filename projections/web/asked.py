@@ -96,6 +96,12 @@ class Asked:
             raise BadRequestError(f"{name} is {text!r}; it is true or false")
         return FLAGS[text]
 
+    def check_one_of(self, *names: str) -> None:
+        """Raise BadRequestError if more than one of these is given: only one can be meant."""
+        given = [name for name in names if name in self._given]
+        if len(given) > 1:
+            raise BadRequestError(f"{', '.join(given)} are given; name one of them")
+
     def txns(self) -> ValidTxnList | None:
         """Return the valid txn list in the body, None if there is no body."""
         return self.body(ValidTxnList, "valid txn list")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.reads import Reads
+from ledger.reading import known_row
+from ledger.reads import FileRow, Reads, VersionRow
 from projections.web.asked import Asked
 from projections.web.metadata_questions import metadata
 
@@ -27,6 +28,26 @@ class Question(NamedTuple, Generic[Asking]):
 def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
     """Return a question about the table in the path."""
     return lambda reads, asked: ask(reads, asked.number("table"), asked)
+
+
+def of_known_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
+    """Return a question about the table in the path; it raises UnknownTableError without one."""
+    return of_table(lambda reads, table, asked: ask(reads, known_row(reads, table).table, asked))
+
+
+def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow]:
+    """Return the files of a table, now or as of a position or a version."""
+    asked.check_one_of("version", "position")
+    position, version = (asked.number_or_none(each) for each in ("position", "version"))
+    return reads.files(table, position=position, version=version)
+
+
+def version(reads: Reads, table: int, asked: Asked) -> VersionRow | None:
+    """Return a version of a table, the newest unless its number, a position or a time is given."""
+    asked.check_one_of("version", "position", "at")
+    position, number = (asked.number_or_none(each) for each in ("position", "version"))
+    at = asked.number_or_none("at") or 0
+    return reads.version_row(table, version=number, position=position, at=at)
 
 
 def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
@@ -84,13 +105,7 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
     Question(
         "/tables/{table}/files",
-        of_table(
-            lambda reads, table, asked: reads.files(
-                table,
-                position=asked.number_or_none("position"),
-                version=asked.number_or_none("version"),
-            )
-        ),
+        of_table(files),
     ),
     Question(
         "/tables/{table}/paths",
@@ -98,24 +113,17 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question(
         "/tables/{table}/version",
-        of_table(
-            lambda reads, table, asked: reads.version_row(
-                table,
-                version=asked.number_or_none("version"),
-                position=asked.number_or_none("position"),
-                at=asked.number_or_none("at") or 0,
-            )
-        ),
+        of_table(version),
     ),
     Question(
         "/tables/{table}/versions",
-        of_table(
+        of_known_table(
             lambda reads, table, asked: reads.versions(
                 table, asked.limit(), below=asked.number_or_none("below")
             )
         ),
     ),
-    Question("/tables/{table}/apps", of_table(lambda reads, table, _: reads.apps(table))),
+    Question("/tables/{table}/apps", of_known_table(lambda reads, table, _: reads.apps(table))),
     Question(
         "/tables/{table}/apps/named",
         of_table(lambda reads, table, asked: reads.app(table, asked.text("name"))),
@@ -137,5 +145,7 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
         of_table(lambda reads, table, asked: reads.aborted_write_ids(table, asked.limit())),
     ),
     Question("/tables/{table}/protocol", of_table(lambda reads, table, _: reads.protocol(table))),
-    Question("/tables/{table}/domains", of_table(lambda reads, table, _: reads.domains(table))),
+    Question(
+        "/tables/{table}/domains", of_known_table(lambda reads, table, _: reads.domains(table))
+    ),
 )
