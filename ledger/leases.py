@@ -2,16 +2,19 @@
 
 Ending a live session loses a producer's work, so everything here errs to the other side. A leader
 judges nothing before it has led for one full lease. A verdict takes two steps: first the silent are
-noted together with the ends of the heartbeats and commands topics taken at that instant, and only
-when both were read up to there without a sign of life are they lapsed. So neither a backlog nor a
-paused reader nor a pause of the leader itself expires anyone. Durations come from the monotonic
-clock, and a jump of the wall clock suspends judgement for another full lease. A deadline is a wall
-time in the log; what is left of it is counted on the monotonic clock as soon as it is noted.
+noted together with the ends of the heartbeats and commands topics taken after that, and only when
+both were read up to there without a sign of life are they lapsed. So neither a backlog nor a paused
+reader nor a pause of the leader itself expires anyone. Nor does a broker that was away: the ends
+count once it has answered for a while, in which clients found it again and sent what they held
+back. It is asked only while somebody is silent. Durations come from the monotonic clock, and a jump
+of the wall clock suspends judgement for another full lease. A deadline is a wall time in the log;
+what is left of it is counted on the monotonic clock as soon as it is noted.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 
 from ledger.clock import Clock
 from ledger.core.housekeep import ENDS_MAX, Lapsed
@@ -19,18 +22,21 @@ from ledger.core.state import DomainState
 
 JUMP_MAX_S = 5.0
 LOOK_AGAIN_S = 0.5
+# A client tries a broker that was away again every second and beats three times in a lease, so this
+# part of a lease is time enough to hear from it; an absence that is shorter ends nobody by itself.
+SETTLED_PER_LEASE = 1 / 3
 
 Ends = tuple[int, int]
 
 
 @dataclass(slots=True)
 class Suspicion:
-    """Who was silent when, and up to which offsets a sign of life is still looked for."""
+    """Who was silent when, and up to which offsets, once known, a sign of life is looked for."""
 
     sessions: list[int]
     txns: list[tuple[float, int]]
     noted_s: float
-    ends: Ends
+    ends: Ends | None = None
 
 
 @dataclass(slots=True)
@@ -45,6 +51,9 @@ class Leases:
     due: list[tuple[float, int]] = field(default_factory=list)
     deadlines: list[tuple[float, int]] = field(default_factory=list)
     suspicion: Suspicion | None = None
+    # When the broker last answered, and since when it has done so without a long silence between.
+    answered_s: float = -inf
+    steady_since_s: float = inf
 
     def start(self, state: DomainState) -> None:
         """Begin to lead: everyone in the state counts as heard now."""
@@ -85,9 +94,13 @@ class Leases:
             self.look_again()
             return None
         if self.suspicion is None:
-            self._suspect(state, now_s, ends)
-            return None
+            self.suspicion = self._suspect(state, now_s)
         noted = self.suspicion
+        if noted is None:
+            return None
+        if noted.ends is None:
+            noted.ends = self._settled(ends)
+            return None
         if any(at < end for at, end in zip(read, noted.ends, strict=True)):
             return None
         self.look_again()
@@ -115,11 +128,20 @@ class Leases:
         # A slow drift is followed, so that only a jump between two looks counts as one.
         self.offset_s = offset_s
 
-    def _suspect(self, state: DomainState, now_s: float, ends: Callable[[], Ends]) -> None:
+    def _suspect(self, state: DomainState, now_s: float) -> Suspicion | None:
         sessions = self._silent(state, now_s)
         txns = self._overdue(state, now_s)
-        if sessions or txns:
-            self.suspicion = Suspicion(sessions, txns, now_s, ends())
+        return Suspicion(sessions, txns, now_s) if sessions or txns else None
+
+    def _settled(self, ends: Callable[[], Ends]) -> Ends | None:
+        """Return the ends, or None while the broker has not answered for long enough."""
+        found = ends()
+        now_s = self.clock.monotonic_s()
+        settled_s = self.lease_s * SETTLED_PER_LEASE
+        if now_s - self.answered_s > settled_s:
+            self.steady_since_s = now_s
+        self.answered_s = now_s
+        return found if now_s - self.steady_since_s >= settled_s else None
 
     def _silent(self, state: DomainState, now_s: float) -> list[int]:
         found: list[int] = []

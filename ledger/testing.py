@@ -7,6 +7,7 @@ The rules, the sequencer and the client are the real ones; only Kafka and the fo
 replaced by memory. Nothing here is for real data.
 """
 
+from math import ceil
 from threading import Condition, Thread
 from threading import Event as Signal
 from types import TracebackType
@@ -17,6 +18,7 @@ from ledger.clock import Clock, SystemClock
 from ledger.core.events import Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogError
+from ledger.leases import SETTLED_PER_LEASE
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log
 from ledger.sequencer import Sequencer
@@ -26,7 +28,8 @@ from ledger.state_reads import StateReads
 STARTED_AT_MS: Final = 1_767_225_600_000
 CATALOG: Final = "main"
 STEP_WAIT_S: Final = 0.02
-# What is silent is noted in one round and judged in a later one.
+# Once the broker has answered for a while, what is silent is noted in one round and judged in a
+# later one.
 ROUNDS_TO_JUDGE: Final = 4
 
 
@@ -171,7 +174,9 @@ class InMemoryLedger:
         """Let time pass on a FixedClock, and wait until the sequencer has acted on it."""
         assert isinstance(self.clock, FixedClock), "only a FixedClock can be moved"
         self.clock.advance(seconds)
-        for _ in range(ROUNDS_TO_JUDGE):
+        settled_s = self._settings.lease_s * SETTLED_PER_LEASE
+        rounds = ceil(settled_s / self._settings.housekeeping_s) + ROUNDS_TO_JUDGE
+        for _ in range(rounds):
             self.clock.advance(self._settings.housekeeping_s)
             self.leader.wait_rounds(1)
 

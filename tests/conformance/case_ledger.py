@@ -16,7 +16,7 @@ from ledger.core.commands import Command, OpenSession
 from ledger.core.events import Body, Event, SessionOpened
 from ledger.core.housekeep import Lapsed, expire, housekeep
 from ledger.core.state import DomainState
-from ledger.leases import Leases
+from ledger.leases import SETTLED_PER_LEASE, Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command
 from ledger.log.port import Log, Topic
@@ -31,6 +31,9 @@ CATALOG = "lake"
 STARTED_MS = 1_700_000_000_000
 NEVER_MS = 2**62
 SETTINGS = SequencerSettings(housekeeping_s=math.inf)
+# Until the broker counts as answering steadily, a third of a lease, and two looks more.
+LOOK_S = 1.0
+LOOKS_TO_JUDGE = math.ceil(SETTINGS.lease_s * SETTLED_PER_LEASE / LOOK_S) + 2
 PATIENCE_S = 30.0
 COMMAND_WAIT_S = 0.01
 EVENT_WAIT_S = 0.005
@@ -103,9 +106,10 @@ class CaseLedger:
         for session in self.state.sessions.by_number.keys() - {silent}:
             leases.heard(session)
         nothing_unread = (0, 0)
-        # The first look notes who is silent, the second judges.
-        leases.lapsed(self.state, nothing_unread, lambda: nothing_unread)
-        lapsed = leases.lapsed(self.state, nothing_unread, lambda: nothing_unread)
+        # The first look notes who is silent, the last judges.
+        for _ in range(LOOKS_TO_JUDGE):
+            self._clock.elapsed_s += LOOK_S
+            lapsed = leases.lapsed(self.state, nothing_unread, lambda: nothing_unread)
         body = expire(self.state, lapsed or Lapsed())
         if body is not None:
             self._append(body)

@@ -223,6 +223,24 @@ def test_heartbeats_held_up(domain: Domain) -> None:
     assert client.expired() == ([silent], [])
 
 
+@pytest.mark.parametrize("lived_s", [5.0, 9.0], ids=["not asked before", "asked before"])
+def test_broker_away(domain: Domain, lived_s: float) -> None:
+    """Beats that clients kept while the broker was away count, though it answers before they come.
+
+    Whether somebody is silent already, so that the broker is asked as it goes, changes nothing.
+    """
+    client = domain.client
+    live, silent = client.open_session(), client.open_session()
+    txn = open_txn(client, live)
+    domain.live(live, for_s=lived_s)
+    domain.live(for_s=2)
+    domain.clock.passed_s += 8.5
+    domain.live(for_s=1)
+    domain.live(live, for_s=2 * LEASE_S)
+    assert client.expired() == ([silent], [])
+    assert client.state.txns.status(txn)[0] == "open"
+
+
 @pytest.mark.parametrize("jump_s", [2 * HOUR_S, -2 * HOUR_S, 30 * 24 * HOUR_S, 6.0, -6.0])
 def test_wall_clock_jumps(domain: Domain, jump_s: float) -> None:
     """A jump of the wall clock ends nobody for a lease, and no txn before its time is up."""
@@ -235,5 +253,5 @@ def test_wall_clock_jumps(domain: Domain, jump_s: float) -> None:
     assert client.expired() == ([], [])
     domain.live(live, for_s=3 * LEASE_S)
     assert client.expired() == ([silent], [])
-    domain.live(live, for_s=LEASE_S + 4)
+    domain.live(live, for_s=LEASE_S + 8)
     assert client.expired() == ([silent], [(txn, "deadline")])
