@@ -70,6 +70,7 @@ class _Kafka:
             self.command(*_BRIEF_FLAGS, "kafka.tools.StorageTool", "format", *flags),
             env=self.environment,
             capture_output=True,
+            cwd=folder.path,  # As of the server: its properties name what lies below.
             text=True,
             check=False,
         )

@@ -164,7 +164,9 @@ class BrokerFolder:
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"PLAINTEXT://{broker},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{broker}",
-            "log.dirs": self._log,
+            # Below the working directory of Kafka's programs. As a whole path it would be read as
+            # another one: a comma parts folders, a backslash escapes, and letters are Latin-1.
+            "log.dirs": self._log.name,
         }
         draft = self.properties.with_suffix(".draft")
         lines = [f"{name}={value}\n" for name, value in {**_PROPERTIES, **here}.items()]

@@ -82,6 +82,14 @@ def test_folder_is_kept(used_folder: Path) -> None:
         assert read(broker, "kept") == b"record"
 
 
+@pytest.mark.parametrize("name", ["jürgen", "a,b", r"a\tb"])
+def test_odd_name(used_folder: Path, tmp_path: Path, name: str) -> None:
+    """A folder whose path Java properties would read as another one is found all the same."""
+    copy = shutil.copytree(used_folder, tmp_path / name)
+    with Broker.start(copy) as broker:
+        assert read(broker, "kept") == b"record"
+
+
 def test_killed_broker_comes_back(tmp_path: Path) -> None:
     """What was acknowledged before signal 9 is there after the next start, at the same address."""
     broker = Broker.start(tmp_path)
