@@ -51,7 +51,7 @@ class Leader:
     """One term of leadership, from the read-back of its Fenced to its end.
 
     `state` and `acceptor` stand behind that Fenced and are the leader's from now on; `events` reads
-    on from there.
+    on from there. `log_at` is the time of the last event that a former leader decided.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Leader:
         clock: Clock,
         settings: SequencerSettings,
         created: Genesis,
+        log_at: int,
         rule: Decide = decide,
     ) -> None:
         self.state = state
@@ -81,7 +82,7 @@ class Leader:
         self._key = created.catalog.encode()
         self._unsent: list[bytes] = []
         self._leases = Leases(clock, settings.lease_s)
-        self._leases.start(state)
+        self._leases.start(state, log_at)
         self._create(created)
         self._commands = self._open_commands()
         # Whoever was alive before this term counts as heard at its start.

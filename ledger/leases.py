@@ -8,7 +8,8 @@ reader nor a pause of the leader itself expires anyone. Nor does a broker that w
 count once it has answered for a while, in which clients found it again and sent what they held
 back. It is asked only while somebody is silent. Durations come from the monotonic clock, and a jump
 of the wall clock suspends judgement for another full lease. A deadline is a wall time in the log;
-what is left of it is counted on the monotonic clock as soon as it is noted.
+what is left of it is counted on the monotonic clock as soon as it is noted. A new leader counts it
+from the log's time, for its own clock may be ahead of the one that set the deadline.
 """
 
 from collections.abc import Callable
@@ -55,16 +56,20 @@ class Leases:
     answered_s: float = -inf
     steady_since_s: float = inf
 
-    def start(self, state: DomainState) -> None:
-        """Begin to lead: everyone in the state counts as heard now."""
+    def start(self, state: DomainState, log_at: int) -> None:
+        """Begin to lead: everyone in the state counts as heard now.
+
+        `log_at` is the time of the last event that a former leader decided.
+        """
         now_s = self.clock.monotonic_s()
         self.quiet_until_s = now_s + self.lease_s
         self.offset_s = self.clock.now_ms() / 1000 - now_s
         for session in state.sessions.by_number.values():
             if session.is_open:
                 self.add_session(session.number, session.lease_ms)
+        at = min(log_at, self.clock.now_ms())
         for txn in state.txns.open.values():
-            self.add_txn(txn.txn, txn.deadline)
+            self._add_deadline(txn.txn, txn.deadline - at)
 
     def add_session(self, session: int, lease_ms: int) -> None:
         """Begin the lease of a session."""
@@ -74,8 +79,7 @@ class Leases:
 
     def add_txn(self, txn: int, deadline: int) -> None:
         """Note a txn's own deadline, in milliseconds of wall time as the clock shows it now."""
-        left_s = (deadline - self.clock.now_ms()) / 1000
-        heappush(self.deadlines, (self.clock.monotonic_s() + left_s, txn))
+        self._add_deadline(txn, deadline - self.clock.now_ms())
 
     def heard(self, session: int) -> None:
         """Renew the lease of a session; unknown ones are ignored."""
@@ -120,6 +124,9 @@ class Leases:
                 heappush(self.due, (noted.noted_s + LOOK_AGAIN_S, number))
             for overdue in noted.txns:
                 heappush(self.deadlines, overdue)
+
+    def _add_deadline(self, txn: int, left_ms: int) -> None:
+        heappush(self.deadlines, (self.clock.monotonic_s() + left_ms / 1000, txn))
 
     def _watch_wall_clock(self, now_s: float) -> None:
         offset_s = self.clock.now_ms() / 1000 - now_s

@@ -75,6 +75,7 @@ class Sequencer:
         self._beat_sent_s = 0.0
         start = read_newest(log, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
+        self._log_at = start.state.at
         self._checkpointed = start.head.position
         self._batches = BatchAcceptor(log, self.acceptor, start.offset)
         self._events = self._batches.open()
@@ -145,6 +146,9 @@ class Sequencer:
     def _note(self, event: Event) -> None:
         body = event.body
         self._resigned = isinstance(body, Resigned)
+        if not isinstance(body, Fenced | Resigned):
+            # A claim or a farewell only shows what clock a sequencer has.
+            self._log_at = event.control.at
         if not isinstance(body, Fenced):
             return
         if self._nonce and body.nonce == self._nonce:
@@ -215,6 +219,7 @@ class Sequencer:
             clock=self._clock,
             settings=self._settings,
             created=self._created,
+            log_at=self._log_at,
             rule=self._decisions,
         )
         log_lines.info("leading", epoch=event.control.epoch, position=event.control.position)

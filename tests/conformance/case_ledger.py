@@ -101,7 +101,7 @@ class CaseLedger:
     def let_lapse(self, silent: int) -> None:
         """Let one lease pass in which all sessions beat but one, and end what lapsed by it."""
         leases = Leases(self._clock, SETTINGS.lease_s)
-        leases.start(self.state)
+        leases.start(self.state, self.state.at)
         self._clock.elapsed_s += SETTINGS.lease_s
         for session in self.state.sessions.by_number.keys() - {silent}:
             leases.heard(session)

@@ -183,6 +183,22 @@ def test_overdue_at_take_over(domain: Domain) -> None:
     assert client.expired() == ([], [(txn, "deadline")])
 
 
+@pytest.mark.parametrize("resigns", [False, True], ids=["is lost", "resigns"])
+def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
+    """A txn has what was left of its time, whatever the clock of the next leader shows."""
+    client = domain.client
+    session = client.open_session()
+    txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn
+    domain.clock.error_s += 2 * HOUR_S
+    if resigns:
+        domain.sequencer.resign()
+    domain.take_over()
+    domain.live(session, for_s=4 * LEASE_S)
+    assert client.expired() == ([], [])
+    domain.live(session, for_s=3 * LEASE_S)
+    assert client.expired() == ([], [(txn, "deadline")])
+
+
 def test_take_over_after_take_over(domain: Domain) -> None:
     """Leaders that follow each other within a lease end nobody, not even the silent."""
     client = domain.client
