@@ -8,7 +8,7 @@ the newest whole checkpoint and the tail of the log behind it.
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -35,6 +35,13 @@ class Checkpoint(NamedTuple):
     offset: int
 
 
+class Written(NamedTuple):
+    """A checkpoint in the topic: its position, and how many chunks it has."""
+
+    position: int
+    chunks: int
+
+
 def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
     """Return the canonical bytes of a checkpoint."""
     form = {"format": FORMAT, "offset": offset, **state_form(state, head)}
@@ -59,12 +66,15 @@ def digest(state: DomainState, head: LogHead) -> str:
 
 
 class CheckpointWriter:
-    """Writes checkpoints of one domain into the topic and removes the ones before."""
+    """Writes checkpoints of one domain into the topic and removes the ones before.
 
-    def __init__(self, writer: LogWriter, domain: int) -> None:
+    `before` are those that other processes had written, oldest first.
+    """
+
+    def __init__(self, writer: LogWriter, domain: int, before: Sequence[Written] = ()) -> None:
         self._writer = writer
         self._domain = domain
-        self._written: list[tuple[int, int]] = []
+        self._written = dict(before)
 
     def write(self, checkpoint: Checkpoint, timeout_s: float = 30.0) -> int:
         """Write a checkpoint and wait for its delivery; returns its size in bytes."""
@@ -85,13 +95,15 @@ class CheckpointWriter:
         }
         self._writer.append(manifest_key(self._domain, position), json.dumps(manifest).encode())
         self._writer.flush(timeout_s)
-        self._written.append((position, len(chunks)))
+        self._written.pop(position, None)
+        self._written[position] = len(chunks)
         self._remove_old()
         return len(data)
 
     def _remove_old(self) -> None:
         while len(self._written) > KEPT:
-            position, chunks = self._written.pop(0)
+            position = next(iter(self._written))
+            chunks = self._written.pop(position)
             self._writer.append(manifest_key(self._domain, position), b"")
             for number in range(chunks):
                 self._writer.append(chunk_key(self._domain, position, number), b"")
@@ -109,7 +121,11 @@ def manifest_key(domain: int, position: int) -> bytes:
 
 def read_newest(log: Log, domain: int) -> Checkpoint | None:
     """Return the newest whole checkpoint of a domain, or None if there is none."""
-    values = read_values(log, *log.ends(Topic.CHECKPOINTS))
+    return newest(read_values(log, *log.ends(Topic.CHECKPOINTS)), domain)
+
+
+def newest(values: dict[bytes, bytes], domain: int) -> Checkpoint | None:
+    """Return the newest whole checkpoint among the values of the topic."""
     for manifest in sorted(manifests(values, domain), key=lambda each: -int(each["position"])):
         position = int(manifest["position"])
         chunks = [
@@ -157,6 +173,12 @@ def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any
     for key, value in values.items():
         if key.startswith(f"{domain}/".encode()) and key.endswith(b"/manifest") and value:
             yield json.loads(value)
+
+
+def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
+    """Return the checkpoints that the values of the topic name, oldest first."""
+    found = manifests(values, domain)
+    return sorted(Written(int(each["position"]), int(each["chunks"])) for each in found)
 
 
 def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import structlog
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter, read_newest
+from ledger.checkpoint import Checkpoint, CheckpointWriter, newest, read_values, written
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide import decide
@@ -73,7 +73,9 @@ class Sequencer:
         self._is_writer_fresh = True
         self._beat_writer: LogWriter | None = None
         self._beat_sent_s = 0.0
-        start = read_newest(log, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
+        stored = read_values(log, *log.ends(Topic.CHECKPOINTS))
+        start = newest(stored, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
+        self._stored = written(stored, created.domain)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at
         self._checkpointed = start.head.position
@@ -243,7 +245,9 @@ class Sequencer:
             return
         if self._checkpoints is None:
             self._checkpoint_log = self._log.writer(Topic.CHECKPOINTS)
-            self._checkpoints = CheckpointWriter(self._checkpoint_log, self._created.domain)
+            self._checkpoints = CheckpointWriter(
+                self._checkpoint_log, self._created.domain, self._stored
+            )
         checkpoint = Checkpoint(self.state, self.acceptor.head, self._batches.offset)
         size = self._checkpoints.write(checkpoint)
         self._checkpointed = position
