@@ -14,7 +14,7 @@ from the log's time, for its own clock may be ahead of the one that set the dead
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 
 from ledger.clock import Clock
@@ -26,6 +26,8 @@ LOOK_AGAIN_S = 0.5
 # A client tries a broker that was away again every second and beats three times in a lease, so this
 # part of a lease is time enough to hear from it; an absence that is shorter ends nobody by itself.
 SETTLED_PER_LEASE = 1 / 3
+# So many deadlines of ended txns are not worth the search for them.
+DEADLINES_SPARE = 1_000
 
 Ends = tuple[int, int]
 
@@ -92,6 +94,7 @@ class Leases:
         `read` are the next offsets of heartbeats and commands, `ends()` asks the broker for the end
         offsets of both now.
         """
+        self._forget_ended(state)
         now_s = self.clock.monotonic_s()
         self._watch_wall_clock(now_s)
         if now_s < self.quiet_until_s:
@@ -127,6 +130,13 @@ class Leases:
 
     def _add_deadline(self, txn: int, left_ms: int) -> None:
         heappush(self.deadlines, (self.clock.monotonic_s() + left_ms / 1000, txn))
+
+    def _forget_ended(self, state: DomainState) -> None:
+        """Keep no more than about twice as many deadlines as txns are open."""
+        open_txns = state.txns.open
+        if len(self.deadlines) > 2 * len(open_txns) + DEADLINES_SPARE:
+            self.deadlines = [each for each in self.deadlines if each[1] in open_txns]
+            heapify(self.deadlines)
 
     def _watch_wall_clock(self, now_s: float) -> None:
         offset_s = self.clock.now_ms() / 1000 - now_s

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from ledger.core.commands import OpenTxn
+from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events import CommandRefused
 from ledger.core.outcomes import Reason
+from ledger.leases import DEADLINES_SPARE
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Record, Topic
 from ledger.sequencer import Sequencer
@@ -153,6 +154,22 @@ def test_deadline(domain: Domain) -> None:
     domain.live(session, for_s=20)
     assert client.expired() == ([], [(short, "deadline")])
     assert client.state.txns.status(long)[0] == "open"
+
+
+def test_deadlines_of_ended_txns(domain: Domain) -> None:
+    """The deadlines of txns that have ended are let go of; that of an open one is kept."""
+    client = domain.client
+    session = client.open_session()
+    txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
+    for _ in range(DEADLINES_SPARE + 2):
+        client.ask(session, AbortTxn(*UNNUMBERED, open_txn(client, session), "", ()))
+    leader = domain.sequencer.leader
+    assert leader is not None
+    leases = leader._leases  # noqa: SLF001 - what is kept shows nowhere else
+    domain.live(session, for_s=2 * STEP_S)
+    assert [each for _, each in leases.deadlines] == [txn]
+    domain.live(session, for_s=20)
+    assert client.expired() == ([], [(txn, "deadline")])
 
 
 @pytest.mark.parametrize("away_s", [0, LEASE_S, HOUR_S], ids=lambda away_s: f"{away_s:.0f} s")
