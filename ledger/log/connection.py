@@ -59,7 +59,18 @@ FIXED_WRITER: Final = {
     "max.in.flight.requests.per.connection": 1,
     "delivery.report.only.error": True,
 }
-FIXED: Final = (FIXED_READER.keys() | FIXED_WRITER.keys()) | {"transactional.id"}
+FIXED: Final = (FIXED_READER.keys() | FIXED_WRITER.keys()) | {
+    "transactional.id",
+    "default.topic.config",  # Settings of topics in there outrank the same ones beside it.
+    "request.required.acks",
+    "max.in.flight",
+    "auto.commit.enable",
+}
+# What the ledger sets by itself, and would set over any choice.
+OWN: Final = frozenset(
+    {"bootstrap.servers", "metadata.broker.list", "error_cb", "logger"}
+    | {"linger.ms", "queue.buffering.max.ms", "message.timeout.ms", "delivery.timeout.ms"}
+)
 
 OFFSET_GONE: Final = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE", "_LOG_TRUNCATION"})
 DAMAGED: Final = frozenset({"_BAD_MSG", "_BAD_COMPRESSION", "INVALID_MSG"})
@@ -173,7 +184,7 @@ CLIENT_LINES: Final = ClientLines()
 class Connection:
     """Where the brokers are and how to log in; `client` holds librdkafka settings of a deployment.
 
-    Raises SettingsError if `client` sets what the ledger's safety rests on.
+    Raises SettingsError if `client` sets what the ledger's safety rests on, or what it sets itself.
     """
 
     bootstrap: str
@@ -185,6 +196,10 @@ class Connection:
             raise SettingsError(
                 f"the ledger's safety rests on the Kafka settings {', '.join(fixed)}; they cannot "
                 "be chosen. Leave them out"
+            )
+        if own := sorted(OWN & self.client.keys()):
+            raise SettingsError(
+                f"the ledger sets the Kafka settings {', '.join(own)} itself. Leave them out"
             )
 
     def admin(self, trouble: Trouble) -> dict[str, Any]:

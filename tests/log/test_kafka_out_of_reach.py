@@ -163,11 +163,15 @@ def test_wait_until_ready(nowhere: str) -> None:
     [
         ({"enable.idempotence": "false"}, "safety rests on the Kafka settings enable.idempotence"),
         ({"acks": "1", "transactional.id": "x"}, "settings acks, transactional.id; they cannot"),
+        ({"max.in.flight": "5"}, "safety rests on the Kafka settings max.in.flight"),
+        ({"default.topic.config": {"auto.offset.reset": "earliest"}}, "default.topic.config"),
+        ({"linger.ms": "5", "error_cb": print}, "settings error_cb, linger.ms itself"),
+        ({"delivery.timeout.ms": "1"}, "settings delivery.timeout.ms itself"),
         ({"no.such.setting": "1"}, 'No such configuration property: "no.such.setting"'),
         ({"fetch.wait.max.ms": "never"}, "fetch.wait.max.ms"),
     ],
 )
-def test_unfit_settings(client: dict[str, str], message: str) -> None:
+def test_unfit_settings(client: dict[str, object], message: str) -> None:
     """Settings that Kafka's client does not know, or that are not open to choice, are named."""
     with pytest.raises(SettingsError, match=message):
         KafkaLog("127.0.0.1:1", LEDGER, client=client)
