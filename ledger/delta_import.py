@@ -189,28 +189,38 @@ class DeltaImport:
         read_version = commit.provenance.read_version
         if read_version is None or read_version >= commit.version - 1 or commit.is_checkpoint:
             return False
-        self._rebased += 1
         try:
             replay(self._ledger, self._imported, commit, self._position_of(read_version))
-        except (ConflictError, SnapshotTooOldError) as error:
-            self._imported.check_unshared()
-            self._disagreed.append(Disagreement(commit.version, error.reason))
+        except RefusedError as refused:
+            if self._is_taken(commit):
+                return False
+            if not isinstance(refused, ConflictError | SnapshotTooOldError):
+                raise
+            self._rebased += 1
+            self._disagreed.append(Disagreement(commit.version, refused.reason))
             return False
+        self._rebased += 1
         return True
 
     def _follow_on(self, commit: DeltaCommit) -> bool:
         """Import a version as made from the one before; tell whether it had not been before."""
+        if self._imported.delta_version >= commit.version:
+            return False
         try:
             replay(self._ledger, self._imported, commit, self._imported.position)
         except RefusedError as refused:
-            self._imported.check_unshared()
-            self._look()
-            if self._imported.delta_version >= commit.version:
+            if self._is_taken(commit):
                 return False
             if not isinstance(refused, RETRIED):
                 raise
             replay(self._ledger, self._imported, commit, self._imported.position)
         return True
+
+    def _is_taken(self, commit: DeltaCommit) -> bool:
+        """Look whether another process was faster with a version."""
+        self._imported.check_unshared()
+        self._look()
+        return self._imported.delta_version >= commit.version
 
     def _look(self) -> None:
         """See in the ledger how far the import is: another process may be at it too."""

@@ -1,7 +1,6 @@
 """Imports of Delta tables: what a version becomes, where an import ends, and how it goes on."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event as Signal
 from typing import Any
@@ -14,7 +13,6 @@ from ledger.core.footprints import IMPORT_APPS, packed
 from ledger.delta_import import Disagreement, import_delta
 from ledger.errors import ConflictError, DeltaLogError, TableExistsError
 from ledger.file_list import AddFile, FileList, RemoveFile, unpack
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import (
     FIELDS,
@@ -330,24 +328,6 @@ def test_two_masters(ledger: Ledger, tmp_path: Path) -> None:
 
     assert unchanged.versions == 0
     assert ledger.table(NAME).version == 1
-
-
-def test_two_imports(memory: InMemoryLedger, tmp_path: Path) -> None:
-    """Two imports of one log at the same time make one table, each version once."""
-    versions: list[Sequence[Action]] = [
-        [info("SET TBLPROPERTIES"), metadata(a=str(number))] if number % 3 == 0
-        else [info(), add(f"f{number}")]
-        for number in range(1, 40)
-    ]  # fmt: skip
-    write_log(tmp_path, begin(), *versions)
-    clients = [memory.connect(settings=ClientSettings(timeout_s=20.0)) for _ in range(2)]
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda each: import_delta(each, tmp_path, NAME), clients))
-
-    assert [each.version for each in found] == [39, 39]
-    assert sum(each.versions for each in found) == 40
-    assert len(clients[0].reads().files(found[0].table)) == 26
 
 
 def test_stopped(ledger: Ledger, tmp_path: Path) -> None:
