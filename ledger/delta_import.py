@@ -90,11 +90,17 @@ class DeltaVersions(NamedTuple):
         return version + self.first
 
 
-def delta_versions(reads: Reads, table: int) -> DeltaVersions | None:
-    """Return how far the import of a table came, None if it was not imported."""
+def delta_versions(reads: Reads, table: int, source: str = "") -> DeltaVersions | None:
+    """Return how far the import of a table came, None if it was not imported.
+
+    `source` is `lakeledger.import:<Delta table id>`: applications of the Delta table are imported
+    too, and one may have a name of that form.
+    """
     for row in reads.apps(table):
-        if row.app.startswith(IMPORT_APPS):
-            return DeltaVersions(row.app, int(row.app.rpartition("@")[2]), row.version)
+        found, _, first = row.app.rpartition("@")
+        is_one = found == source if source else found.startswith(IMPORT_APPS)
+        if is_one and first.isdecimal():
+            return DeltaVersions(row.app, int(first), row.version)
     return None
 
 
@@ -229,9 +235,10 @@ class DeltaImport:
         row = reads.table_named(self._ledger.catalog, imported.name)
         if row is None:
             return
-        known = delta_versions(reads, row.table)
-        if known is None or known.app.rpartition("@")[0] != self._source:
-            held = f"imported as {known.app}" if known is not None else "no import"
+        known = delta_versions(reads, row.table, self._source)
+        if known is None:
+            other = delta_versions(reads, row.table)
+            held = f"imported as {other.app}" if other is not None else "no import"
             raise TableExistsError(
                 f"table {row.name} is {held}, the log at {self._path} would be {imported.app}. "
                 "Choose another name",

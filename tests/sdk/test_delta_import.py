@@ -248,6 +248,16 @@ def test_applications(ledger: Ledger, tmp_path: Path) -> None:
     assert (found.versions, found.apps_left_out) == (5, 2)
 
 
+@pytest.mark.parametrize("app", ["0@7", "0@", "0"])
+def test_application_named_as_an_import(ledger: Ledger, tmp_path: Path, app: str) -> None:
+    """An application of the Delta table is not taken for the import, whatever its name."""
+    progress = {"txn": {"appId": IMPORT_APPS + app, "version": 99}}
+    write_log(tmp_path, begin(), [info(), progress, add("a")])
+    first = import_delta(ledger, tmp_path, NAME)
+
+    assert import_delta(ledger, tmp_path, NAME) == first._replace(versions=0)
+
+
 def test_goes_on(ledger: Ledger, tmp_path: Path) -> None:
     """An import takes what is new since the last one, decided from reads before that too."""
     write_log(tmp_path, begin(), [info(), add("a")])
