@@ -11,7 +11,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ledger.core.commands import Domain, Protocol
 from ledger.core.traits import is_level
-from ledger.delta_fields import Fields, ShapeError, is_number, path_of, stats_of, vector_of
+from ledger.delta_fields import (
+    SIGNED,
+    Fields,
+    ShapeError,
+    is_number,
+    is_text,
+    path_of,
+    stats_of,
+    vector_of,
+)
 
 READER_VERSION_MAX: Final = 3
 FileKey = tuple[str, str]
@@ -164,7 +173,7 @@ def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
 def take_app(commit: DeltaCommit, fields: Fields) -> None:
     """Take in the progress of an application."""
     app, version = fields.text("appId"), fields.get("version")
-    if not isinstance(version, int) or isinstance(version, bool):
+    if not isinstance(version, int) or isinstance(version, bool) or version not in SIGNED:
         raise fields.odd("version", "whole number")
     commit.apps[app] = max(version, commit.apps.get(app, version))
 
@@ -194,7 +203,7 @@ def take_provenance(commit: DeltaCommit, fields: Fields) -> None:
         )
     operation, level = fields.get("operation"), fields.get("isolationLevel")
     commit.provenance = Provenance(
-        operation if isinstance(operation, str) else "",
+        operation if is_text(operation) else "",
         read_version if is_number(read_version) else None,
         level if isinstance(level, str) and is_level(level) else "",
         fields.get("isBlindAppend") is True,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 NUMBERS: Final = range(2**63)
+SIGNED: Final = range(-(2**63), 2**63)
 VECTOR_KINDS: Final = frozenset({"u", "i", "p"})
 
 
@@ -30,9 +31,9 @@ class Fields:
         found = self._fields.get(key)
         if found is None and default is not None:
             return default
-        if not isinstance(found, str):
+        if not is_text(found):
             raise self.odd(key, "text")
-        return found
+        return str(found)
 
     def number(self, key: str, *, default: int | None = None) -> int:
         """Return a whole number that is not negative and has 63 bits."""
@@ -56,7 +57,7 @@ class Fields:
         """Return a list of texts, empty if it is missing."""
         found = self._fields.get(key)
         found = [] if found is None else found
-        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        if not isinstance(found, list) or not all(map(is_text, found)):
             raise self.odd(key, "list of texts")
         return found
 
@@ -64,7 +65,7 @@ class Fields:
         """Return texts or nulls by name."""
         found = self._fields.get(key)
         if not isinstance(found, dict) or not all(
-            each is None or isinstance(each, str) for each in found.values()
+            is_text(key) and (each is None or is_text(each)) for key, each in found.items()
         ):
             raise self.odd(key, "map of texts")
         return found
@@ -73,6 +74,17 @@ class Fields:
         """Return the error for a field that is missing or of another type."""
         found = json.dumps(self._fields.get(key), default=str)[:80]
         return ShapeError(f"{self.action} has {found} as {key}, where a {wanted} belongs")
+
+
+def is_text(found: Any) -> bool:
+    """Tell whether a value is a text that can be written: JSON escapes can spell half a letter."""
+    if not isinstance(found, str):
+        return False
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_number(found: Any) -> bool:

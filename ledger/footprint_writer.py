@@ -22,6 +22,8 @@ RemoveLike = RemoveFile | AddFile | FileRow | str
 """A file to remove, or the path of one: then the partition is that of the file as it was read."""
 
 ROW_COUNT: Final = "numRecords"
+# Statistics that count more rows cannot be right.
+ROWS_MAX: Final = 2**63 - 1
 
 FileKey = tuple[str, str]
 
@@ -143,7 +145,7 @@ class FootprintWriter:
         rows = sum(rows_of(each.stats) for each in adds if each.data_change)
         # One file of an unknown partition may lie in any, also in those that other chunks name.
         known = found.removes_in if self._knows_partitions() else ()
-        return found._replace(rows_added=rows, removes_in=known)
+        return found._replace(rows_added=rows if rows <= ROWS_MAX else 0, removes_in=known)
 
     def _knows_partitions(self) -> bool:
         return all(each.partition is not None for each in self._removes.values())
@@ -163,7 +165,7 @@ def rows_of(stats: str) -> int:
     except ValueError:
         return 0
     count = found.get(ROW_COUNT, 0) if isinstance(found, dict) else 0
-    return count if isinstance(count, int) and count > 0 else 0
+    return count if isinstance(count, int) and 0 < count <= ROWS_MAX else 0
 
 
 def added_files(

@@ -34,6 +34,7 @@ NAME = "flights"
 APP = f"{IMPORT_APPS}{TABLE_ID}@0"
 FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["b"]}
 OLDER: dict[str, Any] = {"readVersion": 1}
+HUGE = [f'{{"numRecords":{rows}}}' for rows in (2**70, 2**63 - 1, 2**63 - 2)]
 VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
 
 
@@ -139,7 +140,7 @@ def test_rows(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
         tmp_path,
         begin(delta_enableRowTracking="true"),
         [info(), add("a", stats='{"numRecords":3}'), add("b", stats='{"numRecords":4}')],
-        [info(), add("c", stats="{")],
+        [info(), add("c", stats="{"), *(add(each, stats=each) for each in HUGE)],
         [info(), add("d", stats='{"numRecords":1}')],
     )
 
@@ -287,6 +288,7 @@ def test_damage_on_the_way(ledger: Ledger, tmp_path: Path) -> None:
     [
         ([add("a", partitionValues={"id": "1"})], "file a has partition values"),
         ([metadata("{")], "schemaString is no schema"),
+        ([metadata(schema(("\ud800", "long")))], "surrogates not allowed"),
     ],
 )
 def test_no_sense(ledger: Ledger, tmp_path: Path, actions: list[Action], what: str) -> None:
