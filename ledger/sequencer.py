@@ -225,6 +225,13 @@ class Sequencer:
             rule=self._decisions,
         )
         log_lines.info("leading", epoch=event.control.epoch, position=event.control.position)
+        counts_s, given_s = self.state.limits.lease_ms / 1000, self._settings.lease_s
+        if given_s != counts_s:
+            log_lines.warning(
+                "the lease that the ledger was created with counts, not sequencer.lease_s",
+                counts_s=counts_s,
+                given_s=given_s,
+            )
 
     def _beat(self) -> None:
         """Tell the standbys that the leader lives; a beat that is lost does no harm."""

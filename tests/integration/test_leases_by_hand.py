@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
+from structlog.testing import capture_logs
 
 from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events import CommandRefused
@@ -214,6 +215,24 @@ def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
     assert client.expired() == ([], [])
     domain.live(session, for_s=3 * LEASE_S)
     assert client.expired() == ([], [(txn, "deadline")])
+
+
+@pytest.mark.parametrize(("given_s", "warned"), [(LEASE_S, []), (60.0, [(LEASE_S, 60.0)])])
+def test_lease_that_does_not_count(
+    domain: Domain, given_s: float, warned: list[tuple[float, float]]
+) -> None:
+    """Who leads a ledger that was created with another lease says which one counts."""
+    settings = SequencerSettings(lease_s=given_s)
+    domain.sequencer.close()
+    domain.sequencer = Sequencer(
+        domain.log, Genesis("leases"), settings=settings, clock=domain.clock
+    )
+    with capture_logs() as lines:
+        domain.live(for_s=4)
+    assert domain.sequencer.leader is not None
+    assert [
+        (line["counts_s"], line["given_s"]) for line in lines if line["log_level"] == "warning"
+    ] == warned
 
 
 def test_take_over_after_take_over(domain: Domain) -> None:
