@@ -1,11 +1,11 @@
 """The feeder: a Structured Streaming query that folds the events topic into a row store.
 
 It is the follower with Spark in the place of the plain consumer: the same accept rule, the same
-fold, the same store, one write batch for each micro-batch with the position in it. Where a record
-does not tell that the log is still the one that was read, the fold asks the log itself, beside
-Spark and in the driver. The store is where a restart begins; Spark's own checkpoint only carries a
-query from batch to batch and is made anew each time, so losing it, or getting a batch twice,
-changes nothing.
+fold, the same store, one write batch for each slice of a micro-batch with the position in it. Where
+a record does not tell that the log is still the one that was read, the fold asks the log itself,
+beside Spark and in the driver. The store is where a restart begins; Spark's own checkpoint only
+carries a query from batch to batch and is made anew each time, so losing it, or getting a batch
+twice, changes nothing.
 """
 
 import json
@@ -25,11 +25,14 @@ from ledger.log.port import Record, Topic
 from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
 from projections.fold import Fed, Fold
+from spark_sink.slices import OFFSETS_PER_BATCH, slices_of
 
 LOOK_S = 0.5
 REPORT_S = 10.0
-OFFSETS_PER_BATCH = 50_000
+# What a batch may still take when told to stop: a slice of short events folds within 4 s (load 1).
+END_S = 10.0
 PARTITION = 0
+GROUP = "lakeledger-feeder"
 # Spark fetches only what it knows to be there, and asks for the ends of the log right behind. The
 # client has by then sent its next fetch, and the broker answers a connection in order: what was
 # asked waits for as long as that fetch may, in every batch. With Kafka's 500 ms a batch of one
@@ -54,6 +57,7 @@ class Feeder:
         checkpoint_s: float = CHECKPOINT_S,
         client: dict[str, str] | None = None,
         applied: Callable[[Fed], None] | None = None,
+        end_s: float = END_S,
     ) -> None:
         self._spark = spark
         self._fold = fold
@@ -63,6 +67,7 @@ class Feeder:
         self._trigger_ms = trigger_ms
         self._client = client or {}
         self._applied = applied
+        self._end_s = end_s
         self._checkpoint = AgingCheckpoint(fold, checkpoint_s)
         self._turn = Condition()
         self._is_feeding = False
@@ -98,8 +103,12 @@ class Feeder:
     def start(self) -> StreamingQuery:
         """Start the query behind the last record the store holds."""
         shutil.rmtree(self._checkpoints, ignore_errors=True)
-        stream = self._spark.readStream.format("kafka").options(**self._source())
-        events = stream.load().select("offset", "value")
+        stream = self._spark.readStream.format("kafka").options(**self._source(self._fold.offset))
+        events = (
+            stream.option("maxOffsetsPerTrigger", OFFSETS_PER_BATCH)
+            .load()
+            .select("offset", "value")
+        )
         log_lines.info("feeding", topic=self._topic, offset=self._fold.offset)
         return (
             events.writeStream.queryName("lakeledger-feeder")
@@ -116,7 +125,10 @@ class Feeder:
                 return
             self._is_feeding = True
         try:
-            self.feed(records_of(batch))
+            for records in slices_of(batch, self._read):
+                if self._is_stopping:
+                    return
+                self.feed(records)
         except LedgerError as error:
             self._failure = error
             raise
@@ -140,19 +152,30 @@ class Feeder:
         if self._applied is not None:
             self._applied(fed)
 
-    def _source(self) -> dict[str, str]:
-        start = {self._topic: {str(PARTITION): self._fold.offset}}
+    def _read(self, start: int, end: int) -> DataFrame:
+        """Read so many records of the topic once more, with all their bytes."""
+        options = {
+            **self._source(start),
+            "endingOffsets": self._at(end),
+            # Spark keeps the consumer of a group, and what it fetched ahead: one for all slices.
+            "kafka.group.id": GROUP,
+        }
+        return self._spark.read.format("kafka").options(**options).load()
+
+    def _source(self, start: int) -> dict[str, str]:
         return {
             "kafka.bootstrap.servers": self._bootstrap,
             "assign": json.dumps({self._topic: [PARTITION]}),
-            "startingOffsets": json.dumps(start),
+            "startingOffsets": self._at(start),
             "failOnDataLoss": "true",
-            "maxOffsetsPerTrigger": str(OFFSETS_PER_BATCH),
             "kafkaConsumer.pollTimeoutMs": "10000",
             "kafka.fetch.max.wait.ms": FETCH_WAIT_MS,
-            "groupIdPrefix": "lakeledger-feeder",
+            "groupIdPrefix": GROUP,
             **{f"kafka.{key}": value for key, value in self._client.items()},
         }
+
+    def _at(self, offset: int) -> str:
+        return json.dumps({self._topic: {str(PARTITION): offset}})
 
     def _look_at_checkpoint(self) -> None:
         """See whether the last batch left it to be replaced; while there is one, it does so."""
@@ -181,17 +204,12 @@ class Feeder:
         """Stop the query between two batches; inside one, Spark's interrupt would not reach it."""
         with self._turn:
             self._is_stopping = True
-            self._turn.wait_for(lambda: not self._is_feeding)
+            is_over = self._turn.wait_for(lambda: not self._is_feeding, self._end_s)
+        if not is_over:
+            raise LogUnavailableError(
+                f"Spark has not ended its batch {self._end_s} s after the stop"
+            )
         query.stop()
-
-
-def records_of(batch: DataFrame) -> list[Record]:
-    """Return the records of a micro-batch in offset order."""
-    table = batch.toArrow()
-    offsets, values = table["offset"].to_pylist(), table["value"].to_pylist()
-    records = [Record(offset, b"", value, 0) for offset, value in zip(offsets, values, strict=True)]
-    records.sort(key=lambda record: record.offset)
-    return records
 
 
 def lag_of(latest: str | None, offset: int) -> int | None:

@@ -94,7 +94,8 @@ def java_options(java: Java, logging: Path) -> str:
     """Return the flags of the driver's JVM.
 
     The deep stack is for Spark's own error path, whose pattern matching overflows the default one
-    when a query is stopped inside a Python batch.
+    when a query is stopped inside a Python batch. Without memory the JVM ends: it would go on
+    without the thread that asked for more, and whoever waits for that one waits for ever.
     """
-    flags = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss4m")
+    flags = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss4m", "-XX:+ExitOnOutOfMemoryError")
     return " ".join((f"-Dlog4j2.configurationFile={logging}", *flags, *java.flags))

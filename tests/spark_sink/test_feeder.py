@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ledger.broker import Broker
+from ledger.core.commands import Property, TableDefinition
 from ledger.core.events import Resigned
-from ledger.errors import LogDamagedError
+from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import create_topics
@@ -19,13 +20,17 @@ from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.rocks_store import RocksStore
 from projections.store import digest
-from spark_sink.feeder import Feeder, lag_of
-from tests.driver import Driver, write
+from spark_sink.feeder import END_S, Feeder, lag_of
+from spark_sink.slices import SLICE_BYTES
+from tests.driver import Driver, definition, write
 from tests.lost_end import REWRITES, Rewrite, domain, lose_end
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 PATIENCE_S = 60.0
+
+
+LONG_BYTES = 1024 * 1024
 
 
 class Fed:
@@ -55,7 +60,9 @@ class Fed:
         writer.flush(PATIENCE_S)
         writer.close()
 
-    def feeder(self, reached: Callable[[int], None] = lambda _position: None) -> Feeder:
+    def feeder(
+        self, reached: Callable[[int], None] = lambda _position: None, *, end_s: float = END_S
+    ) -> Feeder:
         """Return a feeder that resumes from the store."""
         return Feeder(
             self.spark,
@@ -64,6 +71,7 @@ class Fed:
             ledger=self.name,
             checkpoints=self.folder / "checkpoints",
             applied=lambda fed: reached(fed.position),
+            end_s=end_s,
         )
 
     def run_to_end(self) -> None:
@@ -96,6 +104,12 @@ def fed(spark: SparkSession, broker: Broker, ledger_name: str, tmp_path: Path) -
     yield fed
     fed.store.close()
     fed.log.close()
+
+
+def long_definition(number: int) -> TableDefinition:
+    """Return a definition that makes an event of about `LONG_BYTES`."""
+    text = f"{number}".zfill(LONG_BYTES)
+    return definition()._replace(properties=(Property("long", text),))
 
 
 def work(driver: Driver, txns: int) -> None:
@@ -169,6 +183,37 @@ def test_old_checkpoint_is_replaced(spark: SparkSession, tmp_path: Path) -> None
     feeder.feed(driver.records)
 
     assert Fold.load(store, driver.log).position == driver.head.position
+
+
+def test_long_events_are_read_in_slices(fed: Fed) -> None:
+    """Of a batch with more bytes than a slice may have, the rows are those of a plain fold."""
+    session = fed.driver.open_session()
+    table = fed.driver.create_table(session, "long")
+    for number in range(SLICE_BYTES // LONG_BYTES + 1):
+        fed.driver.alter_table(session, table, long_definition(number), "ALTER")
+    fed.publish()
+
+    fed.run_to_end()
+
+    assert fed.plain_digest() == digest(fed.store)
+
+
+def test_stop_does_not_wait_for_a_batch_that_hangs(fed: Fed) -> None:
+    """A feeder whose batch does not end is given up, and says so."""
+    stop, release = Signal(), Signal()
+
+    def hang(_position: int) -> None:
+        stop.set()
+        release.wait(PATIENCE_S)
+
+    fed.publish()
+    try:
+        with pytest.raises(LogUnavailableError, match="has not ended its batch"):
+            fed.feeder(hang, end_s=0.1).run(stop)
+    finally:
+        release.set()
+        for query in fed.spark.streams.active:
+            query.stop()
 
 
 def test_missing_records_stop_the_feeder(fed: Fed) -> None:
