@@ -34,6 +34,7 @@ class RocksReader(RowReader):
         self._version = version
         self._lock = RLock()
         self._rows: Database
+        self._generation: Path
         self._seen: DiskState | None = None
         self._is_closed = False
         with ExitStack() as held:
@@ -86,6 +87,10 @@ class RocksReader(RowReader):
                 self.close()
                 raise
 
+    def origin(self) -> Path:
+        """Return the generation that is read."""
+        return self._generation
+
     def close(self) -> None:
         """Release the files and remove the scratch folder."""
         with self._lock:
@@ -133,4 +138,4 @@ class RocksReader(RowReader):
         """Open what is published; running scans keep the old database until they end."""
         rows = self._secondaries.open(state.generation)
         check_format(rows.get(FORMAT_KEY), self._version, state.generation)
-        self._rows = rows
+        self._rows, self._generation = rows, state.generation

@@ -8,7 +8,7 @@ A key is never empty and its first byte is below 0xff: so every prefix has an en
 store is `scan(b"", KEYS_END)`. Rows are a function of the log; nothing is stored here alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +58,14 @@ class RowReader(Protocol):
         before the call. A refresh that raises has closed the reader: open another one.
         """
         ...
+
+    def origin(self) -> Hashable:
+        """Return what is another value once the rows may be those of another history.
+
+        That is after a refresh that went over to a store made anew: nothing that was made of the
+        rows before goes on with these.
+        """
+        return None
 
     def close(self) -> None:
         """Release files and memory; closing again does nothing.

@@ -76,6 +76,7 @@ class PublishedRows(RowReader):
         self.mark = Mark(0, "", 0, "") if kept is None else Mark(*read_value(kept))
         self._reader: LogReader | None = None
         self._is_open = False
+        self._replaced = 0
         self._again_s = 0.0
 
     @classmethod
@@ -134,6 +135,10 @@ class PublishedRows(RowReader):
             self.trouble = trouble
             self._again_s = self._clock.monotonic_s() + AGAIN_S
         self._check_format()
+
+    def origin(self) -> int:
+        """Return how often all rows were replaced."""
+        return self._replaced
 
     def close(self) -> None:
         """Let go of the topic and of the rows."""
@@ -230,6 +235,7 @@ class PublishedRows(RowReader):
         changes: dict[bytes, bytes | None] = {last: None}
         if self._is_replacing:
             changes |= dict.fromkeys(rows_held(self._store, (*KINDS, HISTORY)))
+            self._replaced += 1
         changes |= self._gathered.changes | marker.rows()
         self._store.write(sorted(changes.items()))
         self.mark = marker.at()

@@ -46,6 +46,7 @@ class RowEntries(Entries):
     ) -> None:
         self.tables = HeldTables(bytes_max)
         self._rows = rows
+        self._origin = rows.origin()
         self._cache = CacheState()
         self._stamps: dict[int, Stamp] = {}
         self._refresh_s = refresh_s
@@ -112,8 +113,20 @@ class RowEntries(Entries):
             return self._cache.position > before
 
     def _note_position(self) -> None:
-        """Note how far the rows are; somebody else may have refreshed them."""
+        """Note how far the rows are; somebody else may have refreshed them.
+
+        Rows made anew may tell another history at the very same ids, so no stamp would show it.
+        """
+        if self._rows.origin() != self._origin:
+            self._origin = self._rows.origin()
+            self._forget()
         self._cache.positions.last = lookups.position(self._rows)
+
+    def _forget(self) -> None:
+        for table in self.tables.tables():
+            self.tables.release(table)
+        self._cache.entries.clear()
+        self._stamps.clear()
 
     def _read(self, wanted: Wanted) -> Answer:
         table = wanted.table

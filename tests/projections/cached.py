@@ -53,6 +53,15 @@ def made(word: str, kind: TableKind = "managed") -> TableDefinition:
     return TableDefinition(kind, "listed", word, (), (), (stats,))
 
 
+def altered_to(word: str, domain: Followed) -> int:
+    """Let a new domain create table `t` and alter it once; return its id."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    domain.alter_table(session, table, made(word), "ALTER")
+    domain.follow()
+    return table
+
+
 def listed(text: str | None) -> ValidWriteIdList | None:
     """Return the list `hwm:open ids`."""
     if text is None:

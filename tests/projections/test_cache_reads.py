@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -10,13 +12,17 @@ from ledger.core.events import TxnCommitted
 from ledger.core.valid_list_text import ID_MAX
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Read, TableMetadata
+from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.metadata_cache import VERSIONS_MAX, Wanted
+from projections.queries import open_reads
+from projections.rocks_store import RocksStore
 from tests.conformance.case_ledger import ManualClock
+from tests.driver import CATALOG
 from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted
-from tests.projections.cached import STATS, Cached, entries_of, listed, location, made
+from tests.projections.cached import STATS, Cached, altered_to, entries_of, listed, location, made
 from tests.projections.followed import Followed
 
 LONG_MS = 30_000
@@ -299,6 +305,24 @@ def test_most_reads_are_hits(cached: Cached) -> None:
 
     assert cached.cache.counts.total() == 90
     assert cached.cache.hit_ratio() == 1.0
+
+
+def test_nothing_is_kept_of_a_lost_history(tmp_path: Path) -> None:
+    """Who reads rows on does not answer from what they were before they were made anew."""
+    with RocksStore.open(tmp_path) as store:
+        table = altered_to("lost", Followed(store))
+    read = Read(table, listed("1"))
+    cache, reads = MetadataCache.open(tmp_path, CATALOG), open_reads(tmp_path)
+    with closing(cache), closing(reads):
+        before = [*cache.metadata([read]), *reads.metadata([read])]
+        with RocksStore.rebuild(tmp_path) as store:
+            altered_to("kept", Followed(store))
+            store.publish()
+        cache.entries.advance(0.0)
+        reads.position()
+        after = [*cache.metadata([read]), *reads.metadata([read])]
+
+    assert [location(each) for each in before + after] == ["lost", "lost", "kept", "kept"]
 
 
 class Lying(RowEntries):

@@ -1,5 +1,6 @@
 """Rows of metadata that travel through a compacted topic: whole batches, or nothing."""
 
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.metadata import Bounds, Read
 from projections import lookups
 from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import Publisher
@@ -23,7 +25,8 @@ from projections.store import FORMAT_VERSION
 from tests.core.histories import Step
 from tests.driver import CATALOG
 from tests.projections.cache_history import HISTORIES, Played, drawn, played
-from tests.projections.followed import PATIENT
+from tests.projections.cached import altered_to, listed, location
+from tests.projections.followed import PATIENT, Followed
 from tests.projections.publishing import (
     ALL,
     Host,
@@ -252,6 +255,26 @@ def test_topic_made_anew(host: Host, begun: int) -> None:
     fresh.feed_all()
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(fresh.store)
+
+
+def test_nothing_is_kept_of_a_lost_history() -> None:
+    """Who reads published rows does not answer from what they were before the topic was anew."""
+    lost, kept = Followed(), Followed()
+    lost.publish()
+    read = Read(altered_to("lost", lost), listed("1"))
+    altered_to("kept", kept)
+    kept.create_table(kept.open_session(), "more")
+    with closing(open_published(lost.log, CATALOG)) as cache:
+        before = cache.metadata([read])
+        lost.log.cut(Topic.EVENTS, 0)
+        writer = lost.log.writer(Topic.EVENTS)
+        for record in kept.records:
+            writer.append(record.key, record.value)
+        lost.log.recreate(Topic.CACHE)
+        Host(lost.log).feed_all()
+        after = cache.metadata([read], Bounds(max_lag_ms=0))
+
+    assert [location(each) for each in (*before, *after)] == ["lost", "kept"]
 
 
 def test_rows_kept_on_disk(host: Host) -> None:
