@@ -245,6 +245,13 @@ class DeltaImport:
                 reason=Reason.TABLE_EXISTS,
                 subject=row.table,
             )
+        if row.definition.location != imported.location:
+            raise TableExistsError(
+                f"table {row.name} was imported from {row.definition.location}, where files that "
+                f"only {imported.location} has are missing. Import that under another name",
+                reason=Reason.TABLE_EXISTS,
+                subject=row.table,
+            )
         imported.app, imported.first, imported.delta_version = known
         imported.table, imported.definition = row.table, row.definition
         # Nobody else wrote since, or nothing more is imported: a plan may as well be made from now.

@@ -312,6 +312,17 @@ def test_log_went_back(ledger: Ledger, tmp_path: Path) -> None:
         import_delta(ledger, tmp_path, NAME)
 
 
+def test_copy_in_another_folder(ledger: Ledger, tmp_path: Path) -> None:
+    """A copy that went on has files of its own, and the table goes on without them."""
+    there, copy = tmp_path / "there", tmp_path / "copy"
+    import_delta(ledger, write_log(there, begin()), NAME)
+    write_log(copy, begin(), [info(), add("a")])
+
+    with pytest.raises(TableExistsError, match=f"imported from {there.as_uri()}.*another name"):
+        import_delta(ledger, copy, NAME)
+    assert ledger.table(NAME).version == 0
+
+
 def test_name_taken(ledger: Ledger, tmp_path: Path) -> None:
     """A table that is no import, or the import of another table, is left alone."""
     ledger.create_table("own")
