@@ -211,7 +211,6 @@ class StateReads(Reads):
         """Return the files live now, or as of a position or a version of the table."""
         place, dropped = self._applied(position), self._table(table).dropped
         if version is not None:
-            check_number("version", version)
             found = self.version_row(table, version=version)
             if found is None:
                 known = self._fold.versions.versions.get(table, ())
@@ -230,8 +229,6 @@ class StateReads(Reads):
     ) -> VersionRow | None:
         """Return a version, or the last one up to a position or a time."""
         place = self._applied(position)
-        if version is not None:
-            check_number("version", version)
         return self._fold.versions.find(table, version=version, position=place, at=at)
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:

@@ -249,7 +249,6 @@ class StoreReads(Reads):
         rows = self._fresh()
         place, dropped = self._applied(position), self._table(table).dropped
         if version is not None:
-            check_number("version", version)
             place = self._version(table, version).position
         if 0 < dropped <= place:
             raise dropped_table(table, dropped)
@@ -268,7 +267,6 @@ class StoreReads(Reads):
         """Return a version, or the last one up to a position or a time."""
         rows = self._fresh()
         if version is not None:
-            check_number("version", version)
             return version_lookups.version(rows, table, version)
         if at:
             return version_lookups.at_time(rows, table, at)
