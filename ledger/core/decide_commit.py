@@ -64,18 +64,12 @@ class Candidate(NamedTuple):
         if not self.changes:
             return planned
         changed = [change.read_at for change in self.changes if change.table == table]
-        # Who only changes the table may have read it after the snapshot was taken.
-        return min(changed) if changed and write is None else min([planned, *changed])
+        return min([planned, *changed])
 
     def footprint(self, table: int) -> Footprint | None:
         """Return what was declared file by file, None if nothing was."""
         write = self.writes.get(table)
         return write.footprint if write is not None else None
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether it was judged where it comes from, so that nothing of it is here."""
-        return self.txn is not None and self.txn.type == "replicated"
 
     @property
     def is_judged(self) -> bool:
@@ -203,7 +197,7 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
 
 def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
     """Refuse a plan whose winners are not all remembered, rather than guess."""
-    if candidate.is_replayed or (write.footprint is None and not candidate.is_judged):
+    if write.footprint is None and not candidate.is_judged:
         return
     read_at = candidate.read_at(write.table)
     if read_at:

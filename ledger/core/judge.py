@@ -18,7 +18,6 @@ from ledger.core.decide_commit import (
     check_writes,
     committed,
     is_blind_write,
-    is_read,
     lost,
     visible_table,
 )
@@ -106,9 +105,7 @@ def table_conflict(
     if table.creator or not is_declared(candidate, table.table):
         return None
     attempt = attempt_of(state, candidate, table, level or traits_given(candidate, table).level)
-    write = candidate.writes.get(table.table)
-    only_read = write is not None and is_read(write) and not attempt.changes
-    if only_read and attempt.level != "Serializable":
+    if table.table in candidate.reads and attempt.level != "Serializable":
         return None
     found = (index_conflict(state, table, attempt), change_conflict(state, table, attempt))
     return min(filter(None, found), default=None, key=lambda each: each[:2])
@@ -166,8 +163,8 @@ def attempt_of(
 ) -> Attempt:
     """Return one table of a candidate as the check asks for it."""
     footprint = candidate.footprint(table.table)
-    if candidate.is_replayed:
-        footprint = None
+    if candidate.txn is not None and candidate.txn.type == "replicated":
+        footprint = None  # It was judged where it comes from.
     write = candidate.writes.get(table.table)
     changes = [change for change in candidate.changes if change.table == table.table]
     return Attempt(

@@ -7,9 +7,7 @@ import pytest
 from ledger.core.commands import (
     AppVersion,
     Domain,
-    DropTable,
     Protocol,
-    RenameTable,
     StageWrites,
     TableWrite,
 )
@@ -18,12 +16,11 @@ from ledger.core.events import TxnAborted, TxnCommitted
 from ledger.core.evolve import evolve
 from ledger.core.footprints import READS_MAX
 from ledger.core.outcomes import Reason
-from ledger.core.state import DEFAULT_LIMITS, DomainState
+from ledger.core.state import DomainState
 from ledger.core.whatif import redecide
 from tests.core.arena import (
     BY_DAY,
     CLUSTERING,
-    COMMENTED,
     DAY_1,
     NEWEST,
     ROW_TRACKING,
@@ -34,8 +31,7 @@ from tests.core.arena import (
     day,
     statement,
 )
-from tests.core.parts import after, equals, footprint, part, partition, table_of
-from tests.driver import Driver
+from tests.core.parts import after, equals, footprint, partition, table_of
 
 SNAPSHOT = BY_DAY._replace(
     properties=table_of(delta__isolationLevel="SnapshotIsolation").properties
@@ -104,24 +100,6 @@ def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) ->
     assert isinstance(body, TxnAborted) == meets
 
 
-@pytest.mark.parametrize("kind", ["alter", "rename", "drop"])
-def test_change_planned_from_a_later_read(kind: str) -> None:
-    """A txn that changes a table as it is now does not lose to what it has seen."""
-    arena = Arena()
-    arena.alters(COMMENTED)
-    seen, asks = arena.state.position, arena.asks(arena.ada)
-    if kind == "alter":
-        arena.alter_table(
-            arena.ada, arena.table, WIDER, "ADD COLUMNS", txn=arena.mine, read_at=seen
-        )
-    elif kind == "rename":
-        arena.ask(RenameTable(*asks, arena.mine, seen, arena.table, "f2"))
-    else:
-        arena.ask(DropTable(*asks, arena.mine, seen, arena.table))
-
-    assert isinstance(arena.ends(), TxnCommitted)
-
-
 def test_alter_at_once_after_a_feature_was_dropped() -> None:
     """What was planned for a table with a feature that is gone is not applied."""
     arena = Arena()
@@ -131,32 +109,6 @@ def test_alter_at_once_after_a_feature_was_dropped() -> None:
     told: Any = arena.alter_table(arena.ada, arena.table, WIDER, "ADD COLUMNS", read_at=base).body
 
     assert (told.reason, "lost a feature" in told.message) == (Reason.METADATA_CHANGED, True)
-
-
-def test_replayed_files_are_not_judged() -> None:
-    """A replicated txn was judged elsewhere: winners that are forgotten here are nothing to it."""
-    few = DEFAULT_LIMITS._replace(conflict_entries_min=2, conflict_entries_max=4)
-    driver = Driver(limits=few)
-    ada, bob = driver.open_session("ada"), driver.open_session("bob")
-    table = driver.create_table(ada, "t", made=BY_DAY)
-    replayed = driver.open_txn(bob, "replicated")
-    for _ in range(6):
-        driver.commit(ada, 0, part(table, adds=[partition("1")]))
-
-    body = driver.commit(bob, replayed, part(table, "DELETE", remove=["a"])).body
-    assert isinstance(body, TxnCommitted)
-
-
-@pytest.mark.parametrize("held", [False, True])
-def test_table_only_read_with_a_write_id(*, held: bool) -> None:
-    """A write id alone makes no write of a read (rule c0)."""
-    arena = Arena()
-    if held:
-        arena.allocate(arena.ada, [arena.mine], [arena.table])
-    arena.wins(arena.does("UPDATE", "1", "z"))
-    inserted = TableWrite(arena.other, 0, [], statement("INSERT"))
-
-    assert isinstance(arena.ends(arena.part("", reads=[DAY_1]), inserted), TxnCommitted)
 
 
 def test_what_if_of_a_bare_write_id() -> None:
