@@ -18,7 +18,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
-from ledger.core.events import Event, TableAltered, TableCreated, TxnOpened
+from ledger.core.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
 from ledger.core.footprints import EMPTY_FOOTPRINT, features_of, packed
 from ledger.core.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY
@@ -109,7 +109,8 @@ class DeltaCase:
             operation="CREATE TABLE AS SELECT",
             protocol=protocol_of(features) if features is not None else None,
         )
-        self._ledger.ask(session, CommitTxn, 0, (TableWrite(table, 0, (), footprint),), "")
+        write = TableWrite(table, created.control.position, (), footprint)
+        self._ask(session, TxnCommitted, CommitTxn, 0, (write,), "")
         return table
 
     def _footprint(self, side: Side, version: int) -> Footprint:
