@@ -6,7 +6,6 @@ Nothing expands a list into a set: a mark may be the largest number there is.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,13 +36,6 @@ class ReaderIds(NamedTuple):
             return False
         shared = self.exceptions[: bisect_right(self.exceptions, other.hwm)]
         return all(contains(other.exceptions, each) for each in shared)
-
-    def less(self, write_ids: Iterable[int]) -> "ReaderIds":
-        """Return the set less some ids."""
-        gone = {each for each in write_ids if each <= self.hwm}
-        if not gone:
-            return self
-        return lowered(self.hwm, tuple(sorted(gone.union(self.exceptions))))
 
     def without(self, write_id: int) -> "ReaderIds":
         """Return the set less one id."""

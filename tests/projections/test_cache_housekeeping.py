@@ -5,6 +5,7 @@ None of it may change what a reader is told.
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import reduce
 from random import Random
 
 import pytest
@@ -71,7 +72,7 @@ def protected_readers(history: Played) -> list[Reader]:
         for each in history.readers
         if each.ids is None
         or ReaderIds.of(each.ids).covers(
-            low.get(each.table, NO_IDS).less(aborted.get(each.table, ()))
+            reduce(ReaderIds.without, aborted.get(each.table, ()), low.get(each.table, NO_IDS))
         )
     ]
 

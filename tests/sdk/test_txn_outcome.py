@@ -32,6 +32,17 @@ def unanswered(txn: Transaction, view: LossyLog) -> None:
     view.heal()
 
 
+def interrupted(ledger: Ledger, log: LossyLog) -> Transaction:
+    """Return a txn that adds a file, and whose commit Ctrl-C interrupted once it was sent."""
+    create_flights(ledger)
+    txn = ledger.begin()
+    txn.add_files(TABLE, [of_day(3)])
+    log.interrupted[Topic.COMMANDS] = 1
+    with pytest.raises(KeyboardInterrupt):
+        txn.commit()
+    return txn
+
+
 def test_lost_without_being_told(memory: InMemoryLedger, ledger: Ledger, log: LossyLog) -> None:
     """A txn that lost, and was not told, is told by what it lost when it asks again."""
     create_flights(ledger)
@@ -87,12 +98,7 @@ def test_committed_before_its_session_ended(still: InMemoryLedger, log: LossyLog
 
 def test_interrupted(ledger: Ledger, log: LossyLog) -> None:
     """A commit that Ctrl-C interrupted may be executed: nothing is added to it any more."""
-    create_flights(ledger)
-    txn = ledger.begin()
-    txn.add_files(TABLE, [of_day(3)])
-    log.interrupted[Topic.COMMANDS] = 1
-    with pytest.raises(KeyboardInterrupt):
-        txn.commit()
+    txn = interrupted(ledger, log)
 
     assert txn.status == "unknown"
     with pytest.raises(ValueError, match="on its way"):
@@ -120,12 +126,7 @@ def test_interrupted_in_a_block(
 def test_interrupted_before_its_session_ended(still: InMemoryLedger, log: LossyLog) -> None:
     """A commit that was interrupted is found though its session is over."""
     ledger = still.connect(settings=IMPATIENT)
-    create_flights(ledger)
-    txn = ledger.begin()
-    txn.add_files(TABLE, [of_day(3)])
-    log.interrupted[Topic.COMMANDS] = 1
-    with pytest.raises(KeyboardInterrupt):
-        txn.commit()
+    txn = interrupted(ledger, log)
     still.advance(LEASE_S + 1)
 
     assert (txn.commit().repeated, txn.status) == (True, "committed")
