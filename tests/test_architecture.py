@@ -33,7 +33,13 @@ LAYERS: Final = {
 
 # Where each library may be imported; one that is not here may not be imported at all.
 LIBRARIES: Final = {
-    "confluent_kafka": ("ledger.log.kafka", "ledger.log.topics"),
+    "confluent_kafka": (
+        "ledger.log.kafka",
+        "ledger.log.kafka_client",
+        "ledger.log.kafka_reader",
+        "ledger.log.kafka_writer",
+        "ledger.log.topics",
+    ),
     "fastavro": ("ledger.log.codec",),
     "pyroaring": ("ledger.core.id_set",),
     "msgspec": ("projections.rows",),

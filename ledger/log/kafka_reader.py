@@ -1,0 +1,124 @@
+"""The reader of one partition in Kafka."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from ledger.errors import LogError
+from ledger.log.connection import NOT_KNOWN, OFFSET_GONE, Trouble, as_log_error
+from ledger.log.kafka_client import PROCESS, SLICE_S, ask_ends, check_process
+from ledger.log.port import Record
+
+_HELD_S: Final = 2.0
+
+
+class KafkaReader:
+    """Reads one partition forward; for one thread.
+
+    A broker that does not answer looks like one that has nothing: `read` returns nothing, and
+    `KafkaLog.ends` tells the two apart.
+    """
+
+    def __init__(self, consumer: Consumer, trouble: Trouble, start: TopicPartition) -> None:
+        self._consumer = consumer
+        self._trouble = trouble
+        self._at = start
+        self._process = PROCESS.id
+        self._is_placed = False
+        self._rewind()
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, waiting up to `timeout_s` for the first and not for more."""
+        check_process(self._process)
+        if not self._is_placed:
+            self._rewind()
+        # What the client hands out and this call does not return is read again, by the next call:
+        # librdkafka 2.16 locks itself up if it is closed while it asks for an offset that is gone.
+        self._is_placed = False
+        records, following, self._is_placed = self._taken(self._messages(limit, timeout_s))
+        self._at.offset = following
+        if records:
+            self._trouble.clear()
+        return records
+
+    def next_offset(self) -> int:
+        """Return the offset of the first record not yet returned."""
+        return self._at.offset
+
+    def close(self) -> None:
+        """Let go of the broker; closing twice is allowed."""
+        if PROCESS.id == self._process:
+            self._consumer.close()
+
+    def _messages(self, limit: int, timeout_s: float) -> list[Any]:
+        """Wait for one message, then take what is there: waiting for many would wait for all."""
+        first = self._first(timeout_s)
+        if first is None:
+            return []
+        return [first, *self._consumer.consume(limit - 1, 0)] if limit > 1 else [first]
+
+    def _first(self, timeout_s: float) -> Any:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            left_s = deadline - time.monotonic()
+            message: Any = self._consumer.poll(max(0.0, min(left_s, SLICE_S)))
+            if message is not None:
+                if not is_end(message.error()):
+                    return message
+                self._at.offset = message.offset()
+                continue
+            if (refusal := self._trouble.refusal) is not None:
+                self._trouble.clear()
+                raise as_log_error(refusal, self._at.topic) from KafkaException(refusal)
+            if left_s <= SLICE_S:
+                return None
+
+    def _taken(self, messages: list[Any]) -> tuple[list[Record], int, bool]:
+        """Return the records up to the first error, what follows them, and whether that was all.
+
+        Raises the error if nothing stands before it.
+        """
+        records: list[Record] = []
+        following = self._at.offset
+        for message in messages:
+            error = message.error()
+            if error is None:
+                offset, key, value = message.offset(), message.key() or b"", message.value() or b""
+                records.append(Record(offset, key, value, message.timestamp()[1]))
+                following = offset + 1
+            elif is_end(error):
+                following = message.offset()
+            elif records:
+                return records, following, False
+            else:
+                raise self._log_error(error) from KafkaException(error)
+        return records, following, True
+
+    def _log_error(self, error: KafkaError) -> LogError:
+        held = self._held() if error.name() in OFFSET_GONE else NOT_KNOWN
+        return as_log_error(
+            error,
+            self._at.topic,
+            because=self._trouble.last,
+            wanted=self._at.offset,
+            held=held,
+        )
+
+    def _held(self) -> tuple[int, int]:
+        """Return the first offset and the end offset, if the broker still tells them."""
+        try:
+            return ask_ends(self._consumer, self._at, _HELD_S)
+        except KafkaException:
+            return NOT_KNOWN
+
+    def _rewind(self) -> None:
+        """Go on at the next offset, with nothing fetched and no error met."""
+        self._consumer.assign([self._at])
+        self._is_placed = True
+
+
+def is_end(error: KafkaError | None) -> bool:
+    """Tell whether the end was reached, at an offset that may lie behind markers."""
+    return error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
