@@ -14,19 +14,13 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.conflict_index import (
-    ANYWHERE,
-    WHOLE_TABLE,
-    TableWinners,
-    Unit,
-    removed_units,
-    unit_of,
-)
 from ledger.core.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill
 from ledger.core.ids import IsolationLevel
 from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import Values, partition_values
 from ledger.core.predicates import CompiledPredicate, compile_predicate
+from ledger.core.table_winners import TableWinners
+from ledger.core.winning_parts import ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
 
 COMPILED_MAX: Final = 4_096
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ledger.core.conflict_index import WinningPart
 from ledger.core.conflicts import Attempt, Hit
 from ledger.core.events import Evidence, Side
 from ledger.core.state import DomainState
 from ledger.core.tables import Change
+from ledger.core.winning_parts import WinningPart
 
 READ_AGAIN: Final = "read the table again and run the statement again in a new txn"
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from ledger.core import watermark
 from ledger.core.commands import CoarseWrite, Footprint, Protocol, TableDefinition
-from ledger.core.conflict_index import WinningPart, main_operation
 from ledger.core.events import CommittedPart, Control, TableAltered, TxnCommitted
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
@@ -25,6 +24,7 @@ from ledger.core.metadata_diff import metadata_kind
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Progress, Table
 from ledger.core.txns import OpenTxn
+from ledger.core.winning_parts import WinningPart, main_operation
 
 
 def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:

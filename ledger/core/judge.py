@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
-from ledger.core.conflict_index import main_operation
 from ledger.core.conflicts import Attempt, first_hit
 from ledger.core.decide_commit import (
     Candidate,
@@ -34,6 +33,7 @@ from ledger.core.ids import IsolationLevel
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key
 from ledger.core.traits import Traits, traits_of
+from ledger.core.winning_parts import main_operation
 
 METADATA_STEP = 2
 ROW_TRACKING: Final = "rowTracking"

@@ -16,8 +16,10 @@ from ledger.core.commands import (
     Protocol,
     TableDefinition,
 )
-from ledger.core.conflict_index import ConflictIndex, TableWinners, WinningPart
+from ledger.core.conflict_index import ConflictIndex
+from ledger.core.table_winners import TableWinners
 from ledger.core.tables import Pending
+from ledger.core.winning_parts import WinningPart
 
 Plain = Any
 

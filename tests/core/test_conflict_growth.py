@@ -7,9 +7,11 @@ from time import perf_counter
 import pytest
 
 from ledger.core.commands import Footprint
-from ledger.core.conflict_index import ConflictIndex, TableWinners, WinningPart
+from ledger.core.conflict_index import ConflictIndex
 from ledger.core.conflicts import Attempt, Predicates, first_hit
 from ledger.core.footprints import is_blind
+from ledger.core.table_winners import TableWinners
+from ledger.core.winning_parts import WinningPart
 from tests.core.parts import above, equals, footprint, partition
 
 MANY = 1_000

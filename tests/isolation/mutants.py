@@ -13,16 +13,17 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ledger.core import (
-    conflict_index,
     conflicts,
     decide_commit,
     evolve_commits,
     footprints,
     judge,
     predicates,
+    table_winners,
+    winning_parts,
 )
 from ledger.core.commands import Footprint, TableWrite
-from ledger.core.conflict_index import ConflictIndex, TableWinners
+from ledger.core.conflict_index import ConflictIndex
 from ledger.core.conflicts import CHECKS, Attempt, Check, Hit, Predicates
 from ledger.core.decide_commit import Candidate
 from ledger.core.ids import LEVELS, IsolationLevel
@@ -31,6 +32,7 @@ from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import partition_values
 from ledger.core.predicates import CompiledPredicate
 from ledger.core.state import DomainState
+from ledger.core.table_winners import TableWinners
 from ledger.core.tables import Table
 
 
@@ -231,7 +233,7 @@ def valued_as_text(text: str, schema: PartitionSchema) -> Any:
     )
 
 
-HONEST_VALUED: Final = conflict_index.valued
+HONEST_VALUED: Final = winning_parts.valued
 HONEST_READ_AT: Final = Candidate.read_at
 HONEST_PRUNE: Final = ConflictIndex.prune
 HONEST_FIRST_HIT: Final = conflicts.first_hit
@@ -301,7 +303,7 @@ def coarse_only(winners: TableWinners, attempt: Attempt, asked: Predicates) -> I
     schema = winners.schema_at(attempt.read_at)
     for write in attempt.coarse:
         if write.operation != "insert":
-            unit = conflict_index.unit_of(write, schema)
+            unit = winning_parts.unit_of(write, schema)
             yield from conflicts.unit_hits(winners, attempt.read_at, unit, ("coarse",), write)
     del asked
 
@@ -358,7 +360,7 @@ MUTANTS: Final = (
     Mutant("NULL is never read", [Swap(conflicts, "reads", null_never_read)]),
     Mutant("unknown predicate = FALSE", [Swap(conflicts, "compile_predicate", unknown_is_false)]),
     Mutant("OR taken for AND", [Swap(conflicts, "compile_predicate", always_derived)]),
-    Mutant("equality index not typed", [Swap(conflict_index, "valued", valued_as_text)]),
+    Mutant("equality index not typed", [Swap(table_winners, "valued", valued_as_text)]),
     Mutant(
         "whole read ignored", attempted_otherwise(conflicts.added_hits, altered_footprint(unread))
     ),

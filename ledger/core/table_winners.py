@@ -1,0 +1,170 @@
+"""The winners of one table, found by what later commits meet them by.
+
+Behind a key stand positions in ascending order, so the first winner after a read is found by
+bisection however many there were (the shape that R11 of the measurements asks for).
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from ledger.core.partition_keys import Key, Mark, PartitionSchema
+from ledger.core.winning_parts import WinningPart, added_partitions, keys_of, valued
+
+SLACK: Final = 32
+
+
+class Positions:
+    """Ascending positions; the oldest go first."""
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[int] = []
+        self._start = 0
+
+    def __eq__(self, other: object) -> bool:
+        """Equal are those that hold the same positions."""
+        return isinstance(other, Positions) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __iter__(self) -> Iterator[int]:
+        """Return the positions, ascending."""
+        return iter(self._items[self._start :])
+
+    def add(self, position: int) -> None:
+        """Add the newest position; the same one twice counts once."""
+        if not self._items or self._items[-1] != position:
+            self._items.append(position)
+
+    def after(self, position: int) -> int:
+        """Return the least one above `position`, 0 if there is none."""
+        items = self._items
+        if items[-1] <= position:
+            return 0
+        return items[bisect_right(items, position, self._start)]
+
+    def drop_through(self, position: int) -> bool:
+        """Let those up to `position` go; tell whether none is left."""
+        items = self._items
+        self._start = bisect_right(items, position, self._start)
+        if self._start == len(items):
+            return True
+        if self._start > SLACK and self._start * 2 > len(items):
+            del items[: self._start]
+            self._start = 0
+        return False
+
+
+@dataclass(slots=True)
+class TableWinners:
+    """The winning parts of one table by what they can be met by.
+
+    `shapes` are the partition columns in force from a position on. `recent` are the partitions
+    files were added to, the latest addition last; `by_value` finds them by one typed value.
+    """
+
+    shapes: list[tuple[int, PartitionSchema]]
+    marks: dict[Hashable, Positions] = field(default_factory=dict)
+    parts: dict[int, WinningPart] = field(default_factory=dict)
+    recent: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    by_value: dict[tuple[int, Key], dict[str, None]] = field(default_factory=dict)
+
+    def first(self, key: Hashable, read_at: int) -> int:
+        """Return the first position after `read_at` entered under a key, or 0."""
+        found = self.marks.get(key)
+        return found.after(read_at) if found is not None else 0
+
+    def schema_at(self, position: int) -> PartitionSchema:
+        """Return the partition columns as they were at a position."""
+        for since, schema in reversed(self.shapes):
+            if since <= position:
+                return schema
+        return self.shapes[0][1]
+
+    def schema_before(self, position: int) -> PartitionSchema:
+        """Return the partition columns that a commit found, which may have changed them."""
+        return self.schema_at(position - 1)
+
+    def newest_partitions(self, read_at: int) -> Iterator[str]:
+        """Return the partitions that got files after `read_at`, latest first."""
+        for text, position in reversed(self.recent.items()):
+            if position <= read_at:
+                return
+            yield text
+
+    def are_valued_at(self, position: int) -> bool:
+        """Tell whether values are typed as the columns were at a position."""
+        return self.shapes[-1][0] <= position
+
+    def partitions_with(self, equals: Mapping[int, frozenset[Key]]) -> Iterator[str]:
+        """Return the partitions that have one of the values of a column, typed as they are now.
+
+        Of several columns the one is asked that leaves the fewest partitions.
+        """
+        found = [self.with_values(column, values) for column, values in equals.items()]
+        sizes = [sum(len(texts) for texts in each) for each in found]
+        return chain.from_iterable(found[sizes.index(min(sizes))])
+
+    def with_values(self, column: int, values: frozenset[Key]) -> list[dict[str, None]]:
+        """Return the partitions that have these values in a column, or none of its type there."""
+        return [self.by_value.get((column, each), {}) for each in values | {Mark.UNCASTABLE}]
+
+    def enter(self, part: WinningPart) -> int:
+        """Enter a part; return under how many keys."""
+        schema = self.schema_before(part.position)
+        texts = added_partitions(part, schema)
+        keys = dict.fromkeys(keys_of(part, schema, texts))
+        for key in keys:
+            found = self.marks.get(key)
+            if found is None:
+                found = self.marks[key] = Positions()
+            found.add(part.position)
+        for text in texts:
+            if text not in self.recent:
+                self.value(text)
+            self.recent[text] = part.position
+            self.recent.move_to_end(text)
+        self.parts[part.position] = part
+        return len(keys)
+
+    def leave(self, part: WinningPart) -> int:
+        """Take the oldest part out; return under how many keys it was."""
+        schema = self.schema_before(part.position)
+        texts = added_partitions(part, schema)
+        keys = dict.fromkeys(keys_of(part, schema, texts))
+        for key in keys:
+            if self.marks[key].drop_through(part.position):
+                del self.marks[key]
+        for text in texts:
+            if self.recent.get(text) == part.position:
+                del self.recent[text]
+                self.forget(text)
+        del self.parts[part.position]
+        while len(self.shapes) > 1 and self.shapes[1][0] <= part.position:
+            del self.shapes[0]
+        return len(keys)
+
+    def reshape(self, position: int, schema: PartitionSchema) -> None:
+        """Note that the partition columns are others from a position on."""
+        self.shapes.append((position, schema))
+        self.by_value.clear()
+        for text in self.recent:
+            self.value(text)
+
+    def value(self, text: str) -> None:
+        """Let a partition be found by its values, typed as the columns are now."""
+        for value in valued(text, self.shapes[-1][1]):
+            self.by_value.setdefault(value, {})[text] = None
+
+    def forget(self, text: str) -> None:
+        """Take a partition from those that have its values."""
+        for value in valued(text, self.shapes[-1][1]):
+            texts = self.by_value.get(value, {})
+            texts.pop(text, None)
+            if not texts:
+                self.by_value.pop(value, None)
