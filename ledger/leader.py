@@ -6,12 +6,10 @@ anyone, and because a leader never repairs: a delivery that failed, a record of 
 count, a higher epoch seen, each ends the process. The next leader starts from what the log says.
 """
 
-from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ledger.clock import Clock
-from ledger.core.acceptance import LogHead, RecordKind
+from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
 from ledger.core.decide import decide
 from ledger.core.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
@@ -20,31 +18,24 @@ from ledger.core.housekeep import Lapsed, genesis, housekeep
 from ledger.core.outcomes import Reason, refuse
 from ledger.core.stamp import answer_control, internal_control
 from ledger.core.state import DomainState
-from ledger.errors import FencedError, OffsetGoneError
+from ledger.errors import OffsetGoneError
+from ledger.flight import Flight
 from ledger.leases import Leases
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import decode_command, frame_event, read_control
-from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.log.codec import decode_command, frame_event
+from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.settings import Genesis, SequencerSettings
 
 # What Kafka takes in one record, less room for its own framing.
 EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024
 COMMANDS_PER_STEP = 500
-EVENTS_PER_STEP = 2_000
+BEATS_PER_STEP = 2_000
 SESSION_DIGITS_MAX = 19
 INTERNAL_PER_STEP = 20
 # While own events are on their way back, a command is waited for only so long.
 FLIGHT_WAIT_S = 0.02
 
 Decide = Callable[[DomainState, Command, int], Body]
-
-
-class Flying(NamedTuple):
-    """An event appended and not yet read back."""
-
-    control: Control
-    kind: RecordKind
-    framed: bytes
 
 
 class Leader:
@@ -69,12 +60,9 @@ class Leader:
         rule: Decide = decide,
     ) -> None:
         self.state = state
-        self.acceptor = acceptor
-        self.flying: deque[Flying] = deque()
-        self.flying_bytes = 0
+        self.flight = Flight(acceptor, events)
         self._head = acceptor.head.copy()
         self._log = log
-        self._events = events
         self._writer = writer
         self._clock = clock
         self._settings = settings
@@ -104,14 +92,15 @@ class Leader:
 
         Raises FencedError or LogUnavailableError when this term is over.
         """
-        if len(self.flying) >= self._settings.flight_max or self._is_heavy():
+        flight = self.flight
+        if self._is_full():
             decided = 0
-            self.read_back(wait_s)
+            flight.read_back(wait_s)
         else:
-            decided = self._decide_commands(min(wait_s, FLIGHT_WAIT_S) if self.flying else wait_s)
+            decided = self._decide_commands(min(wait_s, FLIGHT_WAIT_S) if flight else wait_s)
         self._writer.check()
-        if self.flying:
-            self.read_back(0.0)
+        if flight:
+            flight.read_back(0.0)
         self._housekeep()
         return decided
 
@@ -121,47 +110,17 @@ class Leader:
         self._send()
         return event
 
-    def read_back(self, wait_s: float) -> None:
-        """Check what came back against what was appended, in order.
-
-        Raises FencedError when another epoch began or an own record did not count.
-        """
-        for record in self._events.read(EVENTS_PER_STEP, wait_s):
-            self.read_back_one(record)
-
-    def read_back_one(self, record: Record) -> None:
-        """Check one record of the events topic; raises as `read_back`."""
-        own = self.flying[0] if self.flying else None
-        if own is None or record.value != own.framed:
-            self._foreign(record)
-            return
-        if not self.acceptor.judge(*own):
-            raise own_did_not_count(own.control)
-        self.flying.popleft()
-        self.flying_bytes -= len(own.framed)
-
     def close(self) -> None:
         """Let go of the readers this term opened."""
         self._commands.close()
         self._heartbeats.close()
 
-    def _foreign(self, record: Record) -> None:
-        event = self.acceptor.take(record.value)
-        if event is not None:
-            raise FencedError(
-                f"epoch {event.control.epoch} began at position {event.control.position}; this "
-                f"sequencer led epoch {self.epoch} and has ended"
-            )
-        control, _ = read_control(record.value)
-        # A second copy of an own record lies behind the head; one ahead of it means a hole.
-        if control.epoch == self.epoch and control.position > self.acceptor.head.position:
-            raise own_did_not_count(control)
-
     def _now(self) -> int:
         return max(self.state.at, self._clock.now_ms())
 
-    def _is_heavy(self) -> bool:
-        return self.flying_bytes >= self._settings.flight_bytes_max
+    def _is_full(self) -> bool:
+        flight, most = self.flight, self._settings
+        return len(flight) >= most.flight_max or flight.bytes >= most.flight_bytes_max
 
     def _create(self, created: Genesis) -> None:
         while True:
@@ -243,8 +202,7 @@ class Leader:
         evolve(self.state, event)
         advance(self._head, event.control)
         self._unsent.append(framed)
-        self.flying.append(Flying(event.control, kind_of(event.body), framed))
-        self.flying_bytes += len(framed)
+        self.flight.add(event.control, event.body, framed)
         return event
 
     def _framed(self, control: Control, body: Body) -> tuple[Event, bytes]:
@@ -271,7 +229,7 @@ class Leader:
         if now_s - self._housekeeping_s < self._settings.housekeeping_s:
             return
         self._housekeeping_s = now_s
-        self.read_back(0.0)
+        self.flight.read_back(0.0)
         self._listen()
         lapsed = self._leases.lapsed(self.state, self._read_to(), self._ends) or Lapsed()
         for _ in range(INTERNAL_PER_STEP):
@@ -283,7 +241,7 @@ class Leader:
     def _listen(self) -> None:
         """Renew the leases of the sessions that beat; what is no session's number is ignored."""
         try:
-            beats = self._heartbeats.read(EVENTS_PER_STEP, 0.0)
+            beats = self._heartbeats.read(BEATS_PER_STEP, 0.0)
         except OffsetGoneError as gone:
             self._heartbeats.close()
             self._heartbeats = self._log.reader(Topic.HEARTBEATS, gone.earliest)
@@ -298,19 +256,6 @@ class Leader:
 
     def _ends(self) -> tuple[int, int]:
         return self._log.ends(Topic.HEARTBEATS)[1], self._log.ends(Topic.COMMANDS)[1]
-
-
-def own_did_not_count(control: Control) -> FencedError:
-    """Return the end of a term whose own event the log does not count."""
-    return FencedError(
-        f"the event at position {control.position} of epoch {control.epoch} did not count: one "
-        "before it was lost, or another sequencer took over first. The next leader goes on"
-    )
-
-
-def kind_of(body: Body) -> RecordKind:
-    """Return how an event of a leader takes part in the accept rule."""
-    return RecordKind.COMMANDS_MOVED if isinstance(body, CommandsMoved) else RecordKind.ORDINARY
 
 
 def advance(head: LogHead, control: Control) -> None:

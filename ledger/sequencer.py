@@ -143,7 +143,7 @@ class Sequencer:
             if self.leader is not None:
                 # What is behind its fence is the leader's to judge.
                 for record in records:
-                    self.leader.read_back_one(record)
+                    self.leader.flight.take(record)
 
     def _note(self, event: Event) -> None:
         body = event.body

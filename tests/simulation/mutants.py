@@ -13,7 +13,7 @@ from ledger.core.events import AbortedForgotten, Body, Control, Event, Fenced, T
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError
-from ledger.leader import Flying
+from ledger.flight import Flight, Flying
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import decode_event, frame_fence
@@ -95,8 +95,9 @@ class EarlySequencer(SimulatedSequencer):
         self._lead(event)
         self.acceptor = read_back
         assert self.leader is not None, "it leads"
-        self.leader.acceptor = read_back
-        self.leader.flying.appendleft(Flying(control, RecordKind.FENCED, framed))
+        flight = self.leader.flight
+        flight.acceptor = read_back
+        flight.flying.appendleft(Flying(control, RecordKind.FENCED, framed))
 
 
 def queue_of(writer: Any) -> Any:
@@ -136,7 +137,7 @@ class RepairingLeader(SimulatedLeader):
         acceptor = Acceptor(LogHead())
         state = DomainState()
         # What was lost meanwhile is not waited for.
-        end = min(self._events.next_offset(), self._log.ends(Topic.EVENTS)[1])
+        end = min(self.flight.events.next_offset(), self._log.ends(Topic.EVENTS)[1])
         while reader.next_offset() < end:
             for record in reader.read(1, 1.0):
                 event = acceptor.take(record.value)
@@ -146,11 +147,10 @@ class RepairingLeader(SimulatedLeader):
             raise FencedError("another leads")
         for each in fields(DomainState):
             setattr(self.state, each.name, getattr(state, each.name))
-        self.acceptor.head = acceptor.head
+        self.flight.acceptor.head = acceptor.head
         self._head = acceptor.head.copy()
         self._unsent.clear()
-        self.flying.clear()
-        self.flying_bytes = 0
+        self.flight = Flight(self.flight.acceptor, self.flight.events)
         self._writer = self._log.writer(Topic.EVENTS)
         self._commands = self._open_commands()
 

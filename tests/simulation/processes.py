@@ -134,7 +134,7 @@ class SequencerProcess(Process):
         if self.sequencer is None:
             return None
         leader = self.sequencer.leader
-        return self.sequencer.state if leader is None or not leader.flying else None
+        return self.sequencer.state if leader is None or not leader.flight else None
 
     def step(self) -> float:
         """Do one round of the sequencer."""

@@ -83,6 +83,6 @@ def orphans(world: "World") -> Iterator[str]:
 def is_settled_leader(world: "World", leader: object) -> bool:
     """Tell whether a leader is the one that counts, with nothing in flight."""
     sequencer = getattr(leader, "sequencer", None)
-    if sequencer is None or sequencer.leader is None or sequencer.leader.flying:
+    if sequencer is None or sequencer.leader is None or sequencer.leader.flight:
         return False
     return bool(sequencer.leader.epoch == world.oracle.acceptor.head.epoch)
