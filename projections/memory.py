@@ -1,4 +1,6 @@
-"""The row store in memory, for tests and simulation: the same contract, no files, one process.
+"""The row store in memory: the same contract, no files, one process.
+
+It is for tests, for simulation and for the rows of metadata that another host publishes.
 
 Keys are kept in a sorted list, so a new key costs O(rows): fine for a hundred thousand rows.
 """
@@ -34,12 +36,15 @@ class _SortedRows(RowReader):
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end), copied at the call."""
+        """Return the rows of [start, end), copied at the call; beyond `limit` none is touched."""
         self._check_open()
-        keys = self._keys[bisect_left(self._keys, start) : bisect_left(self._keys, end)]
+        low, high = bisect_left(self._keys, start), bisect_left(self._keys, end)
+        if limit is not None:
+            low, high = (max(low, high - limit), high) if reverse else (low, min(high, low + limit))
+        keys = self._keys[low:high]
         if reverse:
             keys.reverse()
-        return iter([(key, self._values[key]) for key in keys[:limit]])
+        return iter([(key, self._values[key]) for key in keys])
 
     def close(self) -> None:
         """Refuse every later call."""

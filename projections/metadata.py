@@ -1,9 +1,11 @@
 """Metadata: what tables were for whom, so that a reader with any list can be told.
 
 A change of metadata has a row under its table and the position from which on it holds, with the
-write id that tells who sees it; what the table then is stands in the row of its definition at the
-same position (`tables`). Changes that wait for their commit have rows under their txn. Of the write
-ids of a table only those are kept that have not simply committed.
+write id that tells who sees it. Those that name a table and those that define it have kinds of
+their own, so that who looks for the one never passes over the other; an end is in both. What the
+table then is stands in the row of its definition at the same position (`tables`). Changes that wait
+for their commit have rows under their txn. Of the write ids of a table only those are kept that
+have not simply committed.
 """
 
 from collections.abc import Iterator
@@ -16,8 +18,9 @@ from projections.applied import Applied, TouchedTable
 from projections.keys import pack
 from projections.projection import EVERY
 from projections.rows import (
-    METADATA,
+    DEFINED,
     NAME_TAKEN,
+    NAMED,
     OPEN_ID,
     WAITING,
     fields_value,
@@ -54,20 +57,19 @@ def changed(applied: Applied) -> dict[int, int]:
 
 
 def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterator[RowChange]:
-    """Return the row of a change that holds from here on, and that of a name it took."""
+    """Return the rows of a change that holds from here on, and that of a name it took."""
     table, position = touched.table, applied.event.control.position
     is_there = table.table in applied.state.tables.by_id
     is_renamed = is_there and is_named(applied, table.table)
-    fields: dict[str, Any] = {
-        "write_id": write_id,
-        "name": [table.catalog, table.name] if is_renamed else None,
-        "defined": int(is_there and table.definition is not touched.definition_before),
-        "dropped": int(not is_there),
-    }
-    yield pair_key(METADATA, table.table, position), fields_value(fields)
+    seen: dict[str, Any] = {"write_id": write_id, "dropped": int(not is_there)}
+    if is_renamed or not is_there:
+        name = [table.catalog, table.name] if is_renamed else None
+        yield pair_key(NAMED, table.table, position), fields_value({**seen, "name": name})
+    if table.definition is not touched.definition_before or not is_there:
+        yield pair_key(DEFINED, table.table, position), fields_value(seen)
     if is_renamed:
-        name = name_key(table.catalog, table.name)
-        yield pack(NAME_TAKEN, *name, position), value(table.table)
+        key = pack(NAME_TAKEN, *name_key(table.catalog, table.name), position)
+        yield key, value(table.table)
 
 
 def is_named(applied: Applied, table: int) -> bool:

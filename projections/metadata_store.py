@@ -1,11 +1,13 @@
 """The store of metadata: what a table is for a reader of any list, from rows.
 
 Where a cache has to know that it knows enough, the rows simply hold every change there ever was:
-the newest one that the reader sees is the answer, at once changes for everybody included. Also here
-is how the entry of a cache is made of rows.
+the newest that the reader sees is the answer, at once changes for everybody included. Name and
+definition are looked for apart, each among the changes that made it new, so a read passes over
+nothing but what its reader does not see. Also here is how the entry of a cache is made of rows.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ledger.core.commands import TableDefinition
@@ -21,9 +23,10 @@ from projections.cache.objects import Effect, shared
 from projections.keys import pack
 from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.rows import (
+    DEFINED,
     DEFINITION,
-    METADATA,
     NAME_TAKEN,
+    NAMED,
     OPEN_ID,
     TABLE_CREATED,
     WAITING,
@@ -33,31 +36,37 @@ from projections.rows import (
     pair_key,
     read_value,
 )
-from projections.store import RowReader, prefix_end
+from projections.store import RowReader, highest_first, prefix_end
 
 
 class Change(NamedTuple):
-    """A change of a table's metadata: who sees it, and what it made new; None = as before."""
+    """A change that named a table, or defined it, or ended it: since when it holds, who sees it."""
 
     position: int
     write_id: int
     name: Name | None
-    is_defined: bool
     is_dropped: bool
 
 
-def changes(rows: RowReader, table: int, after: int = 0) -> Iterator[Change]:
-    """Return the changes of a table that came after a position, the newest first."""
-    ends = pair_key(METADATA, table, after + 1), prefix_end(number_key(METADATA, table))
-    for key, data in rows.scan(*ends, reverse=True):
+def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterator[Change]:
+    """Return the changes of one kind, `NAMED` or `DEFINED`, after a position, the newest first."""
+    ends = pair_key(kind, table, after + 1), prefix_end(number_key(kind, table))
+    for key, data in highest_first(rows, *ends):
         fields = read_value(data)
         yield Change(
             last_number(key),
             fields.get("write_id", 0),
             tuple(fields["name"]) if "name" in fields else None,
-            "defined" in fields,
             "dropped" in fields,
         )
+
+
+def newest(rows: RowReader, kind: bytes, table: int, sees: Sees) -> Change | None:
+    """Return the newest change of one kind that a reader sees, None if it sees none.
+
+    Nothing but the changes of that kind which it does not see is passed over.
+    """
+    return next((each for each in changes(rows, kind, table) if sees(each.write_id)), None)
 
 
 def stored(rows: RowReader, wanted: Wanted) -> Stored:
@@ -86,33 +95,23 @@ def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
 def takers(rows: RowReader, name: Name) -> Iterator[int]:
     """Return the tables that ever took a name, the one that did so last first."""
     prefix = pack(NAME_TAKEN, *name_key(*name))
-    for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
+    for _, data in highest_first(rows, prefix, prefix_end(prefix)):
         yield int(read_value(data))
 
 
 def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:
     """Return the name of a table for a reader, None if it does not exist for it."""
-    for change in changes(rows, table):
-        if sees(change.write_id) and (change.name is not None or change.is_dropped):
-            return change.name
-    return None
+    named = newest(rows, NAMED, table, sees)
+    return named and named.name
 
 
 def visible(rows: RowReader, table: int, sees: Sees) -> tuple[Name | None, Objects | None, bool]:
     """Return what a table is for a reader, None if it is not there yet, and whether it is gone."""
-    name: Name | None = None
-    objects: Objects | None = None
-    for change in changes(rows, table):
-        if not sees(change.write_id):
-            continue
-        if change.is_dropped:
-            return None, None, True
-        name = name or change.name
-        if objects is None and change.is_defined:
-            objects = objects_of(definition(rows, table, change.position))
-        if name is not None and objects is not None:
-            break
-    return name, objects, False
+    named, defined = (newest(rows, kind, table, sees) for kind in (NAMED, DEFINED))
+    if named is not None and named.is_dropped:
+        return None, None, True
+    objects = defined and objects_of(definition(rows, table, defined.position))
+    return named and named.name, objects, False
 
 
 def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
@@ -172,31 +171,31 @@ def load(rows: RowReader, table: int) -> Entry | None:
 
 def catch_up(rows: RowReader, entry: Entry) -> None:
     """Bring an entry to the rows' position: its ids, and the changes since it was made."""
-    found: list[Change] = []
-    lacks_name = lacks_objects = True
-    for change in changes(rows, entry.table, entry.since):
-        if len(found) >= VERSIONS_MAX and not (lacks_name or lacks_objects):
-            # Between what the entry holds and what was found there is a gap.
-            entry.name, entry.states, entry.is_trimmed = Chain(), Chain(), True
-            break
-        found.append(change)
-        lacks_name = lacks_name and change.name is None and not change.is_dropped
-        lacks_objects = lacks_objects and not (change.is_defined or change.is_dropped)
-    for change in reversed(found):
-        add(rows, entry, change)
+    names, states = entry.name, entry.states
+    assert states is not None, "an entry made of rows has objects"
+    for change in missed(rows, NAMED, entry):
+        names.put(Version(change.position, change.write_id, change.name))
+    for change in missed(rows, DEFINED, entry):
+        objects = None
+        if not change.is_dropped:
+            found = objects_of(definition(rows, entry.table, change.position))
+            objects = shared(found, states.content())
+        states.put(Version(change.position, change.write_id, objects))
     entry.trim(VERSIONS_MAX)
     entry.ids = ids_of(rows, entry.table)
     entry.since = lookups.position(rows)
 
 
-def add(rows: RowReader, entry: Entry, change: Change) -> None:
-    """Add a change to the versions of an entry."""
-    assert entry.states is not None, "an entry made of rows has objects"
-    place = change.position, change.write_id
-    if change.name is not None or change.is_dropped:
-        entry.name.put(Version(*place, change.name))
-    if change.is_dropped:
-        entry.states.put(Version(*place, None))
-    if change.is_defined:
-        objects = objects_of(definition(rows, entry.table, change.position))
-        entry.states.put(Version(*place, shared(objects, entry.states.content())))
+def missed(rows: RowReader, kind: bytes, entry: Entry) -> list[Change]:
+    """Return the newest changes of one kind since an entry was made, the oldest of them first.
+
+    Of more than an entry keeps they are one more: so where a gap is before them, trimming lets go
+    of all that the entry held, and says so.
+    """
+    found: list[Change] = []
+    for change in islice(changes(rows, kind, entry.table, entry.since), VERSIONS_MAX + 1):
+        found.append(change)
+        if not change.write_id:
+            # Every reader sees it, so nobody needs what was before.
+            break
+    return found[::-1]

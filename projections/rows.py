@@ -14,7 +14,8 @@
 | `c` table           | its name, definition, last change, drop                   | tables     |
 | `D` table, position | its definition for all from here on                       | tables     |
 | `n` catalog, name   | the table that holds the name, lower case                 | tables     |
-| `S` table, position | a change of metadata: write id, new name, definition, end | metadata   |
+| `N` table, position | a change that named or ended it: write id, name, end      | metadata   |
+| `S` table, position | a change that defined or ended it: write id, end          | metadata   |
 | `K` cat., name, p.  | the table that took the name at this position             | metadata   |
 | `P` txn, n          | a change of metadata that waits for its commit            | metadata   |
 | `O` table, write id | its txn, while it is open, and while it counts as aborted | metadata   |
@@ -65,7 +66,8 @@ TABLE_CREATED: Final = b"b"
 TABLE: Final = b"c"
 DEFINITION: Final = b"D"
 NAME: Final = b"n"
-METADATA: Final = b"S"
+NAMED: Final = b"N"
+DEFINED: Final = b"S"
 NAME_TAKEN: Final = b"K"
 WAITING: Final = b"P"
 OPEN_ID: Final = b"O"

@@ -29,8 +29,12 @@ KEYS_END = b"\xff"
 FORMAT_KEY = b"!format"
 """The row that names the layout of all the others; the store writes it, projections leave it."""
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Raised whenever any projection lays out its rows differently: stores are then rebuilt."""
+
+# Most who read from the highest row down want that one alone.
+SLICE_MIN = 4
+SLICE_GROWTH = 4
 
 
 class RowReader(Protocol):
@@ -107,6 +111,21 @@ def prefix_end(prefix: bytes) -> bytes:
         raise ValueError(f"no key starts with {prefix!r}: the first byte of a key is below 0xff")
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else KEYS_END
+
+
+def highest_first(rows: RowReader, start: bytes, end: bytes) -> Iterator[Row]:
+    """Yield the rows of [start, end) from the highest down, for who may need no more than a few.
+
+    A scan without a limit reads whole pages, and one in memory copies all there is. This one reads
+    slices that grow with what was taken, so it never reads more than a few times that.
+    """
+    limit = SLICE_MIN
+    while limit:
+        left = limit
+        for row in rows.scan(start, end, limit=limit, reverse=True):
+            yield row
+            end, left = row[0], left - 1
+        limit = 0 if left else SLICE_GROWTH * limit
 
 
 def digest(rows: RowReader) -> bytes:

@@ -12,13 +12,14 @@ from typing import Final, NamedTuple, Self
 from ledger.log.port import Record
 from projections.fold import Mark
 from projections.rows import (
+    DEFINED,
     DEFINITION,
     GENESIS,
     HISTORY,
     LOG,
     MAPPING,
-    METADATA,
     NAME_TAKEN,
+    NAMED,
     OPEN_ID,
     TABLE,
     TABLE_CREATED,
@@ -34,7 +35,7 @@ from projections.store import FORMAT_VERSION, RowChange, RowReader, prefix_end
 # All that entries and answers are made of (`metadata_store`, `rows`), their floors, and whose.
 KINDS: Final = (
     *(TABLE_CREATED, TABLE, WRITE_IDS, DEFINITION, MAPPING, WATERMARK),
-    *(METADATA, NAME_TAKEN, WAITING, OPEN_ID, GENESIS),
+    *(NAMED, DEFINED, NAME_TAKEN, WAITING, OPEN_ID, GENESIS),
 )
 MARKER: Final = b"!marker"
 """The key of every marker; no row of these kinds has it."""

@@ -19,6 +19,7 @@ from projections.store import (
     RowReader,
     RowStore,
     digest,
+    highest_first,
     prefix_end,
 )
 
@@ -108,6 +109,13 @@ class StoreContract:
         store.write(put(MANY_KEYS))
         rows = list(store.scan(b"m", b"n", limit=limit, reverse=reverse))
         assert rows == [(key, key) for key in sorted(MANY_KEYS, reverse=reverse)[:limit]]
+
+    @pytest.mark.parametrize("count", [0, 1, 4, 5, 20, 21, len(MANY_KEYS)])
+    def test_highest_first(self, store: RowStore, count: int) -> None:
+        """However many rows there are, each comes once, from the highest down."""
+        keys = MANY_KEYS[:count]
+        store.write(put([*FEW_KEYS, *keys, b"n"]))
+        assert list(highest_first(store, b"m", b"n")) == [(key, key) for key in reversed(keys)]
 
     def test_scan_shows_one_state(self, store: RowStore) -> None:
         """Writes after the call of a scan do not reach it, however long it takes."""

@@ -254,6 +254,7 @@ def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
         pytest.param("ar" + VERSIONS_MAX * "a", 2, ("t1", "v0"), id="an old reader"),
         pytest.param(2 * VERSIONS_MAX * "a", 66, ("t", "v64"), id="alters alone"),
         pytest.param("a" + 2 * VERSIONS_MAX * "r", 1, ("t128", "first"), id="renames alone"),
+        pytest.param(2 * VERSIONS_MAX * "w", 2, ("t0", "first"), id="renames with write ids"),
     ],
 )
 def test_nothing_is_taken_from_before_a_gap(
@@ -266,8 +267,11 @@ def test_nothing_is_taken_from_before_a_gap(
     for n, change in enumerate(changes):
         if change == "a":
             cached.alter(f"v{n}")
-        else:
-            cached.domain.rename_table(cached.session, cached.table, f"t{n}")
+            continue
+        txn = cached.domain.open_txn(cached.session) if change == "w" else 0
+        cached.domain.rename_table(cached.session, cached.table, f"t{n}", txn=txn)
+        if txn:
+            cached.domain.commit(cached.session, txn)
     cached.catch_up()
     answer = cached.cache.read(cached.table, listed(f"{hwm}:"))
 

@@ -10,7 +10,15 @@ from projections.cache.ids import ReaderIds, lowered
 from projections.keys import pack
 from projections.metadata_cache import Wanted
 from projections.metadata_store import changes, ids_of, stored
-from projections.rows import METADATA, NAME_TAKEN, OPEN_ID, WAITING, number_key, read_value
+from projections.rows import (
+    DEFINED,
+    NAME_TAKEN,
+    NAMED,
+    OPEN_ID,
+    WAITING,
+    number_key,
+    read_value,
+)
 from projections.store import prefix_end
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
@@ -37,7 +45,10 @@ def told(domain: Followed, name: str, ids: ReaderIds | None, own_txn: int = 0) -
 
 
 def test_changes_are_kept_with_who_sees_them(domain: Followed) -> None:
-    """A change at once, one by a commit of its own and one of a txn each have a row."""
+    """A change at once, one by a commit of its own and one of a txn each have rows by what it did.
+
+    An end has both.
+    """
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     domain.alter_table(session, table, made("v1"), "ALTER")
@@ -47,15 +58,15 @@ def test_changes_are_kept_with_who_sees_them(domain: Followed) -> None:
     domain.commit(session, txn)
     domain.drop_table(session, table)
 
-    found = [tuple(each)[1:] for each in changes(domain.rows, table)]
+    found = [
+        [tuple(each)[1:] for each in changes(domain.rows, kind, table)] for kind in (NAMED, DEFINED)
+    ]
 
     assert found == [
-        (0, None, False, True),
-        (2, (CATALOG, "r"), True, False),
-        (1, None, True, False),
-        (0, (CATALOG, "t"), True, False),
+        [(0, None, True), (2, (CATALOG, "r"), False), (0, (CATALOG, "t"), False)],
+        [(0, None, True), (2, None, False), (1, None, False), (0, None, False)],
     ]
-    assert rows(domain, number_key(METADATA, table))[1] == {"write_id": 1, "defined": 1}
+    assert rows(domain, number_key(DEFINED, table))[1] == {"write_id": 1}
     assert rows(domain, pack(NAME_TAKEN, CATALOG)) == [table, table]
 
 

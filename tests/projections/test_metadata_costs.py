@@ -1,0 +1,112 @@
+"""What a read of metadata costs: as many rows, however often the table was changed before."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+
+from projections import metadata_store
+from projections.cache.ids import ReaderIds
+from projections.cache.rows import RowEntries
+from projections.metadata_cache import VERSIONS_MAX, Wanted
+from projections.store import Row, RowReader
+from tests.driver import CATALOG
+from tests.projections.cached import made
+from tests.projections.followed import Followed
+
+# The short history is already longer than what an entry keeps of one.
+SHORT = VERSIONS_MAX + 36
+LONG = 5_000
+
+
+class Counted(RowReader):
+    """Rows of which every one is counted that the store has to give out, looked at or not."""
+
+    def __init__(self, rows: RowReader) -> None:
+        self.given = 0
+        self._rows = rows
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row."""
+        self.given += 1
+        return self._rows.get(key)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return rows in order."""
+        found = list(self._rows.scan(start, end, limit=limit, reverse=reverse))
+        self.given += len(found)
+        return iter(found)
+
+    def refresh(self) -> None:
+        """Show the newest rows."""
+        self._rows.refresh()
+
+    def close(self) -> None:
+        """Do nothing: the rows serve other reads too."""
+
+
+@cache
+def changed(kind: str, times: int) -> tuple[Followed, Wanted]:
+    """Return a domain with a table that was changed so often, and a read with its newest list."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "t0", made=made("v0"))
+    name = "t0"
+    for n in range(times):
+        if kind == "altered":
+            domain.alter_table(session, table, made(f"v{n}"), "ALTER")
+        else:
+            name = f"t{n + 1}"
+            domain.rename_table(session, table, name)
+    ids = ReaderIds.of(metadata_store.ids_of(domain.rows, table).listed())
+    return domain, Wanted((CATALOG, name), ids, table)
+
+
+def by_name(rows: RowReader, wanted: Wanted) -> object:
+    """Return what the store tells of the table of a name."""
+    return metadata_store.stored(rows, wanted._replace(table=None)).name
+
+
+def by_id(rows: RowReader, wanted: Wanted) -> object:
+    """Return what the store tells of a table."""
+    return metadata_store.stored(rows, wanted._replace(name=None)).objects
+
+
+def first_entry(rows: RowReader, wanted: Wanted) -> object:
+    """Return the entry that is made of rows for the first read of a table."""
+    return metadata_store.load(rows, wanted.table or 0)
+
+
+def through_a_cache(rows: RowReader, wanted: Wanted) -> object:
+    """Return what a cache tells twice of the table of a name, first without and then with it."""
+    entries, nameless = RowEntries(rows), wanted._replace(table=None)
+    return [entries.read_many([nameless])[0].value for _ in range(2)][1]
+
+
+@pytest.mark.parametrize("kind", ["altered", "renamed"])
+@pytest.mark.parametrize("read", [by_name, by_id, first_entry, through_a_cache])
+def test_a_read_does_not_pay_for_history(
+    kind: str, read: Callable[[RowReader, Wanted], object]
+) -> None:
+    """A table that was changed fifty times as often takes no row more to read."""
+    given: list[int] = []
+    for times in (SHORT, LONG):
+        domain, wanted = changed(kind, times)
+        rows = Counted(domain.rows)
+        assert read(rows, wanted)
+        given.append(rows.given)
+
+    assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("times", [SHORT, LONG])
+def test_the_name_costs_an_old_list_no_alter(times: int) -> None:
+    """Whoever sees none of the alters is told the name without a look at them."""
+    domain, wanted = changed("altered", times)
+    rows = Counted(domain.rows)
+    assert wanted.table is not None
+
+    assert metadata_store.visible_name(rows, wanted.table, ReaderIds(0, ()).sees) == wanted.name
+    assert rows.given == 1
