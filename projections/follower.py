@@ -64,6 +64,13 @@ class Follower:
         Raises OffsetGoneError, LogDamagedError, IncompatibleError or LogUnavailableError when this
         log cannot be followed any further.
         """
+        self.catch_up(stop)
+        with closing(self._log.reader(Topic.EVENTS, self.fold.offset)) as events:
+            while not stop.is_set():
+                self._step(events)
+
+    def catch_up(self, stop: Signal) -> None:
+        """Follow to what is the end of the log now, or until `stop` is set; raises as `run`."""
         first, end = self._log.ends(Topic.EVENTS)
         self.fold.check_log(first, end)
         log_lines.info(
@@ -77,12 +84,10 @@ class Follower:
             while self.fold.offset < end and not stop.is_set():
                 self._step(events)
                 self._progress(self.fold.offset, end)
-            if not stop.is_set():
-                self._caught_up()
-                self.is_caught_up = True
-                log_lines.info("caught up", position=self.fold.position)
-            while not stop.is_set():
-                self._step(events)
+        if not stop.is_set():
+            self._caught_up()
+            self.is_caught_up = True
+            log_lines.info("caught up", position=self.fold.position)
 
     def lag(self) -> Lag:
         """Return how far the rows are behind, asked of the broker now; any thread may ask.
@@ -127,3 +132,15 @@ def follow(
         )
         started(follower)
         follower.run(stop)
+
+
+def rebuild(
+    log: Log, root: Path, stop: Signal, *, progress: Progress = lambda _read, _end: None
+) -> None:
+    """Make the rows at `root` anew, up to what is the end of the log now.
+
+    Readers keep the old ones until then, and for good if `stop` is set before. Raises as
+    `Follower.run`, and as `RocksStore.rebuild`.
+    """
+    with RocksStore.rebuild(root) as store:
+        Follower(log, store, progress=progress, caught_up=store.publish).catch_up(stop)

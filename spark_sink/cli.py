@@ -6,11 +6,12 @@ from threading import Event as Signal
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
-from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, serve
+from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err, serve
 from ledger.config import load
 from ledger.log.kafka import KafkaLog
-from ledger.log.port import Topic
+from ledger.log.port import Log, Topic
 from ledger.log.topics import add_topic
 from ledger.process import freeze_recovered, role_process
 from projections.store import RowStore
@@ -32,6 +33,9 @@ def serve_feeder(
         bool | None,
         typer.Option("--publish/--no-publish", help="Publish metadata to caches of other hosts."),
     ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the rows anew, without Spark, before feeding.")
+    ] = False,
     with_parent: WithParentOption = False,
 ) -> None:
     """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
@@ -49,6 +53,10 @@ def serve_feeder(
         spark = ledger_session("lakeledger-feeder")
         with ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger)))
+            if rebuild:
+                rebuild_rows(log, store / "rows", stop)
+                if stop.is_set():
+                    return
             rows: RowStore = held.enter_context(RocksStore.open(store / "rows"))
             if found.feeder.publish:
                 add_topic(kafka, found.ledger, Topic.CACHE)
@@ -69,3 +77,17 @@ def serve_feeder(
         spark.stop()
 
     raise typer.Exit(role_process("feeder", run, with_parent=with_parent))
+
+
+def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:
+    """Make the rows of a feeder anew with the fold that it runs, and show how far that is."""
+    from projections.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
+
+    with Progress(console=err, disable=not err.is_terminal) as bar:
+        task = bar.add_task("rebuilding", total=None)
+        rebuild(
+            log,
+            rows,
+            stop,
+            progress=lambda read, end: bar.update(task, completed=read, total=end),
+        )

@@ -70,9 +70,9 @@ class Home:
         fed = ("--http", "127.0.0.1:0", "--source", "published")
         return Command(self.folder, "serve", "cache", *fed, *self._where, *settings)
 
-    def serve_feeder(self) -> Command:
+    def serve_feeder(self, *options: str) -> Command:
         """Return a Spark feeder that publishes; its rows lie in `rows`."""
-        store = ("--store", str(self.folder))
+        store = ("--store", str(self.folder), *options)
         return Command(self.folder, "serve", "feeder", "--publish", *store, *self._where)
 
     @property
@@ -226,7 +226,7 @@ def test_publisher_is_away(home: Home) -> None:
 
 @pytest.mark.spark
 def test_spark_publishes(home: Home) -> None:
-    """A feeder creates the topic and goes on after a kill; a cache knows its rows alone."""
+    """A feeder creates the topic, goes on after a kill, makes its rows anew; a cache follows."""
     with home.serve_feeder() as feeder, home.serve() as command:
         url = url_of(command)
         feeder.wait_for("feeding")
@@ -243,3 +243,9 @@ def test_spark_publishes(home: Home) -> None:
                 found = cache.metadata_at(ReadAt("db.t", "main"))
                 assert (place(found), found.source) == ("v1", "cache")
                 assert successor.end(signal.SIGINT) == ExitCode.DONE
+            with home.serve_feeder("--rebuild") as anew:
+                anew.wait_for("feeding")
+                ledger.alter_table("db.t", lambda found: changed(found, location="v2"))
+                cache.wait(ledger.token.position, WAIT_MS)
+                assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v2"
+                assert anew.end(signal.SIGTERM) == ExitCode.DONE

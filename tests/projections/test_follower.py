@@ -15,14 +15,14 @@ from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Record, Topic
 from ledger.log.topics import create_topics
-from projections.errors import StoreForeignError, StoreLockedError
-from projections.follower import Follower, follow
+from projections.errors import StoreForeignError, StoreLockedError, StoreVersionError
+from projections.follower import Follower, follow, rebuild
 from projections.lag import Lag
 from projections.memory import MemoryStore
 from projections.queries import StoreReads, open_reads
 from projections.rocks_store import RocksStore
 from projections.rows import value
-from projections.store import RowStore, digest
+from projections.store import FORMAT_VERSION, RowStore, digest
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import Driver
 from tests.projections.followed import rows_of
@@ -279,6 +279,23 @@ def test_rebuild_that_does_not_finish(tmp_path: Path) -> None:
     reads = open_reads(root)
     assert reads.position() == 3
     reads.close()
+
+
+def test_rebuild_to_the_end(tmp_path: Path) -> None:
+    """Rows are made anew up to the end there is, or stay as they were if that is not wanted."""
+    driver, root = Driver(), tmp_path / "store"
+    with RocksStore.rebuild(root, version=FORMAT_VERSION - 1) as store:
+        store.publish()
+    stopped = Signal()
+    stopped.set()
+
+    rebuild(driver.log, root, stopped)
+    with pytest.raises(StoreVersionError):
+        RocksStore.open(root)
+    rebuild(driver.log, root, Signal())
+
+    with RocksStore.open(root) as store:
+        assert StoreReads(store).position() == driver.head.position
 
 
 @pytest.mark.kafka
