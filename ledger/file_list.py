@@ -130,8 +130,16 @@ def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
 
     No file system has a path with a zero byte, and what is not UTF-8 could be stored nowhere.
     """
-    texts = [value for value in partition if value is not None]
-    if b"\0" in "".join((path, stats, vector, *texts)).encode() or not path:
+    texts = (path, stats, vector, *(value for value in partition if value is not None))
+    try:
+        joined = "".join(texts)
+    except TypeError:
+        odd = next(each for each in texts if not isinstance(each, str))
+        raise TypeError(
+            f"file {path!r} has {odd!r} where a text belongs: path, statistics and deletion vector "
+            f"are texts, a partition value is one as the log has it, such as {str(odd)!r}, or None"
+        ) from None
+    if b"\0" in joined.encode() or not path:
         raise ValueError(f"{path!r} is no path, or something said of it is no text")
 
 

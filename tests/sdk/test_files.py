@@ -1,7 +1,8 @@
 """What a txn and a client do with the files of tables, and what the commit says of it."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -143,6 +144,40 @@ def test_impossible_files(ledger: Ledger, table: int, files: list[AddFile], said
         ledger.append(table, files)
 
     assert before == ledger.token
+
+
+ODD: Any = {"number": (3,), "statistics": {}, "path": Path("a")}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["number"])]),
+            "file 'a' has 3 where a text belongs: .* such as '3', or None",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["number"])]),
+            "file 'a' has 3 where a text belongs",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), stats=ODD["statistics"])]),
+            "file 'a' has {} where a text belongs",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile(ODD["path"], ("3",))]),
+            r"has PosixPath\('a'\) where a text belongs",
+        ),
+    ],
+    ids=["value of a file added", "value of a file removed", *list(ODD)[1:]],
+)
+def test_no_texts(
+    ledger: Ledger, table: int, change: Callable[[Transaction], object], said: str
+) -> None:
+    """What is no text, such as a number as partition value, is named with its file."""
+    assert table
+    with ledger.transaction() as txn, pytest.raises(TypeError, match=said):
+        change(txn)
 
 
 def test_added_and_removed(ledger: Ledger, table: int) -> None:
