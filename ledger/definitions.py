@@ -4,7 +4,7 @@ Ids of columns stay with them: a column that keeps its name keeps its id, a new 
 no column of the table has.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict, Unpack
 
 from ledger.core.commands import Column, Property, TableDefinition
@@ -48,7 +48,7 @@ def table_definition(
 ) -> TableDefinition:
     """Return the definition of a table; columns without an id are numbered from 1.
 
-    Raises TypeError for an option that there is not.
+    Raises TypeError for an option that there is not, and for a property that is no text.
     """
     check_named(options, TableOptions)
     return TableDefinition(
@@ -74,8 +74,19 @@ def column_of(column: ColumnLike, number: int) -> Column:
 
 
 def properties_of(properties: Mapping[str, str]) -> list[Property]:
-    """Return table properties as a definition has them."""
+    """Return table properties as a definition has them; raises TypeError if one is no text."""
+    check_texts(properties.items())
     return [Property(*each) for each in sorted(properties.items())]
+
+
+def check_texts(properties: Iterable[tuple[object, object]]) -> None:
+    """Raise TypeError for a property that is no pair of texts: nobody could say what it becomes."""
+    for key, value in properties:
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise TypeError(
+                f"table property {key!r} is {value!r}: keys and values of properties are texts, "
+                "such as '3' or 'true'"
+            )
 
 
 def changed(
@@ -83,13 +94,16 @@ def changed(
 ) -> TableDefinition:
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
-    Raises ValueError if both are given, or neither, TypeError for a name that there is not.
+    Raises ValueError if both are given, or neither, TypeError for a name that there is not and for
+    a property that is no text.
     """
     check_named(changes, TableChanges)
     if (change is None) == (not changes):
         raise ValueError("give a new definition, a function that makes it, or what is to change")
     if change is not None:
-        return change(before) if callable(change) else change
+        made = change(before) if callable(change) else change
+        check_texts(made.properties)
+        return made
     unset = set(changes.get("unset", ()))
     kept = {each.key: each.value for each in before.properties if each.key not in unset}
     columns = changes.get("columns")

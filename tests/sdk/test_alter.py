@@ -1,5 +1,6 @@
 """A table gets another definition: at once, or with a txn."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
-from ledger.core.commands import Column, TableDefinition
+from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events import TableAltered
 from ledger.definitions import changed, operation_of, table_definition
 from ledger.file_list import AddFile
@@ -91,6 +92,28 @@ def test_misspelled() -> None:
     for make in (table_definition, partial(changed, BEFORE)):
         with pytest.raises(TypeError, match="a table has no partition_column, propertys; name"):
             make(**misspelled)
+
+
+ODD: Any = {"a": 3}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ledger: ledger.create_table("odd", properties=ODD),
+        lambda ledger: ledger.begin().create_table("odd", properties=ODD),
+        lambda ledger: ledger.alter_table(TABLE, properties=ODD),
+        lambda ledger: ledger.alter_table(TABLE, BEFORE._replace(properties=[Property("a", ODD)])),
+        lambda ledger: ledger.alter_table(TABLE, properties={3: "x", "a": "x"}),
+    ],
+    ids=["create", "create in a txn", "alter", "as a whole", "key"],
+)
+def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], object]) -> None:
+    """A property that is no pair of texts is named before anything is sent."""
+    create_flights(ledger)
+
+    with pytest.raises(TypeError, match=r"table property ('a'|3) is .*: keys and values .* '3'"):
+        make(ledger)
 
 
 def comment(definition: TableDefinition) -> TableDefinition:
