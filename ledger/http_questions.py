@@ -6,6 +6,7 @@ times, since asking changes nothing.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
 from typing import Any, Final, NoReturn, TypeVar
@@ -139,10 +140,14 @@ class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
 
 def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:
     """Return the connections to a URL; raises SettingsError if it is none of HTTP."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-        raise SettingsError(f"{url!r} is no address of reads; it looks like http://host:8181")
-    return connection_from_url(url, maxsize=CONNECTIONS, headers=headers)
+    with suppress(ValueError):  # Of a port that is none, or a bracket that is not closed.
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https"} and parts.hostname and not parts.query:
+            return connection_from_url(url, maxsize=CONNECTIONS, headers=headers)
+    raise SettingsError(
+        f"{url!r} is no address of reads; it looks like http://host:8181, with a port up to 65535. "
+        "Correct LAKELEDGER_READS_URL, the setting reads_url, or --url, whichever says so"
+    )
 
 
 def text_of(given: str | int | bytes) -> str:

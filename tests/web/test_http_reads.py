@@ -60,10 +60,22 @@ def foreign() -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("url", ["", "host:8181", "ftp://host", "http://", "http://host?x=1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "host:8181",
+        "ftp://host",
+        "http://",
+        "http://host?x=1",
+        "http://host:99999",
+        "http://host:port",
+        "http://[::1",
+    ],
+)
 def test_no_url(url: str) -> None:
-    """What is no URL is refused before anything is asked."""
-    with pytest.raises(SettingsError, match="looks like http://host:8181"):
+    """What is no URL is refused before anything is asked, with where it may have been given."""
+    with pytest.raises(SettingsError, match=r"looks like http://host:8181.* LAKELEDGER_READS_URL"):
         HttpReads(url)
 
 
