@@ -222,7 +222,8 @@ class Ledger(LedgerTables, LedgerFiles):
         it, and is called again for every attempt; what it returned at last is returned, and
         `on_commit` gets the receipt. At most `attempts` are made, and none begins after
         `deadline_s`; then the last conflict is raised, with a note for each attempt. An unanswered
-        commit is asked for again, its work is not done again.
+        commit is asked for again, its work is not done again. Raises ValueError for less than one
+        attempt.
         """
         pace = Pace(attempts, deadline_s)
         return run(lambda: self.begin(tables=tables, level=level), work, pace, on_commit=on_commit)

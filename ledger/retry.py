@@ -45,6 +45,8 @@ def run(
     draw: Callable[[], float] = random.random,
 ) -> Result:
     """Return what `work` returned in the txn that committed, see `Ledger.run`."""
+    if pace.attempts < 1:
+        raise ValueError(f"{pace.attempts} attempts do no work: say 1, to do it once, or more")
     ends_s = monotonic() + pace.deadline_s
     notes: list[str] = []
     while True:

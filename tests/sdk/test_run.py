@@ -90,6 +90,17 @@ def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, t
     assert not hasattr(raised.value, "__notes__")
 
 
+@pytest.mark.parametrize("attempts", [0, -1])
+def test_no_attempts(ledger: Ledger, attempts: int) -> None:
+    """Work that is not to be tried at all is refused before a txn is opened for it."""
+    before = ledger.token
+
+    with pytest.raises(ValueError, match=f"{attempts} attempts do no work: say 1"):
+        ledger.run(lambda txn: txn.id, attempts=attempts)
+
+    assert ledger.token == before
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_pauses(ledger: Ledger, memory: InMemoryLedger, table: int, share: float) -> None:
     """Between attempts passes a random share of a time that doubles up to its bound."""
