@@ -63,11 +63,20 @@ def exchange(
 def unanswered(
     command: OpenSession | SessionCommand, trouble: Exception | None
 ) -> OutcomeUnknownError:
-    """Return the error for a command whose time is up."""
+    """Return the error for a command whose time is up.
+
+    A session has no number before it is open, so there is no outcome to ask for.
+    """
+    then = f"ask ledger.outcome({command.session}, {command.n})"
+    if isinstance(command, OpenSession):
+        then = (
+            "do the same again: that is safe, for only a session was asked for, and one that was "
+            "opened does nothing and expires by itself"
+        )
     return OutcomeUnknownError(
         f"{type(command).__name__} was not answered in time, so nobody knows whether it was "
         f"executed{f' ({trouble})' if trouble else ''}. See whether broker and sequencer run, then "
-        f"ask ledger.outcome({command.session}, {command.n})",
+        f"{then}",
         session=command.session,
         n=command.n,
     )

@@ -129,6 +129,20 @@ def test_unknown_outcome(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert not txn.commit().repeated
 
 
+def test_session_unanswered(memory: InMemoryLedger) -> None:
+    """A session that nobody answered has no outcome to ask for; to do the same again is safe."""
+    hasty = memory.connect(settings=HASTY)
+    memory.leader.crash()
+
+    with pytest.raises(OutcomeUnknownError, match="do the same again: that is safe") as raised:
+        hasty.begin()
+
+    assert "ledger.outcome" not in str(raised.value)
+    memory.leader = memory.standby("successor").start()
+    memory.connect(settings=IMPATIENT).begin()
+    assert hasty.begin().id == 2
+
+
 def test_unknown_outcome_leaves_a_block(memory: InMemoryLedger) -> None:
     """A block whose commit is not answered raises that, and aborts nothing."""
     hasty = memory.connect(settings=HASTY)
