@@ -17,7 +17,6 @@ from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import (
     check_list_left,
     check_number,
-    check_reads,
     dropped_table,
     unknown_table,
     unknown_version,
@@ -165,7 +164,6 @@ class StoreReads(Reads):
 
         What was read before is answered from entries in memory that follow the rows.
         """
-        check_reads(reads, bounds)
         until_s = monotonic() + bounds.max_wait_ms / 1000
         while True:
             try:

@@ -34,6 +34,7 @@ from ledger.metadata import (
     Source,
     described,
 )
+from ledger.read_errors import check_reads
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX, RowEntries
@@ -141,7 +142,8 @@ class MetadataCache(MetadataReads):
         the `token` (a position) of the last of them. A `token` is what must be seen at least,
         `max_lag_ms` how old the entries may be where the store knows more.
 
-        Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far.
+        Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far,
+        ValueError for a table, a txn or a token that can be none.
         """
         asked = Read(table, write_ids, table_id, what, own_txn)
         return self.read_many(
@@ -165,6 +167,7 @@ class MetadataCache(MetadataReads):
 
         Raises as `read`.
         """
+        check_reads(reads, Bounds(token or 0))
         least = self._least_position(token or 0, max_lag_ms, policy)
         wanted = [self._wanted(each, token or 0, least) for each in reads]
         until_s = monotonic() + max_wait_ms / 1000

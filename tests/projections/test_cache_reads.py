@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,18 @@ def test_a_list_is_answered(cached: Cached) -> None:
     assert cached.read("1:") == ("v1", "cache", "hit")
     assert cached.read("0:") == ("v0", "cache", "hit_old_version")
     assert cached.cache.read("t", listed("1:")).position == position
+
+
+@pytest.mark.parametrize("odd", [{"own_txn": -1}, {"token": -1}, {"table_id": 2**63}], ids=str)
+def test_numbers_that_can_be_none(cached: Cached, odd: dict[str, int]) -> None:
+    """A txn, a token or a table that can be none is refused by its name, and counts as no read."""
+    asked: dict[str, Any] = {"own_txn": 1, "token": 1, **odd}
+    ((name, number),) = odd.items()
+
+    with pytest.raises(ValueError, match=f"{name} is {number}; it is a number from 0"):
+        cached.cache.read("t", listed("1:"), **asked)
+
+    assert not cached.cache.counts
 
 
 def test_what_came_since_an_answer_is_not_waited_for(cached: Cached) -> None:
