@@ -32,8 +32,12 @@ from ledger.process import (
     role_process,
     set_up_logging,
 )
+from ledger.read_errors import NUMBERS
 
 COMMANDS = "lakeledger.commands"
+# Whatever the log counts has 64 bits: ids, positions, versions, times.
+NUMBER_MAX = NUMBERS[-1]
+COPIES_MAX = 2**15 - 1  # Kafka's own bound.
 log_lines = structlog.get_logger("lakeledger.cli")
 
 app = typer.Typer(
@@ -64,6 +68,7 @@ HomeOption = Annotated[
     Path | None,
     typer.Option(envvar="LAKELEDGER_HOME", help="Where ledgers of this machine keep their data."),
 ]
+TxnArgument = Annotated[int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX)]
 WithParentOption = Annotated[
     bool, typer.Option("--with-parent", help="End when standard input ends.", hidden=True)
 ]
@@ -138,7 +143,9 @@ def up(
 def init(
     bootstrap: BootstrapOption = None,
     ledger: LedgerOption = None,
-    replication: Annotated[int, typer.Option(min=1, help="Copies of each topic.")] = 3,
+    replication: Annotated[
+        int, typer.Option(min=1, max=COPIES_MAX, help="Copies of each topic.")
+    ] = 3,
 ) -> None:
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
     from ledger.config import load  # noqa: PLC0415
@@ -190,6 +197,11 @@ def serve_sequencer(
         sequencer.run(stop)
 
     raise typer.Exit(role_process("sequencer", run, with_parent=with_parent))
+
+
+def number_option(what: str, least: int = 0) -> Any:
+    """Return the option for a number as the log has them: more than 64 bits are a wrong usage."""
+    return typer.Option(min=least, max=NUMBER_MAX, help=what)
 
 
 def answer(fields: dict[str, Any], output: Output) -> None:

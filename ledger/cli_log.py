@@ -9,7 +9,16 @@ import typer
 from rich.progress import Progress
 
 from ledger.address import find_address
-from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, err, say
+from ledger.cli import (
+    NameOption,
+    Output,
+    OutputOption,
+    answer,
+    answer_rows,
+    err,
+    number_option,
+    say,
+)
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import SettingsError
@@ -73,8 +82,7 @@ def log_tail(
         typer.Option(help="Only events with field=value; several must all hold."),
     ] = None,
     after: Annotated[
-        int | None,
-        typer.Option(min=0, help="Begin behind this position, not with what is to come."),
+        int | None, number_option("Begin behind this position, not with what is to come.")
     ] = None,
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
     output: OutputOption = Output.TABLE,
@@ -100,7 +108,7 @@ def whatif(
     bootstrap: NearOption = None,
     ledger: NameOption = None,
     level: Annotated[str, typer.Option(help="serializable, write-serializable or snapshot.")],
-    since: Annotated[int, typer.Option(min=0, help="Only commits from this position on.")] = 1,
+    since: Annotated[int, number_option("Only commits from this position on.")] = 1,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Judge the commits of the log again at another level; list those that would end otherwise."""

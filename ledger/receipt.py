@@ -19,6 +19,7 @@ from ledger.core.events import (
     TxnCommitted,
 )
 from ledger.core.evolve import answered
+from ledger.read_errors import check_number
 from ledger.reads import OutcomeRow
 
 ALREADY_APPLIED: Final = "already_applied"
@@ -42,7 +43,9 @@ class Token:
         ledger, *numbers = text.split(":")
         if not ledger or len(numbers) != 2 or not all(map(str.isdecimal, numbers)):  # noqa: PLR2004
             raise ValueError(f"'{text}' is no token; one looks like 5f3a9c1e:0:44")
-        return cls(ledger, int(numbers[0]), int(numbers[1]))
+        domain, position = map(int, numbers)
+        check_number("the position of a token", position)
+        return cls(ledger, domain, position)
 
     def at(self, position: int) -> "Token":
         """Return the token of another position of the same domain."""

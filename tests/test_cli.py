@@ -68,10 +68,10 @@ def lakeledger(home: Path, *arguments: str, **environ: str) -> "subprocess.Compl
     )
 
 
-def invoked(*arguments: str) -> Result:
+def invoked(*arguments: str, **environ: str) -> Result:
     """Run the command line in this process, and leave nothing of its logging behind."""
     try:
-        return CliRunner().invoke(whole_app(), arguments)
+        return CliRunner().invoke(whole_app(), arguments, env=environ)
     finally:
         structlog.reset_defaults()
 
@@ -119,6 +119,43 @@ def test_help(command: str) -> None:
 def test_usage(arguments: list[str]) -> None:
     """What cannot be meant is refused before anything is asked of a ledger."""
     assert invoked(*arguments).exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "txn show N",
+        "txn abort N --yes",
+        "conflict explain N",
+        "conflict explain --position N",
+        "conflict list --after N",
+        "conflict whatif --level snapshot --since N",
+        "clean --txn N --yes",
+        "clean --table db.t --write-id N --yes",
+        "table files db.t --version N",
+        "table files db.t --position N",
+        "table history db.t --below N",
+        "watermark explain --table db.t --since N",
+        "cache read db.t --table-id N",
+        "cache read db.t --position N",
+        "cache read db.t --token N",
+        "cache read db.t --token 5f3a9c1e:0:N",
+        "cache read db.t --max-wait-ms N",
+        "cache read db.t --max-lag-ms N",
+        "cache wait N",
+        "cache wait 1 --timeout-ms N",
+        "cache verify --tables N",
+        "log tail --after N",
+        "init --bootstrap 127.0.0.1:1 --replication N",
+    ],
+)
+@pytest.mark.parametrize("number", [str(2**63), "9" * 5_000], ids=["one more", "many digits"])
+def test_numbers_beyond_64_bits(tmp_path: Path, command: str, number: str) -> None:
+    """A number that no id, position or time can be is refused before a ledger is looked for."""
+    result = invoked(*command.replace("N", number).split(), LAKELEDGER_HOME=str(tmp_path))
+
+    assert result.exit_code == ExitCode.USAGE
+    assert "Invalid value" in result.stderr
 
 
 @pytest.mark.parametrize(

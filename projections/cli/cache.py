@@ -12,7 +12,7 @@ import typer
 
 from ledger.address import find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
-from ledger.cli import NameOption, Output, OutputOption, answer, say
+from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import (
@@ -33,7 +33,7 @@ from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
-from projections.cli.reading import CatalogOption
+from projections.cli.reading import CatalogOption, number_of
 
 NOW = "now"
 TABLES = 10
@@ -101,7 +101,7 @@ def cache_read(
     ledger: NameOption = None,
     catalog: CatalogOption = "main",
     *,
-    table_id: Annotated[int | None, typer.Option(min=1, help="Its id, should it be known.")] = None,
+    table_id: Annotated[int | None, number_option("Its id, should it be known.", least=1)] = None,
     write_ids: Annotated[
         str | None, typer.Option(metavar="LIST", help="The reader's list, as Hive writes it.")
     ] = None,
@@ -112,9 +112,9 @@ def cache_read(
         str, typer.Option(help="table, partition:day=1, stats:delay, or any other object.")
     ] = TABLE,
     token: Annotated[str | None, typer.Option(help="A token or position to be seen.")] = None,
-    max_wait_ms: Annotated[int, typer.Option(min=0, help="How long to wait.")] = MAX_WAIT_MS,
+    max_wait_ms: Annotated[int, number_option("How long to wait.")] = MAX_WAIT_MS,
     max_lag_ms: Annotated[
-        int | None, typer.Option(min=0, help="How old the cache may be where others know more.")
+        int | None, number_option("How old the cache may be where others know more.")
     ] = None,
     policy: Annotated[str, typer.Option(metavar="list|latest", help="What to see.")] = "list",
     output: OutputOption = Output.TABLE,
@@ -152,7 +152,7 @@ def cache_wait(
     ledger: NameOption = None,
     catalog: CatalogOption = "main",
     *,
-    timeout_ms: Annotated[int, typer.Option(min=0, help="How long to wait.")] = 30_000,
+    timeout_ms: Annotated[int, number_option("How long to wait.")] = 30_000,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Wait until a cache has reached a position."""
@@ -167,7 +167,7 @@ def cache_verify(
     ledger: NameOption = None,
     catalog: CatalogOption = "main",
     *,
-    tables: Annotated[int, typer.Option(min=1, help="So many tables.")] = TABLES,
+    tables: Annotated[int, number_option("So many tables.", least=1)] = TABLES,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare what a cache and its store tell of some tables; ends with 10 if they differ."""
@@ -216,12 +216,12 @@ def verified_fields(found: Verified) -> dict[str, Any]:
 def by_name_or_id(ask: Callable[[ReadAt], Answer], read: ReadAt) -> Answer:
     """Return the answer to a read; digits that are no name of a table are its id."""
     name = read.table or ""
-    if read.table_id is None and name.isdecimal():
+    if read.table_id is None and (number := number_of(name)) is not None:
         with suppress(UnknownTableError):
             found = ask(read)
             if found.value is not None:
                 return found
-        read = read._replace(table=None, table_id=int(name))
+        read = read._replace(table=None, table_id=number)
     return ask(read)
 
 
@@ -237,15 +237,17 @@ def position_of(text: str) -> int | None:
     """Return a position, None for now; raises BadParameter for a text that is none."""
     if text == NOW:
         return None
-    if not text.isdecimal():
-        raise typer.BadParameter(f"{text!r} is no position; it is a number, or {NOW}")
-    return int(text)
+    found = number_of(text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no position; it is a number of 64 bits, or {NOW}")
+    return found
 
 
 def place_of(text: str) -> Token | int:
     """Return a token or a position; raises BadParameter for a text that is neither."""
+    found = number_of(text)
     try:
-        return int(text) if text.isdecimal() else Token.parse(text)
+        return Token.parse(text) if found is None else found
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from problem
 

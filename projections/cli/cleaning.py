@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, answer, say
+from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
 from ledger.client import Ledger
 from ledger.process import ExitCode
 from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow
@@ -30,9 +30,7 @@ def watermark_explain(
     table: Annotated[str | None, typer.Option(help="The mark of this table's files.")] = None,
     catalog: CatalogOption = "main",
     *,
-    since: Annotated[
-        int, typer.Option(min=0, help="With --table: files removed from this position on.")
-    ] = 0,
+    since: Annotated[int, number_option("With --table: files removed from this position on.")] = 0,
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -122,15 +120,11 @@ def released_fields(
 
 def clean(
     ledger: NameOption = None,
-    txn: Annotated[
-        list[int] | None, typer.Option(help="An aborted txn whose data is gone.")
-    ] = None,
+    txn: Annotated[list[int] | None, number_option("An aborted txn whose data is gone.")] = None,
     table: Annotated[
         str | None, typer.Option(help="With --write-id: the table, or its id.")
     ] = None,
-    write_id: Annotated[
-        list[int] | None, typer.Option(help="A write id whose data is gone.")
-    ] = None,
+    write_id: Annotated[list[int] | None, number_option("A write id whose data is gone.")] = None,
     catalog: CatalogOption = "main",
     *,
     yes: YesOption = False,

@@ -5,7 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, out, say
+from ledger.cli import (
+    NUMBER_MAX,
+    NameOption,
+    Output,
+    OutputOption,
+    answer,
+    answer_rows,
+    number_option,
+    out,
+    say,
+)
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.write_form import footprint_form
 from ledger.explain import Explanation
@@ -21,7 +31,7 @@ app = typer.Typer(help="Look at lost conflicts.", no_args_is_help=True)
 @app.command("list")
 def conflict_list(
     ledger: NameOption = None,
-    after: Annotated[int, typer.Option(min=0, help="Only those behind this position.")] = 0,
+    after: Annotated[int, number_option("Only those behind this position.")] = 0,
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -33,10 +43,10 @@ def conflict_list(
 
 @app.command("explain")
 def conflict_explain(
-    txn: Annotated[int | None, typer.Argument(metavar="[TXN]")] = None,
+    txn: Annotated[int | None, typer.Argument(metavar="[TXN]", min=0, max=NUMBER_MAX)] = None,
     ledger: NameOption = None,
     position: Annotated[
-        int | None, typer.Option(min=1, help="Of a commit without a txn: where it lost.")
+        int | None, number_option("Of a commit without a txn: where it lost.", least=1)
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -12,9 +12,10 @@ from ledger.cli import Output, say
 from ledger.client import Ledger
 from ledger.errors import ReaderBehindError, RefusedError, SettingsError, UnknownTableError
 from ledger.process import ExitCode
+from ledger.read_errors import NUMBERS
 from ledger.reads import AnomalyRow, Reads, TableRow
 from ledger.view import check_name, open_rows
-from projections.web.asked import LIMIT_MAX
+from projections.web.asked import LIMIT_MAX, NUMBER
 
 LIST_MAX = 50
 
@@ -60,8 +61,8 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
     Raises UnknownTableError if there is none.
     """
     found = reads.table_named(catalog, name)
-    if found is None and name.isdecimal():
-        found = reads.table(int(name))
+    if found is None and (table := number_of(name)) is not None:
+        found = reads.table(table)
     if found is None:
         raise UnknownTableError(
             f"there is no table {catalog}.{name}; see lakeledger table list, with --dropped for "
@@ -69,6 +70,13 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
             reason="UnknownTable",
         )
     return found
+
+
+def number_of(text: str) -> int | None:
+    """Return the number of an id or a position that a text says, None if it can be none."""
+    # Looked at first: Python refuses to make a number of thousands of digits.
+    is_one = NUMBER.fullmatch(text) is not None and int(text) in NUMBERS
+    return int(text) if is_one else None
 
 
 def name_of(reads: Reads, table: int) -> str:

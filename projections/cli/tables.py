@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, say
+from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, number_option, say
 from ledger.core.partitions import null_or
 from ledger.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
@@ -61,8 +61,8 @@ def table_files(
     ledger: NameOption = None,
     catalog: CatalogOption = "main",
     *,
-    version: Annotated[int | None, typer.Option(min=0, help="As of a version of it.")] = None,
-    position: Annotated[int | None, typer.Option(min=1, help="As of a position.")] = None,
+    version: Annotated[int | None, number_option("As of a version of it.")] = None,
+    position: Annotated[int | None, number_option("As of a position.", least=1)] = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="As of a time, ISO 8601, by default UTC.")
     ] = None,
@@ -95,7 +95,7 @@ def table_history(
     ledger: NameOption = None,
     catalog: CatalogOption = "main",
     *,
-    below: Annotated[int | None, typer.Option(help="Only versions below this one.")] = None,
+    below: Annotated[int | None, number_option("Only versions below this one.")] = None,
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, say
+from ledger.cli import NameOption, Output, OutputOption, TxnArgument, answer, answer_rows, say
 from ledger.client import Ledger
 from ledger.process import ExitCode
 from ledger.reads import TxnRow
@@ -40,7 +40,7 @@ def txn_list(
 
 @app.command("show")
 def txn_show(
-    number: Annotated[int, typer.Argument(metavar="TXN")],
+    number: TxnArgument,
     ledger: NameOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -57,7 +57,7 @@ def txn_show(
 
 @app.command("abort")
 def txn_abort(
-    number: Annotated[int, typer.Argument(metavar="TXN")],
+    number: TxnArgument,
     ledger: NameOption = None,
     reason: Annotated[str, typer.Option(help="Stands in the log.")] = "aborted by an operator",
     *,

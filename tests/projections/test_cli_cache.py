@@ -193,10 +193,11 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
     [
         (["read", "none"], UnknownTableError, ExitCode.NOT_FOUND),
         (["read", "7"], UnknownTableError, ExitCode.NOT_FOUND),
+        (["read", str(2**63)], UnknownTableError, ExitCode.NOT_FOUND),
         ([*READ, "--token", "99", "--max-wait-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
         (["wait", "99", "--timeout-ms", "1"], ReaderBehindError, ExitCode.DEADLINE),
     ],
-    ids=["unknown", "unknown id", "token", "wait"],
+    ids=["unknown", "unknown id", "no id", "token", "wait"],
 )
 def test_errors(
     run: Lakeledger, command: list[str], error: type[LedgerError], code: ExitCode
