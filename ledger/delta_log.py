@@ -8,6 +8,7 @@ the newer form in JSON or Parquet with sidecars. What contradicts itself is refu
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -56,12 +57,14 @@ class DeltaLog:
     def open(cls, table: Path) -> Self:
         """Open the log of the table in a folder; raises DeltaLogError if it is damaged."""
         folder = table / LOG_FOLDER
-        if not folder.is_dir():
-            raise DeltaLogError(str(folder), "there is no such folder, so this is no Delta table")
-        files = sorted(folder.iterdir())
-        commits = commits_of(files)
-        checkpoints = checkpoints_of(files)
-        check_newest(folder, commits, checkpoints)
+        with reading(folder):
+            if not folder.is_dir():
+                what = "there is no such folder, so this is no Delta table"
+                raise DeltaLogError(str(folder), what)
+            files = sorted(folder.iterdir())
+            commits = commits_of(files)
+            checkpoints = checkpoints_of(files)
+            check_newest(folder, commits, checkpoints)
         return cls(commits, base_of(folder, commits, checkpoints))
 
     def versions(self, after: int = -1) -> Iterator[DeltaCommit]:
@@ -166,10 +169,8 @@ def base_of(
 
 def read_commit(path: Path, version: int) -> DeltaCommit:
     """Return what one version did; raises DeltaLogError."""
-    try:
+    with reading(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise damaged(path, f"it cannot be read: {error}") from error
     if not content.strip():
         raise damaged(path, "it is empty")
     commit = DeltaCommit(version)
@@ -233,15 +234,18 @@ def sidecar(path: Path, name: str) -> Path:
     found = path.parent / SIDECAR_FOLDER / name
     if Path(name).name != name:
         raise damaged(path, f"its sidecar {name} lies elsewhere; only those beside it are read")
-    if not found.exists():
-        raise damaged(path, f"its sidecar {name} is missing")
+    with reading(found):
+        if not found.exists():
+            raise damaged(path, f"its sidecar {name} is missing")
     return found
 
 
 def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the actions of a file of a checkpoint; raises DeltaLogError, SettingsError."""
     if path.suffix == ".json":
-        yield from lines_of(path, path.read_bytes())
+        with reading(path):
+            content = path.read_bytes()
+        yield from lines_of(path, content)
         return
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, not always needed
@@ -258,6 +262,15 @@ def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
                 yield from batch.to_pylist(maps_as_pydicts="strict")
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, f"it is no Parquet file ({error})") from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise DeltaLogError where the operating system lets a file or folder not be read."""
+    try:
+        yield
+    except OSError as error:
+        raise damaged(Path(error.filename or path), f"it cannot be read: {error}") from error
 
 
 def damaged(path: Path, what: str) -> DeltaLogError:
