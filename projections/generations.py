@@ -81,11 +81,19 @@ class Generations:
         return holder
 
     def published(self) -> Path | None:
-        """Return the generation readers open, None before the first is published."""
+        """Return the generation readers open, None before the first is published.
+
+        Raises:
+            StoreUnavailableError: what names it cannot be read.
+        """
         try:
-            return self.root / (self.root / PUBLISHED).read_text(encoding="utf-8").strip()
+            # What is no text names nothing that is there: opening that says so, a rebuild mends it.
+            name = (self.root / PUBLISHED).read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as refusal:
+            raise StoreUnavailableError(self.root, str(refusal)) from refusal
+        return self.root / name.strip()
 
     def next(self) -> Path:
         """Return a directory that does not exist and never did, for a new generation."""
@@ -118,6 +126,7 @@ class Generations:
         Raises:
             StoreMissingError: none is published.
             StoreDamagedError: it lacks the files every database has.
+            StoreUnavailableError: they cannot be read.
         """
         for _ in range(LOOKS_MAX):
             generation = self.published()
@@ -125,8 +134,13 @@ class Generations:
                 raise StoreMissingError(self.root)
             try:
                 return _disk_state(generation)
-            except FileNotFoundError as gone:  # A publication, or a change of manifest, or a loss.
+            # A publication, or a change of manifest, or a loss.
+            except (FileNotFoundError, NotADirectoryError) as gone:
                 missing = gone.filename
+            except OSError as refusal:
+                raise StoreUnavailableError(self.root, str(refusal)) from refusal
+            except ValueError as problem:
+                raise StoreDamagedError(self.root, f"a file names no other: {problem}") from problem
         raise StoreDamagedError(self.root, f"{missing} is missing")
 
     def _all(self) -> list[Path]:

@@ -203,6 +203,9 @@ def test_damaged_block(
         lambda root: tables(root)[0].unlink(),
         lambda root: (tables(root)[0].parent / "CURRENT").unlink(),
         lambda root: shutil.rmtree(tables(root)[0].parent),
+        lambda root: (root / "PUBLISHED").write_bytes(b"\xff"),
+        lambda root: (tables(root)[0].parent / "CURRENT").write_bytes(b"\xff"),
+        lambda root: (tables(root)[0].parent / "CURRENT").write_bytes(bytes(16)),
     ],
 )
 def test_lost_files(
@@ -233,6 +236,25 @@ def test_root_is_no_directory(root: Path) -> None:
     root.write_text("a file")
     with pytest.raises(StoreUnavailableError, match="Not a directory"):
         RocksStore.open(root / "store")
+
+
+@pytest.mark.parametrize("file", ["PUBLISHED", "CURRENT"])
+def test_unreadable_files(root: Path, file: str) -> None:
+    """A file that the operating system does not let be read is named in its words."""
+    RocksStore.open(root).close()
+    (path,) = root.rglob(file)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreUnavailableError, match=f"Is a directory: .*{file}'"):
+        RocksReader.open(root)
+
+
+def test_generation_is_a_file(root: Path) -> None:
+    """A generation that is no directory lacks what a database has."""
+    root.mkdir()
+    (root / "PUBLISHED").write_text("PUBLISHED")
+    with pytest.raises(StoreDamagedError, match="PUBLISHED/CURRENT is missing"):
+        RocksReader.open(root)
 
 
 def test_store_removed_under_a_reader(root: Path) -> None:
