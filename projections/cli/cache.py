@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.address import find_address
+from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
 from ledger.core.valid_lists import ValidWriteIdList
@@ -60,16 +60,28 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
         return
     address = find_address(ledger=ledger)
     if address.store is None:
-        raise SettingsError(
-            f"there are no rows of ledger {address.ledger} on this host to make a cache of. Set "
-            "LAKELEDGER_STORE to their folder, or name a cache process with --url"
-        )
+        raise no_cache(address)
     with ExitStack() as own:
         cache = own.enter_context(closing(MetadataCache.open(address.store, catalog)))
         reads = own.enter_context(closing(Reopened(lambda: open_rows(address))))
         near = CacheProcess(cache, ReadLists(reads))
         check_ledger(near, address.ledger)
         yield near
+
+
+def no_cache(address: Address) -> SettingsError:
+    """Return the error for a host with nothing to make a cache of."""
+    if address.reads_url is None:
+        why = f"there are no rows of ledger {address.ledger} on this host to make a cache of. Set"
+    else:
+        why = (
+            f"rows of ledger {address.ledger} are read at {address.reads_url}, where a follower "
+            "answers, and it has no cache to look at. Unset LAKELEDGER_READS_URL and set"
+        )
+    return SettingsError(
+        f"{why} LAKELEDGER_STORE to their folder on this host, or name a cache process with --url, "
+        "such as http://host:8182"
+    )
 
 
 def check_ledger(cache: CacheReads, name: str | None) -> None:

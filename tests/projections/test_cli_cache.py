@@ -298,10 +298,21 @@ def test_another_ledger(run: Lakeledger, host: Host, command: list[str]) -> None
     assert "the rows are those of ledger demo" in str(raised)
 
 
-def test_no_rows_here(host: Host) -> None:
-    """Without rows on this host the way out is named."""
-    Address("127.0.0.1:1", "lake", None, "http://127.0.0.1:1").write(host.home / "lake")
-    raised = host.run("status").exception
+@pytest.mark.parametrize(
+    ("reads_url", "why"),
+    [
+        (None, "there are no rows of ledger lake on this host"),
+        ("http://127.0.0.1:8181", "are read at http://127.0.0.1:8181, where a follower answers"),
+    ],
+)
+@pytest.mark.parametrize("command", [READ, ["status"], ["wait", "1"], ["verify"]], ids=" ".join)
+def test_no_rows_here(host: Host, command: list[str], reads_url: str | None, why: str) -> None:
+    """Without rows on this host the way out is named; a follower elsewhere is no cache."""
+    Address("127.0.0.1:1", "lake", None, reads_url).write(host.home / "lake")
+    raised = host.run(*command).exception
 
     assert isinstance(raised, SettingsError)
-    assert "--url" in str(raised)
+    assert why in str(raised)
+    assert "LAKELEDGER_STORE to their folder on this host, or name a cache process with --url" in (
+        str(raised)
+    )
