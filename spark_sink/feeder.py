@@ -25,6 +25,7 @@ from ledger.log.port import Record, Topic
 from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
 from projections.fold import Fed, Fold
+from spark_sink.session import needing_jvm
 from spark_sink.slices import OFFSETS_PER_BATCH, slices_of
 
 LOOK_S = 0.5
@@ -85,8 +86,12 @@ class Feeder:
         """Run the query until `stop` is set.
 
         Raises LogDamagedError, IncompatibleError or LogUnavailableError as the fold does, the
-        latter also when Spark itself gave up.
+        latter also when Spark itself gave up, or its JVM has ended.
         """
+        with needing_jvm(self._spark):
+            self._run(stop)
+
+    def _run(self, stop: Signal) -> None:
         query = self.start()
         try:
             while query.isActive and not stop.wait(LOOK_S):

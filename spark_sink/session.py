@@ -8,7 +8,8 @@ broker's jars, which carry another version of the Kafka client.
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -16,6 +17,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from ledger.errors import LedgerError, LogUnavailableError
 from ledger.jars import SPARK, jar_paths
 from ledger.java import Java, find_java
 
@@ -80,6 +82,33 @@ def started(builder: SparkSession.Builder) -> SparkSession:
     if is_ours and current_thread() is main_thread():
         signal.signal(signal.SIGINT, taken)
     return spark
+
+
+@contextmanager
+def needing_jvm(spark: SparkSession) -> Iterator[None]:
+    """Raise LogUnavailableError for whatever failed because the JVM of a session has ended.
+
+    Who asks it then meets one of many errors, of the connection to it or of Py4J.
+    """
+    try:
+        yield
+    except LedgerError:
+        raise
+    except Exception as error:
+        if answers(spark):
+            raise
+        raise LogUnavailableError(
+            f"Spark's JVM has ended, killed or without memory ({error}). What was folded before is "
+            "in the store: start this again, and it goes on from there"
+        ) from error
+
+
+def answers(spark: SparkSession) -> bool:
+    """Tell whether the JVM of a session does."""
+    try:
+        return bool(spark.version)
+    except Exception:  # noqa: BLE001 - whichever it is, there was no answer
+        return False
 
 
 def prepare_environment(java: Java) -> None:

@@ -2,12 +2,21 @@
 
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Signal
 from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_sink.session import started
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.process import FINAL, exit_code
+from projections.fold import Fold
+from projections.memory import MemoryStore
+from spark_sink.feeder import Feeder
+from spark_sink.session import needing_jvm, started
+from tests.lost_end import domain
 
 
 class Taking:
@@ -45,3 +54,49 @@ def test_ctrl_c(taken: Any, after: Any) -> None:
     signal.signal(signal.SIGINT, taken)
     started(cast("SparkSession.Builder", Taking()))
     assert signal.getsignal(signal.SIGINT) == after
+
+
+@dataclass
+class Asked:
+    """A session of which little is asked, and told by its JVM, if there is one."""
+
+    has_jvm: bool
+
+    @property
+    def version(self) -> str:
+        """Return the version of Spark."""
+        if not self.has_jvm:
+            raise ConnectionRefusedError("[Errno 111] Connection refused")
+        return "4.2.0"
+
+    readStream = version  # noqa: N815 - Spark's name
+
+
+DAMAGED = LogDamagedError(7, "torn")
+ENDED, THERE = Asked(has_jvm=False), Asked(has_jvm=True)
+GONE = RuntimeError("An error occurred while calling o57.isActive")
+
+
+@pytest.mark.parametrize(
+    ("spark", "error", "kind", "said"),
+    [
+        (ENDED, GONE, LogUnavailableError, "JVM has ended.*o57.isActive.*start this again"),
+        (ENDED, ConnectionResetError("reset"), LogUnavailableError, "is in the store"),
+        (ENDED, DAMAGED, LogDamagedError, "torn"),
+        (THERE, GONE, RuntimeError, "o57.isActive"),
+    ],
+    ids=["Py4J", "connection", "error of the fold", "JVM there"],
+)
+def test_jvm_has_ended(spark: Asked, error: Exception, kind: type[Exception], said: str) -> None:
+    """What fails while no JVM answers is named for that, and else is what it is."""
+    with pytest.raises(kind, match=said), needing_jvm(cast("SparkSession", spark)):
+        raise error
+
+
+def test_feeder_whose_jvm_has_ended(tmp_path: Path) -> None:
+    """A feeder that finds no JVM ends by that error, as a role that may be started again."""
+    spark, fold = cast("SparkSession", ENDED), Fold.load(MemoryStore(), domain().log)
+    feeder = Feeder(spark, fold, bootstrap="", ledger="", checkpoints=tmp_path)
+    with pytest.raises(LogUnavailableError, match="JVM has ended") as raised:
+        feeder.run(Signal())
+    assert exit_code(raised.value) not in FINAL
