@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ledger.cli import NameOption, Output, OutputOption, answer, err, say
 from ledger.client import CATALOG_DEFAULT, Ledger
 from ledger.delta_import import ImportReport, import_delta
-from ledger.process import ExitCode, stop_at_signals
+from ledger.process import ExitCode, heed_signals
 
 APPLICATION = "lakeledger import delta"
 
@@ -54,7 +54,7 @@ def import_delta_table(
             disable=not err.is_terminal,
         ) as bar,
     ):
-        stop_at_signals(stop)  # Until here Ctrl-C ends it at once: nothing was begun.
+        heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing was begun.
         task = bar.add_task("version", total=None)
         report = import_delta(
             connection,

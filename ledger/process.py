@@ -110,8 +110,7 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
     is gone, however it went. At SIGUSR1 the stacks of all threads go to standard error.
     """
     stop = Signal()
-    stop_at_signals(stop)
-    faulthandler.register(TELL_STACKS)
+    heed_signals(stop)
     if with_parent:
         threading.Thread(target=_stop_at_end_of_input, args=(stop,), daemon=True).start()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -141,8 +140,8 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, call)
 
 
-def stop_at_signals(stop: Signal) -> None:
-    """Set `stop` at SIGTERM and at Ctrl-C, whichever thread the system interrupts for them.
+def heed_signals(stop: Signal) -> None:
+    """Set `stop` at SIGTERM and at Ctrl-C, tell all stacks at SIGUSR1, whichever thread is hit.
 
     What Python calls at a signal it calls in the main thread, once that goes on: never, where it
     waits without end and another thread was interrupted. And there it might wait for a lock that
@@ -151,16 +150,21 @@ def stop_at_signals(stop: Signal) -> None:
     told, tells = os.pipe()
     os.set_blocking(tells, False)
     signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    for number in STOPPING:
+    for number in (*STOPPING, TELL_STACKS):
         # Python writes of those signals only for which there is something to call.
         signal.signal(number, lambda *_: None)
-    threading.Thread(target=_stop_at_signal, args=(stop, told), daemon=True).start()
+    threading.Thread(target=_heed_signals, args=(stop, told), daemon=True).start()
 
 
-def _stop_at_signal(stop: Signal, told: int) -> None:
-    while STOPPING.isdisjoint(os.read(told, 64)):
-        pass
-    stop.set()
+def _heed_signals(stop: Signal, told: int) -> None:
+    while True:
+        numbers = os.read(told, 64)
+        if not STOPPING.isdisjoint(numbers):
+            stop.set()
+        if TELL_STACKS in numbers:
+            # No other thread moves meanwhile. Told from within a signal, whose interrupted code may
+            # be about to make a call, stacks can end the process.
+            faulthandler.dump_traceback()
 
 
 def freeze_recovered() -> None:
