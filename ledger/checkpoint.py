@@ -176,9 +176,18 @@ def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any
 
 
 def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
-    """Return the checkpoints that the values of the topic name, oldest first."""
-    found = manifests(values, domain)
-    return sorted(Written(int(each["position"]), int(each["chunks"])) for each in found)
+    """Return the checkpoints of which the values of the topic hold anything, oldest first.
+
+    Before all others come those without a manifest: who wrote or removed them was killed meanwhile.
+    """
+    whole = {int(each["position"]) for each in manifests(values, domain)}
+    chunks = dict.fromkeys(whole, 0)
+    for key in (key for key, value in values.items() if value):
+        owner, position, part = key.decode().split("/")
+        if owner == str(domain) and part.isdecimal():
+            chunks[int(position)] = max(chunks.get(int(position), 0), int(part) + 1)
+    ordered = sorted(chunks, key=lambda each: (each in whole, each))
+    return [Written(position, chunks[position]) for position in ordered]
 
 
 def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:
