@@ -10,6 +10,7 @@ import os
 import platform
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,7 @@ from tests.benchmarks import (
     valid_list,
     visibility,
 )
-from tests.benchmarks.figure import Figure, SkippedError, show, skipped
+from tests.benchmarks.figure import FAILED, Figure, SkippedError, failed, show, skipped
 
 STDERR: Final = 2
 LAST_LINES: Final = 20
@@ -52,7 +53,7 @@ class Benchmark(NamedTuple):
     needs: Sequence[Callable[[TextIO], None]] = ()
 
     def figures(self, name: str, broker: Broker, terminal: TextIO) -> list[Figure]:
-        """Return the figures, or one that says why there are none."""
+        """Return the figures, or one that says why there are none, be it an error."""
         try:
             for prepare in self.needs:
                 prepare(terminal)
@@ -60,6 +61,11 @@ class Benchmark(NamedTuple):
         except SkippedError as reason:
             print(f"{name}: skipped: {reason}", file=terminal, flush=True)
             return [skipped(name, reason)]
+        except Exception as error:  # noqa: BLE001 - the others are measured all the same
+            print(f"{name}: failed", file=terminal)
+            traceback.print_exc(file=terminal)
+            terminal.flush()
+            return [failed(name, error)]
 
 
 DELTA: Final = (peer.DELTA.prepare,)
@@ -122,6 +128,8 @@ def main() -> None:
             took_s = time.monotonic() - began_s
             print(f"{name}: measured in {took_s:.0f} s", file=terminal, flush=True)
     show(figures, machine())
+    if any(each.note.startswith(FAILED) for each in figures):
+        raise SystemExit(1)
 
 
 def chosen() -> list[str]:

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
+
+FAILED: Final = "failed:"
 
 
 class Figure(NamedTuple):
@@ -34,6 +36,11 @@ class SkippedError(Exception):
 def skipped(figure_id: str, reason: SkippedError) -> Figure:
     """Return the figure of a benchmark that was not measured."""
     return Figure(figure_id, None, "", note=f"skipped: {reason}")
+
+
+def failed(figure_id: str, error: Exception) -> Figure:
+    """Return the figure of a benchmark that ended with an error."""
+    return Figure(figure_id, None, "", note=f"{FAILED} {error!r}")
 
 
 def against(figure_id: str, unit: str, rounds: Sequence[tuple[float, float]], note: str) -> Figure:

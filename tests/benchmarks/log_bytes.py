@@ -1,7 +1,8 @@
 """BYTES: what a transaction leaves in the log, altogether and by the type of its events.
 
-Keys and values are counted, and what the broker's files grow by. One session works alone, so every
-record is a request of its own, which is the most that a record can cost in the files.
+It opens with its write id and commits one insert. Keys and values are counted, and what the
+broker's files grow by. One session works alone, so every record is a request of its own, which is
+the most that a record can cost in the files.
 """
 
 from collections import defaultdict
@@ -12,8 +13,8 @@ from typing import Final
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.core.commands import AllocateWriteIds, CommitTxn, OpenTxn
-from ledger.core.events import TxnCommitted, TxnOpened, WriteIdsAllocated
+from ledger.core.commands import CommitTxn, OpenTxn
+from ledger.core.events import TxnCommitted, TxnOpened
 from ledger.log.codec import decode_command, decode_event
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
@@ -26,8 +27,8 @@ from tests.integration.fleet import Fleet
 TXNS: Final = 200
 OTHERS: Final = 15
 NAME: Final = "bytes"
-ASKED: Final = (OpenTxn, AllocateWriteIds, CommitTxn)
-ANSWERED: Final = (TxnOpened, WriteIdsAllocated, TxnCommitted)
+ASKED: Final = (OpenTxn, CommitTxn)
+ANSWERED: Final = (TxnOpened, TxnCommitted)
 
 
 def measure(broker: Broker) -> list[Figure]:
@@ -44,7 +45,7 @@ def measure(broker: Broker) -> list[Figure]:
         client.begin_many(OTHERS)
         growth(broker, client, table)
         beside = sizes(log, Topic.EVENTS)
-    what = "key and value, of open + allocate + commit; one insert into one partition"
+    what = "key and value, of open + allocate, commit; one insert into one partition"
     opened = mean(beside[TxnOpened][TXNS + 1 :])
     return [
         figure("BYTES", sum_of(alone, ANSWERED), f"events per txn, {what}"),

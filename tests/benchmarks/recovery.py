@@ -1,8 +1,9 @@
 """R18: a sequencer that starts, against raw consumption of the same bytes.
 
 Starting is what the product does: a sequencer reads the newest checkpoint, makes sure that the log
-still goes on there, and judges and folds what is behind it. The raw side connects, reads the same
-records from the same broker with a client of the same settings, and does nothing with them.
+still goes on there, and judges and folds what is behind it. It writes no checkpoint meanwhile,
+behind which the next start would begin. The raw side connects, reads the same records from the same
+broker with a client of the same settings, and does nothing with them.
 """
 
 import time
@@ -23,7 +24,7 @@ from ledger.log.connection import Connection, Trouble
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis
+from ledger.settings import Genesis, SequencerSettings
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role
 from tests.benchmarks.sequencer_loop import fill, sequencer_loop
@@ -36,8 +37,10 @@ ROUNDS: Final = 7
 RAW_PASSES: Final = 4
 TXNS: Final = 40_000
 CHECKPOINT_AT: Final = 20_000
+TAIL_MIN: Final = 90_000
 BATCH: Final = 2_000
 ROUND_S: Final = 60.0
+WITHOUT_CHECKPOINTS: Final = SequencerSettings(checkpoint_positions=2**62)
 
 
 def measure(broker: Broker) -> list[Figure]:
@@ -79,7 +82,10 @@ def recovery_s(log: KafkaLog, end: int) -> float:
     """Return the seconds until a sequencer has the state of the whole log, of which all counts."""
     with collected_as_in_a_role():
         began_s = time.perf_counter()
-        with closing(Sequencer(log, Genesis(NAME))) as sequencer:
+        sequencer = Sequencer(log, Genesis(NAME), settings=WITHOUT_CHECKPOINTS)
+        began_at = sequencer.acceptor.head.position
+        assert began_at < end - TAIL_MIN, f"the checkpoint at {began_at} leaves no tail"
+        with closing(sequencer):
             for _ in within(ROUND_S, "recovery"):
                 sequencer.step(0.01)
                 if sequencer.acceptor.head.position >= end:
