@@ -113,6 +113,9 @@ def up(
         str | None, typer.Option(help="host:port to read at, or off; by default a free port.")
     ] = None,
     lease_s: LeaseOption = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make all rows anew from the log.")
+    ] = False,
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
     from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
@@ -130,6 +133,7 @@ def up(
         with_spark=spark,
         http=http,
         lease_s=lease_s,
+        rebuild=rebuild,
     )
     try:
         code = stay_up(settings, say)

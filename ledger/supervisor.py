@@ -30,7 +30,10 @@ log_lines = structlog.get_logger("lakeledger.supervisor")
 
 @dataclass(slots=True)
 class Role:
-    """One child process: how to start it, and how it fared so far."""
+    """One child process: how to start it, and how it fared so far.
+
+    The first time it is started with the arguments of `first` besides.
+    """
 
     name: str
     arguments: Sequence[str]
@@ -40,15 +43,17 @@ class Role:
     retry_s: float = 0.0
     backoff_s: float = BACKOFF_MIN_S
     restarts: int = 0
+    first: Sequence[str] = ()
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         """Start the process in a session of its own, so that Ctrl-C reaches only its parent."""
         self.process = subprocess.Popen(
-            [*self.program, *self.arguments],
+            [*self.program, *self.arguments, *self.first],
             stdin=subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
+        self.first = ()
         self.started_s = time.monotonic()
 
     def release(self) -> None:

@@ -6,6 +6,7 @@ children of this process, restarted when they fail and stopped with it.
 """
 
 import fcntl
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ LOOK_S = 0.1
 READY_S = 60.0
 ALONE_S = 1.0
 LOCK = "lock"
+STORE = "store"
+SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
     `http` is where the follower answers reads, None = at a free port of this host, "off" = nowhere.
-    `lease_s` None = as configured.
+    `lease_s` None = as configured. With `rebuild` all rows are made anew from the log.
     """
 
     ledger: str = "lake"
@@ -53,6 +56,7 @@ class UpSettings:
     http: str | None = None
     lease_s: float | None = None
     replication: int = 1
+    rebuild: bool = False
 
     @property
     def folder(self) -> Path:
@@ -138,7 +142,10 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
                 say(f"warning: {warning}")
         http = settings.http or free_endpoint()
         url = None if http == OFF else f"http://{http}"
-        address = Address(bootstrap, settings.ledger, folder / "store", url)
+        address = Address(bootstrap, settings.ledger, folder / STORE, url)
+        if settings.rebuild:
+            remove_rows(folder)
+            say("the rows are made anew; until that is done there are none to read")
         caches = [free_endpoint() for _ in range(settings.caches)]
         supervisor = Supervisor(roles_of(settings, address, caches))
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
@@ -153,6 +160,12 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     finally:
         if broker is not None:
             broker.stop()
+
+
+def remove_rows(folder: Path) -> None:
+    """Remove what the roles made of the log: nobody is to read rows that cannot be gone on with."""
+    for rows in (folder / STORE, folder / SPARK):
+        shutil.rmtree(rows, ignore_errors=True)
 
 
 def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | None:
@@ -174,14 +187,16 @@ def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ())
         for name in (f"sequencer-{number + 1}" for number in range(settings.sequencers))
     ]
     store = str(address.store)
+    anew = ("--rebuild",) if settings.rebuild else ()
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
-    roles.append(Role("follower", ("serve", "follower", "--store", store, "--http", http, *where)))
+    follower = ("serve", "follower", "--store", store, "--http", http, *where)
+    roles.append(Role("follower", follower, first=anew))
     for number, endpoint in enumerate(caches, 1):
         cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
         roles.append(Role(f"cache-{number}", cache))
     if settings.with_spark:
-        spark = str(settings.folder / "spark")
-        roles.append(Role("feeder", ("serve", "feeder", "--store", spark, *where)))
+        feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
+        roles.append(Role("feeder", feeder, first=anew))
     return roles
 
 

@@ -61,7 +61,8 @@ class StoreVersionError(StoreError, IncompatibleError):
     def __init__(self, found: int, wanted: int) -> None:
         super().__init__(
             f"the store holds rows of format {found}, this program wants {wanted}. Make the "
-            "rows anew with --rebuild of the role that writes them, or run the program that did"
+            "rows anew with --rebuild, of lakeledger up or of the role that writes them, or run "
+            "the program that did"
         )
         self.found = found
         self.wanted = wanted

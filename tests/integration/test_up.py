@@ -16,6 +16,7 @@ from ledger.client import Ledger
 from ledger.process import ExitCode
 from projections.queries import open_reads
 from projections.rocks_store import RocksStore
+from projections.store import FORMAT_VERSION
 from tests.integration.commands import Command, answer_of, lakeledger, starting, up
 from tests.projections.followed import Followed
 
@@ -196,6 +197,21 @@ def test_killed(running: Command, home: Path) -> None:
         assert after["epoch"] == before["epoch"] + 1
         assert after["position"] == before["position"] + 1
         assert answer_of(home, "txn", "show", "1")["status"] == "committed"
+
+
+def test_rows_of_another_format(home: Path) -> None:
+    """Rows of an older version end it, and the option that this names makes them anew."""
+    with RocksStore.rebuild(store_of(home), version=FORMAT_VERSION - 1) as older:
+        older.publish()
+    with starting(home, "--caches", "1") as command:
+        command.wait_for("with --rebuild, of lakeledger up")
+        assert command.process.wait(END_S) != ExitCode.DONE
+
+    with up(home, "--caches", "1", "--rebuild") as command:
+        if not any("caught up" in line for line in command.said):
+            command.wait_for("caught up")
+        assert answer_of(home, "txn", "show", "1")["status"] == "committed"
+        assert command.end(signal.SIGTERM) == ExitCode.DONE
 
 
 def test_interrupted_at_its_start(home: Path) -> None:
