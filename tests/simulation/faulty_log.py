@@ -208,10 +208,11 @@ class ProcessWriter:
         if kind in (Fault.FAILED, Fault.LATE):
             noticed_s = self._view.chance.uniform(*NOTICED_S)
             self._failed_s = min(self._failed_s, network.timeline.now_s + noticed_s)
+        before = self._landed
         if kind in (None, Fault.DOUBLED):
             self._landed = (network.land(topic, queued), network.timeline.now_s)
         if kind in (Fault.LATE, Fault.DOUBLED):
-            network.land_late(topic, queued)
+            network.land_late(topic, queued, before)
 
     def _unqueue(self, queued: Queued) -> Queued:
         self._network.on_the_way[self._topic] -= 1

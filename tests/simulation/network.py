@@ -76,13 +76,18 @@ class Network:
         self._landed(topic, record, queued.queued_s)
         return record.offset
 
-    def land_late(self, topic: Topic, queued: Queued) -> None:
-        """Let a record land some seconds from now, whoever has gone by then."""
+    def land_late(self, topic: Topic, queued: Queued, before: tuple[int, float]) -> None:
+        """Let a record land some seconds from now, whoever has gone by then.
+
+        `before` is where and when the record before it of its writer landed; if the broker has lost
+        that by then, it refuses this one, whose number does not follow.
+        """
         self.on_the_way[topic] += 1
 
         def arrive() -> None:
             self.on_the_way[topic] -= 1
-            self.land(topic, queued)
+            if not self.has_lost(topic, *before):
+                self.land(topic, queued)
 
         self.timeline.after(self.chance.uniform(*LATE_S), arrive)
 
