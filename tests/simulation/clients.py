@@ -25,6 +25,7 @@ from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import encode_command
 from ledger.log.port import LogReader, LogWriter, Topic
+from tests.simulation.faults import dice
 from tests.simulation.processes import Process
 from tests.simulation.workload import Workload
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 NEVER: Final = 2**62
 OUTSTANDING_MAX: Final = 7
 BEAT_S: Final = 0.7
+# Now and then a producer computes for longer than a lease, in which it only beats.
+COMPUTES_S: Final = (3.5, 8.0)
+COMPUTES_PER_STEP: Final = 0.005
 
 
 class Waiting:
@@ -53,6 +57,7 @@ class ClientProcess(Process):
 
     def __init__(self, world: "World", name: str) -> None:
         super().__init__(world, name)
+        self._pace = dice(world.seed, name, "pace")
         self.stop()
 
     @property
@@ -75,6 +80,7 @@ class ClientProcess(Process):
         self._writers: dict[Topic, LogWriter] = {}
         self._beat_s = 0.0
         self._asked_last = False
+        self._computes_until_s = 0.0
         self._workload = Workload(self.chance, self.world.shared)
 
     def step(self) -> float:
@@ -91,12 +97,20 @@ class ClientProcess(Process):
         if not self.session:
             self._open_session()
         elif self.world.is_active:
-            self._ask(self.chance.choice((0, 0, 0, 1, 1, 2)))
+            if not self._computes():
+                self._ask(self.chance.choice((0, 0, 0, 1, 1, 2)))
         elif not self._asked_last:
             # A record lost without a word is noticed by the next one.
             self._asked_last = True
             self._ask(1)
         return self.chance.uniform(0.06, 0.35)
+
+    def _computes(self) -> bool:
+        """Tell whether the producer has something to do for which it asks nothing."""
+        now_s = self.world.timeline.now_s
+        if now_s >= self._computes_until_s and self._pace.random() < COMPUTES_PER_STEP:
+            self._computes_until_s = now_s + self._pace.uniform(*COMPUTES_S)
+        return now_s < self._computes_until_s
 
     def _read(self, control: Control, framed: bytes) -> None:
         if (control.session, control.n) not in self.waiting:
