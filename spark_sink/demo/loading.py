@@ -17,7 +17,8 @@ PRODUCERS: Final = tuple(f"producer-{number}" for number in range(1, 5))
 GIVES_UP: Final = "producer-2"
 GIVES_UP_AT: Final = 60
 IS_KILLED: Final = "producer-3"
-IS_KILLED_AT: Final = 40
+# Long after the reader has begun, which is not to see the txn that this leaves open.
+IS_KILLED_AT: Final = 60
 STANDS_BY: Final = "producer-5"
 # Of all days: when the snapshot is taken, and when the leader is killed.
 SNAPSHOT_SHARE: Final = 0.2
