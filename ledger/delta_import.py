@@ -183,7 +183,7 @@ class DeltaImport:
         left_out = len(commit.apps) - len(self._imported.new_apps(commit))
         try:
             done = self._rebase(commit) or self._follow_on(commit)
-        except (ShapeError, UnicodeEncodeError) as error:
+        except ShapeError as error:
             raise DeltaLogError(f"version {commit.version} of {self._path}", str(error)) from error
         if done:
             self._versions += 1

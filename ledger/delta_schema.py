@@ -15,7 +15,7 @@ from ledger.core.metadata_diff import MAPPING_MODE, column_metadata, properties
 from ledger.core.partitions import Values
 from ledger.core.traits import is_level
 from ledger.delta_actions import DeltaMetadata, PartitionValues
-from ledger.delta_fields import ShapeError
+from ledger.delta_fields import ShapeError, is_number
 
 COLUMN_ID: Final = "delta.columnMapping.id"
 PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
@@ -70,6 +70,8 @@ def columns_of(schema: str, before: Sequence[Column]) -> list[Column]:
         return []
     try:
         root = json.loads(schema)
+        # An escape can spell half a letter, which no text can hold.
+        json.dumps(root, ensure_ascii=False).encode()
         fields = fields_of(root)
         known = {each.name.lower(): each.id for each in before}
         following = max((each.id for each in before), default=0) + 1
@@ -96,7 +98,7 @@ def checked_field(field: Any) -> dict[str, Any]:
     if not isinstance(field, dict) or not isinstance(field.get("name"), str):
         raise ShapeError(f"{json.dumps(field)[:80]} is no field")
     metadata = field.get("metadata") or {}
-    if not isinstance(metadata, dict) or not isinstance(metadata.get(COLUMN_ID, 0), int):
+    if not isinstance(metadata, dict) or not is_number(metadata.get(COLUMN_ID, 0)):
         raise ShapeError(f"the metadata of field {field['name']} is no metadata")
     nullable = field.get("nullable", True) is not False
     return {**field, "metadata": metadata, "nullable": nullable}

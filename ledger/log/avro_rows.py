@@ -25,9 +25,18 @@ ENDING: Final = tuple(
 )
 
 
+UNFIT: Final = (TypeError, OverflowError, ValueError)
+
+
 def long_bytes(value: int) -> bytes:
-    """Return a long: zigzag, then seven bits a byte, the least first; raises OverflowError."""
-    left = value << 1 ^ value >> 63
+    """Return a long: zigzag, then seven bits a byte, the least first.
+
+    Raises OverflowError for more than 64 bits, TypeError for what is no integer.
+    """
+    try:
+        left = value << 1 ^ value >> 63
+    except TypeError:
+        raise TypeError(f"{value!r} is no whole number") from None
     if left < PAIRS:
         return ENDING[left]
     if left >> LONG_BITS:
@@ -69,18 +78,28 @@ def read_longs(data: bytes, at: int, count: int) -> list[int]:
 
 
 def bytes_bytes(value: bytes) -> bytes:
-    """Return bytes behind their length."""
-    return long_bytes(len(value)) + value
+    """Return bytes behind their length; raises TypeError for anything else."""
+    try:
+        return long_bytes(len(value)) + value
+    except TypeError:
+        raise TypeError(f"{value!r} is no bytes") from None
 
 
 def string_bytes(value: str) -> bytes:
     """Return a text in UTF-8 behind its length; raises TypeError for anything else."""
-    return bytes_bytes(str.encode(value))
+    try:
+        return bytes_bytes(str.encode(value))
+    except TypeError:
+        raise TypeError(f"{value!r} is no text") from None
 
 
 def boolean_bytes(value: bool) -> bytes:  # noqa: FBT001 - the value to write
-    """Return a boolean."""
-    return b"\1" if value else b"\0"
+    """Return a boolean; raises TypeError for anything else, for "no" would be true."""
+    if value is True:
+        return b"\1"
+    if value is False:
+        return b"\0"
+    raise TypeError(f"{value!r} is neither True nor False")
 
 
 PRIMITIVES: Final[Mapping[str, Write]] = {
@@ -94,7 +113,8 @@ PRIMITIVES: Final[Mapping[str, Write]] = {
 def row_writer(schema: Mapping[str, Any]) -> Write:
     """Return what writes the rows of a record schema, whose names are resolved.
 
-    What it returns raises TypeError, ValueError or OverflowError for what does not fit the schema.
+    What it returns raises TypeError, ValueError or OverflowError for what does not fit the schema,
+    and names the field.
     """
     return record_writer(schema, {})
 
@@ -129,10 +149,26 @@ def record_writer(schema: Mapping[str, Any], named: dict[str, Write]) -> Write:
     def write(row: Sequence[Any]) -> bytes:
         if len(row) != width:
             raise ValueError(f"a row of {schema['name']} has {width} values, not {len(row)}")
-        return b"".join(map(call, writers, row))
+        try:
+            return b"".join(map(call, writers, row))
+        except UNFIT as problem:
+            raise misfit(schema, writers, row, problem) from problem
 
     named[schema["name"]] = write
     return write
+
+
+def misfit(
+    schema: Mapping[str, Any], writers: Sequence[Write], row: Sequence[Any], problem: Exception
+) -> Exception:
+    """Return the error for a row, some field of which does not fit, with the name of that field."""
+    kind = next(each for each in UNFIT if isinstance(problem, each))
+    for field, write, value in zip(schema["fields"], writers, row, strict=True):
+        try:
+            write(value)
+        except UNFIT as error:
+            return kind(f"{field['name']} of {schema['name'].rpartition('.')[2]}: {error}")
+    return kind(str(problem))
 
 
 def array_writer(write_item: Write) -> Write:
@@ -161,7 +197,7 @@ def enum_writer(symbols: Sequence[str]) -> Write:
     def write(symbol: str) -> bytes:
         try:
             return numbers[symbol]
-        except KeyError:
+        except (KeyError, TypeError):
             raise ValueError(f"{symbol!r} is none of {', '.join(symbols)}") from None
 
     return write

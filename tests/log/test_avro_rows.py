@@ -86,13 +86,15 @@ def test_number_too_large(value: int) -> None:
         ("string", 1),
         ("string", "\ud800"),
         ("bytes", None),
+        ("bytes", "text"),
+        ("boolean", 1),
         ({"type": "enum", "name": "E", "symbols": ["A"]}, "B"),
         ({"type": "array", "items": "long"}, 7),
     ],
 )
 def test_unfit_value(field_type: Any, value: Any) -> None:
     """What does not fit its field is refused, so that a sequencer can answer with that."""
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises((TypeError, ValueError), match=r"^field of One: "):
         row_writer(record(field_type))((value,))
 
 

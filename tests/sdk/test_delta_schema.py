@@ -77,6 +77,11 @@ def test_types(kind: Any, expected: str) -> None:
         '{"type":"struct","fields":[{"name":"a"}]}',
         '{"type":"struct","fields":[{"name":"a","type":{"type":"set"}}]}',
         '{"type":"struct","fields":[{"name":"a","type":"long","metadata":[1]}]}',
+        (
+            '{"type":"struct","fields":[{"name":"a","type":"long","metadata":'
+            '{"delta.columnMapping.id":9223372036854775808}}]}'
+        ),
+        '{"type":"struct","fields":[{"name":"\\ud800","type":"long"}]}',
         '{"type":"struct","fields":[{"name":"a","type":{"type":["struct"]}}]}',
         "[" * 100_000,
     ],
