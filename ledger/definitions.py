@@ -48,7 +48,8 @@ def table_definition(
 ) -> TableDefinition:
     """Return the definition of a table; columns without an id are numbered from 1.
 
-    Raises TypeError for an option that there is not, and for a property that is no text.
+    Raises TypeError for an option that there is not, for a property that is no text, and for a
+    column that is no pair of texts.
     """
     check_named(options, TableOptions)
     return TableDefinition(
@@ -56,7 +57,7 @@ def table_definition(
         options.get("layout", "listed"),
         options.get("location", ""),
         [column_of(each, number) for number, each in enumerate(columns, start=1)],
-        list(options.get("partition_columns", ())),
+        names_of(options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
 
@@ -70,7 +71,28 @@ def check_named(given: Mapping[str, object], options: type) -> None:
 
 def column_of(column: ColumnLike, number: int) -> Column:
     """Return a column, nullable and with this id if it is given by name and type alone."""
-    return column if isinstance(column, Column) else Column(*column, nullable=True, id=number)
+    return column if isinstance(column, Column) else Column(*pair(column), nullable=True, id=number)
+
+
+def pair(column: tuple[str, str]) -> tuple[str, str]:
+    """Return name and type of a column; raises TypeError for anything but two texts.
+
+    A text by itself, "id", would be taken for a column i of type d.
+    """
+    match column:
+        case (str() as name, str() as kind):
+            return name, kind
+        case _:
+            raise TypeError(
+                f"column {column!r} is no pair of name and Spark SQL type, such as ('id', 'bigint')"
+            )
+
+
+def names_of(partition_columns: Sequence[str]) -> list[str]:
+    """Return the names of partition columns; raises TypeError for one text in their place."""
+    if isinstance(partition_columns, str):
+        raise TypeError(f"partition columns are a list of names, such as [{partition_columns!r}]")
+    return list(partition_columns)
 
 
 def properties_of(properties: Mapping[str, str]) -> list[Property]:
@@ -94,8 +116,8 @@ def changed(
 ) -> TableDefinition:
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
-    Raises ValueError if both are given, or neither, TypeError for a name that there is not and for
-    a property that is no text.
+    Raises ValueError if both are given, or neither, TypeError for a name that there is not, for a
+    property that is no text, and for a column that is no pair of texts.
     """
     check_named(changes, TableChanges)
     if (change is None) == (not changes):
@@ -110,7 +132,7 @@ def changed(
     return before._replace(
         location=changes.get("location", before.location),
         columns=before.columns if columns is None else list(renewed(before.columns, columns)),
-        partition_columns=list(changes.get("partition_columns", before.partition_columns)),
+        partition_columns=names_of(changes.get("partition_columns", before.partition_columns)),
         properties=properties_of(kept | dict(changes.get("properties", {}))),
     )
 
@@ -123,8 +145,10 @@ def renewed(before: Sequence[Column], columns: Sequence[ColumnLike]) -> Iterator
     for column in columns:
         if isinstance(column, Column):
             yield column
-        elif (same := known.get(column[0].lower())) is not None:
-            yield same._replace(name=column[0], type=column[1])
+            continue
+        name, kind = pair(column)
+        if (same := known.get(name.lower())) is not None:
+            yield same._replace(name=name, type=kind)
         else:
             yield column_of(column, following)
             following += 1

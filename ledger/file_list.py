@@ -109,8 +109,9 @@ def text_of(data: bytes) -> str:
 
 def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
     """Return an added file of its form; raises ValueError or TypeError if that is none."""
-    file = AddFile(path, tuple(partition), *rest)
+    file = AddFile(path, values_of(path, partition), *rest)
     check_names(file.path, file.partition, file.stats, file.vector)
+    check_data_change(path, file.data_change)
     if type(file.size) is not int or type(file.modified) is not int:
         raise TypeError(f"size or time of {path!r} is no whole number")
     if not (0 <= file.size <= NUMBER_MAX and 0 <= file.modified <= NUMBER_MAX):
@@ -120,9 +121,27 @@ def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
 
 def removed(path: str, partition: Iterable[str | None] | None, *rest: Any) -> RemoveFile:
     """Return a removed file of its form; raises ValueError or TypeError if that is none."""
-    file = RemoveFile(path, None if partition is None else tuple(partition), *rest)
+    known = None if partition is None else values_of(path, partition)
+    file = RemoveFile(path, known, *rest)
     check_names(file.path, file.partition or (), "", file.vector)
+    check_data_change(path, file.data_change)
     return file
+
+
+def values_of(path: str, partition: Iterable[str | None]) -> Values:
+    """Return partition values; raises TypeError for one in their place, even if it is a text."""
+    if isinstance(partition, str) or not isinstance(partition, Iterable):
+        raise TypeError(
+            f"file {path!r} has partition {partition!r}: give a value per partition column, such "
+            f"as ({str(partition)!r},)"
+        )
+    return tuple(partition)
+
+
+def check_data_change(path: str, data_change: object) -> None:
+    """Raise TypeError for what is neither true nor false: "no" would count as true."""
+    if not isinstance(data_change, bool):
+        raise TypeError(f"file {path!r} has data_change {data_change!r}, which is True or False")
 
 
 def check_names(path: str, partition: Values, stats: str, vector: str) -> None:

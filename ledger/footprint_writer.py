@@ -81,10 +81,10 @@ class FootprintWriter:
         """Note files removed, by a DELETE unless files are added too or another name is given."""
         self._note(self._usual_operation or "DELETE")
         for each in files:
-            found = self.removal(each)
+            found = removed(*self.removal(each))
             self._check_new((found.path, found.vector))
             changes = found.data_change and data_change
-            self._removes[found.path, found.vector] = removed(*found._replace(data_change=changes))
+            self._removes[found.path, found.vector] = found._replace(data_change=changes)
 
     def read_whole(self) -> None:
         """Note that the part depends on every file of the table."""
@@ -98,7 +98,10 @@ class FootprintWriter:
         self._note("OPTIMIZE")
 
     def removal(self, file: RemoveLike) -> RemoveFile:
-        """Return the removal of a file, with what a read of this txn knows of it."""
+        """Return the removal of a file, with what a read of this txn knows of it.
+
+        Raises TypeError for what is no file.
+        """
         match file:
             case RemoveFile():
                 return file
@@ -109,6 +112,10 @@ class FootprintWriter:
             case str():
                 found = self._read.get(file)
                 return RemoveFile(file) if found is None else self.removal(found)
+            case other:
+                raise TypeError(
+                    f"{other!r} is no file to remove: give one as it was read, or a path"
+                )
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Note a protocol action."""
@@ -173,13 +180,17 @@ def added_files(
 ) -> Iterator[AddFile]:
     """Return files to add; `partition_columns` None = not known, and not checked.
 
-    Raises ValueError for a file that does not have one value per partition column.
+    Raises ValueError for a file that does not have one value per partition column, TypeError for
+    what is no file.
     """
     for each in files:
-        file = AddFile(each) if isinstance(each, str) else each
+        given = AddFile(each) if isinstance(each, str) else each
+        if not isinstance(given, AddFile):
+            raise TypeError(f"{each!r} is no file to add: give an AddFile, or a path")
+        file = added(*given)
         if partition_columns is not None and len(file.partition) != len(partition_columns):
             raise ValueError(
                 f"file {file.path} has {len(file.partition)} partition values, the table is "
                 f"partitioned by {', '.join(partition_columns) or 'nothing'}: give one per column"
             )
-        yield added(*file._replace(data_change=file.data_change and data_change))
+        yield file._replace(data_change=file.data_change and data_change)

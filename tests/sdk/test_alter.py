@@ -94,7 +94,7 @@ def test_misspelled() -> None:
             make(**misspelled)
 
 
-ODD: Any = {"a": 3}
+ODD: Any = {"a": 3, "b": "1"}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,47 @@ def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], o
 
     with pytest.raises(TypeError, match=r"table property ('a'|3) is .*: keys and values .* '3'"):
         make(ledger)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"columns": ["id"]}, r"column 'id' is no pair .* such as \('id', 'bigint'\)"),
+        ({"columns": [("id", 5)]}, "column .* is no pair of name and Spark SQL type"),
+        ({"columns": [("id", "int", True)]}, "column .* is no pair of name and Spark SQL type"),
+        ({"columns": [None]}, "column None is no pair"),
+        ({"partition_columns": "id"}, r"partition columns are a list of names, such as \['id'\]"),
+    ],
+)
+def test_odd_columns(options: Any, said: str) -> None:
+    """A text where a pair or a list belongs is refused: its letters would be taken for names."""
+    for make in (table_definition, partial(changed, BEFORE)):
+        with pytest.raises(TypeError, match=said):
+            make(**options)
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        (BEFORE._replace(location=ODD), "location of TableDefinition: .* is no text"),
+        (BEFORE._replace(partition_columns=[ODD]), "partition_columns .*: {'a': 3, .* is no text"),
+        (BEFORE._replace(kind=ODD), "kind of TableDefinition: .* is none of managed, external"),
+        (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: .* neither"),
+        (
+            BEFORE._replace(columns=[DAY._replace(id=ODD["b"])]),
+            "id of Column: '1' is no whole number",
+        ),
+    ],
+)
+def test_odd_definition(ledger: Ledger, definition: TableDefinition, said: str) -> None:
+    """The part of a definition that fits no record is named before anything is sent."""
+    create_flights(ledger)
+    before = ledger.token
+
+    with pytest.raises((TypeError, ValueError), match=f"definition of AlterTable: .*{said}"):
+        ledger.alter_table(TABLE, definition)
+
+    assert before == ledger.token
 
 
 def comment(definition: TableDefinition) -> TableDefinition:

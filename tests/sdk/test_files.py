@@ -146,7 +146,15 @@ def test_impossible_files(ledger: Ledger, table: int, files: list[AddFile], said
     assert before == ledger.token
 
 
-ODD: Any = {"number": (3,), "statistics": {}, "path": Path("a")}
+ODD: Any = {
+    "number": (3,),
+    "statistics": {},
+    "path": Path("a"),
+    "lone number": 3,
+    "lone text": "3",
+    "answer": "no",
+    "pair": ("a", ("3",)),
+}
 
 
 @pytest.mark.parametrize(
@@ -168,13 +176,44 @@ ODD: Any = {"number": (3,), "statistics": {}, "path": Path("a")}
             lambda txn: txn.add_files(TABLE, [AddFile(ODD["path"], ("3",))]),
             r"has PosixPath\('a'\) where a text belongs",
         ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["lone number"])]),
+            r"file 'a' has partition 3: .* such as \('3',\)",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["lone text"])]),
+            r"file 'a' has partition '3': .* such as \('3',\)",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), data_change=ODD["answer"])]),
+            "file 'a' has data_change 'no', which is True or False",
+        ),
+        (
+            lambda txn: txn.remove_files(
+                TABLE, [RemoveFile("a", ("3",), data_change=ODD["answer"])]
+            ),
+            "file 'a' has data_change 'no', which is True or False",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [ODD["pair"]]),
+            r"\('a', \('3',\)\) is no file to add: give an AddFile, or a path",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [ODD["pair"]]),
+            r"\('a', \('3',\)\) is no file to remove: give one as it was read, or a path",
+        ),
     ],
-    ids=["value of a file added", "value of a file removed", *list(ODD)[1:]],
+    ids=[
+        *("value of a file added", "value of a file removed", "statistics", "path"),
+        *("lone value of a file added", "lone value of a file removed"),
+        *("data change of a file added", "data change of a file removed"),
+        *("pair to add", "pair to remove"),
+    ],
 )
-def test_no_texts(
+def test_odd_files(
     ledger: Ledger, table: int, change: Callable[[Transaction], object], said: str
 ) -> None:
-    """What is no text, such as a number as partition value, is named with its file."""
+    """What is no text where one belongs, or no tuple, or no file, is named with its file."""
     assert table
     with ledger.transaction() as txn, pytest.raises(TypeError, match=said):
         change(txn)
