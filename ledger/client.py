@@ -223,7 +223,7 @@ class Ledger(LedgerTables, LedgerFiles):
         `on_commit` gets the receipt. At most `attempts` are made, and none begins after
         `deadline_s`; then the last conflict is raised, with a note for each attempt. An unanswered
         commit is asked for again, its work is not done again. Raises ValueError for less than one
-        attempt.
+        attempt and for a deadline that is no duration.
         """
         pace = Pace(attempts, deadline_s)
         return run(lambda: self.begin(tables=tables, level=level), work, pace, on_commit=on_commit)

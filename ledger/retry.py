@@ -47,6 +47,8 @@ def run(
     """Return what `work` returned in the txn that committed, see `Ledger.run`."""
     if pace.attempts < 1:
         raise ValueError(f"{pace.attempts} attempts do no work: say 1, to do it once, or more")
+    if not pace.deadline_s >= 0:
+        raise ValueError(f"a deadline of {pace.deadline_s} s is none: say a number, 0 to try once")
     ends_s = monotonic() + pace.deadline_s
     notes: list[str] = []
     while True:

@@ -1,6 +1,7 @@
 """Work that is done again when an earlier commit wins."""
 
 from collections.abc import Callable
+from math import nan
 
 import pytest
 
@@ -90,13 +91,21 @@ def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, t
     assert not hasattr(raised.value, "__notes__")
 
 
-@pytest.mark.parametrize("attempts", [0, -1])
-def test_no_attempts(ledger: Ledger, attempts: int) -> None:
+@pytest.mark.parametrize(
+    ("attempts", "deadline_s", "said"),
+    [
+        (0, 30.0, "0 attempts do no work: say 1"),
+        (-1, 30.0, "-1 attempts do no work: say 1"),
+        (1, -1.0, "a deadline of -1.0 s is none"),
+        (1, nan, "a deadline of nan s is none"),
+    ],
+)
+def test_no_attempts(ledger: Ledger, attempts: int, deadline_s: float, said: str) -> None:
     """Work that is not to be tried at all is refused before a txn is opened for it."""
     before = ledger.token
 
-    with pytest.raises(ValueError, match=f"{attempts} attempts do no work: say 1"):
-        ledger.run(lambda txn: txn.id, attempts=attempts)
+    with pytest.raises(ValueError, match=said):
+        ledger.run(lambda txn: txn.id, attempts, deadline_s)
 
     assert ledger.token == before
 
