@@ -19,7 +19,9 @@ from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.version import READER_VERSION
 
-FORMAT = 2
+FORMAT = 3
+# The second said of a table's name only when it was given, not by whom.
+FORMATS_READ = frozenset({2, FORMAT})
 # A manifest stands behind its chunks, before the tombstones of the checkpoint it replaced.
 LAST_RECORDS = 16
 CHUNK_BYTES = 512 * 1024
@@ -51,7 +53,7 @@ def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
 def load(data: bytes) -> Checkpoint:
     """Return the checkpoint in `data`; raises IncompatibleError for another format."""
     form = json.loads(data)
-    if form.get("format") != FORMAT:
+    if form.get("format") not in FORMATS_READ:
         raise IncompatibleError(
             f"the checkpoint has format {form.get('format')}, this version reads {FORMAT}; "
             "update it, or start from the beginning of the log"

@@ -1,24 +1,34 @@
 """State checkpoints: what of them stays in the topic."""
 
+import json
 from contextlib import closing
+from typing import Final
 
 import pytest
 
 from ledger.checkpoint import (
+    FORMAT,
     KEPT,
     Checkpoint,
     CheckpointWriter,
     chunk_key,
+    dump,
+    load,
     read_newest,
     read_values,
     written,
 )
 from ledger.core.acceptance import LogHead
 from ledger.core.state import DomainState
+from ledger.errors import IncompatibleError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
+from tests.driver import Driver
+
+NAMED_AT: Final = 6
+"""The place in the form of a table of what named it."""
 
 
 @pytest.mark.parametrize("each", [1, 2, 5])
@@ -57,6 +67,33 @@ def test_half_a_checkpoint() -> None:
     assert before == [(2, 3), (1, 1)]
     assert written(left, 0) == [(1, 1), (3, 1)]
     assert left[chunk_key(1, 2, 0)]
+
+
+@pytest.mark.parametrize("number", [2, FORMAT])
+def test_formats_read(number: int) -> None:
+    """One of the version before is read too: it knew where a table was named, not by whom."""
+    driver = Driver()
+    driver.create_table(driver.open_session(), "flights")
+    form = json.loads(dump(driver.state, LogHead(), 7))
+    if number < FORMAT:
+        form["format"] = number
+        for table in form["tables"]:
+            table[NAMED_AT] = table[NAMED_AT][0]
+
+    loaded = load(json.dumps(form).encode())
+
+    (known,), (table,) = (each.tables.by_id.values() for each in (loaded.state, driver.state))
+    assert (known.named.position, loaded.offset) == (table.named.position, 7)
+    assert (known == table) == (number == FORMAT)
+
+
+@pytest.mark.parametrize("number", [1, FORMAT + 1, None])
+def test_formats_not_read(number: int | None) -> None:
+    """One of another version is refused by its number, not guessed at."""
+    form = json.loads(dump(DomainState(), LogHead(), 0)) | {"format": number}
+
+    with pytest.raises(IncompatibleError, match=f"format {number}, this version reads {FORMAT};"):
+        load(json.dumps(form).encode())
 
 
 def at_position(position: int) -> Checkpoint:

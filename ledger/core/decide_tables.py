@@ -201,7 +201,7 @@ def check_free(
             raise held(Reason.TABLE_EXISTS, command.name, change.table)
     holder = state.tables.named(catalog, command.name)
     if holder is not None and holder.table != own and holder.table not in final:
-        later = 0 < base_of(state, command.txn, command.read_at) < holder.named
+        later = 0 < base_of(state, command.txn, command.read_at) < holder.named.position
         reason = Reason.PROTOCOL_CHANGED if later else Reason.TABLE_EXISTS
         raise held(reason, command.name, holder.table)
 

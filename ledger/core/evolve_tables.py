@@ -31,9 +31,7 @@ def table_created(state: DomainState, control: Control, body: TableCreated) -> N
     assert body.table == tables.next_table, f"table {body.table}, next is {tables.next_table}"
     tables.next_table += 1
     change = Change(control.position, control.txn, control.session, "create")
-    table = Table(
-        body.table, body.catalog, body.name, body.definition, control.txn, change, control.position
-    )
+    table = Table(body.table, body.catalog, body.name, body.definition, control.txn, change, change)
     tables.by_id[body.table] = table
     if control.txn:
         await_commit(
@@ -43,7 +41,7 @@ def table_created(state: DomainState, control: Control, body: TableCreated) -> N
             Pending(body.number, "create", body.table, body.catalog, body.name, body.read_at),
         )
     else:
-        tables.claim(table, body.name, control.position)
+        tables.claim(table, body.name, change)
         table.version = 0
 
 
@@ -74,8 +72,8 @@ def table_renamed(state: DomainState, control: Control, body: TableRenamed) -> N
         return
     table = state.tables.by_id[body.table]
     state.tables.release(table)
-    state.tables.claim(table, body.name, control.position)
     table.change = Change(control.position, 0, control.session, "rename")
+    state.tables.claim(table, body.name, table.change)
 
 
 def table_dropped(state: DomainState, control: Control, body: TableDropped) -> None:
@@ -130,7 +128,7 @@ def await_commit(
 def apply_pending(state: DomainState, control: Control) -> None:
     """Apply the metadata changes of a txn: names are freed before any is claimed."""
     changes = state.tables.pending.pop(control.txn)
-    final: dict[int, str] = {}
+    final: dict[int, tuple[str, Change]] = {}
     for change in changes:
         table = state.tables.by_id[change.table]
         table.change = Change(control.position, control.txn, control.session, change.kind)
@@ -139,11 +137,12 @@ def apply_pending(state: DomainState, control: Control) -> None:
             continue
         if table.creator == 0:
             state.tables.release(table)
-        final[change.table] = "" if change.kind == "drop" else change.name or table.name
-    for table_id, name in final.items():
+        name = "" if change.kind == "drop" else change.name or table.name
+        final[change.table] = name, table.change
+    for table_id, (name, change_of_name) in final.items():
         table = state.tables.by_id[table_id]
         table.creator = 0
         if name:
-            state.tables.claim(table, name, control.position)
+            state.tables.claim(table, name, change_of_name)
         else:
-            drop_table(state, table, table.change)
+            drop_table(state, table, change_of_name)

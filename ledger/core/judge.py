@@ -223,7 +223,7 @@ def name_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
         holder = tables.named(table.catalog, change.name) if change.kind != "drop" else None
         if holder is not None and name_key(table.catalog, change.name) not in freed:
             what = (change.name, change.kind, change.read_at)
-            return changed_by(state, "name_claimed", table_id, what, holder.change)
+            return changed_by(state, "name_claimed", table_id, what, holder.named)
     return None
 
 

@@ -114,7 +114,7 @@ def table_form(table: Table) -> list[Plain]:
     """Return the form of a table."""
     return [
         *(table.table, table.catalog, table.name, list(table.definition), table.creator),
-        *(list(table.change), table.named, table.version, table.last_write_id),
+        *(list(table.change), list(table.named), table.version, table.last_write_id),
         *(table.mapped_from, sorted(table.cleaned_ahead)),
         *(list(table.protocol), table.committed_at, table.next_row_id),
         [[app, *progress] for app, progress in sorted(table.apps.items())],
@@ -164,7 +164,7 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
             definition_from(definition),
             creator,
             Change(*change),
-            named,
+            naming_from(named),
             version=version,
             last_write_id=last_write_id,
             mapped_from=mapped_from,
@@ -183,6 +183,11 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
     state.tables.pending = {
         txn: [pending_from(change) for change in changes] for txn, changes in form["pending"]
     }
+
+
+def naming_from(form: Plain) -> Change:
+    """Return the change that named a table; older forms have no more of it than its position."""
+    return Change(*form) if isinstance(form, list) else Change(form, 0, 0, "")
 
 
 def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:

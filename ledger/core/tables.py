@@ -11,7 +11,7 @@ DROPS_REMEMBERED_MAX = 10_000
 
 
 class Change(NamedTuple):
-    """Who made the last committed change of a table's metadata, and at which position."""
+    """Who made a committed change of a table's metadata, and at which position."""
 
     position: int
     txn: int
@@ -30,9 +30,9 @@ class Progress(NamedTuple):
 class Table:
     """One incarnation of a table; `version` -1 = its creation is not committed yet.
 
-    `creator` is the open txn that alone may see it, 0 once it exists for all. `named` is the
-    position at which it took its name, `committed_at` the time of its last version. `traits` are
-    derived from the definition.
+    `creator` is the open txn that alone may see it, 0 once it exists for all. `change` is the last
+    one, `named` the one that gave it its name, `committed_at` the time of its last version.
+    `traits` are derived from the definition.
     """
 
     table: int
@@ -41,7 +41,7 @@ class Table:
     definition: TableDefinition
     creator: int
     change: Change
-    named: int
+    named: Change
     version: int = -1
     last_write_id: int = 0
     mapped_from: int = 1
@@ -114,13 +114,13 @@ class Tables:
         table = self.names.get(name_key(catalog, name))
         return self.by_id[table] if table is not None else None
 
-    def claim(self, table: Table, name: str, position: int) -> None:
-        """Give a table its (new) name; the name is free, decide saw to that."""
+    def claim(self, table: Table, name: str, change: Change) -> None:
+        """Give a table its (new) name by a change; the name is free, decide saw to that."""
         key = name_key(table.catalog, name)
         assert key not in self.names, f"name {key} is held by table {self.names[key]}"
         self.names[key] = table.table
         table.name = name
-        table.named = position
+        table.named = change
 
     def release(self, table: Table) -> None:
         """Free the name of a table."""

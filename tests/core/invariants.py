@@ -130,7 +130,7 @@ def names_are_claimed(state: DomainState) -> None:
     assert all(0 < table < tables.next_table for table in tables.by_id), "a table of no id"
     assert all(table.version >= 0 for table in public), "a table without its creation"
     assert all(
-        0 < table.named <= state.position and 0 < table.change.position <= state.position
+        0 < table.named.position <= state.position and 0 < table.change.position <= state.position
         for table in public
     ), "a table changed in the future"
 

@@ -280,7 +280,8 @@ class Oracle:
             case "metadata_twice":
                 assert evidence.read_at < table.changed == winner.position, "nothing changed"
             case "name_claimed":
-                assert (table.catalog, evidence.unit.lower()) in self.names(), "the name is free"
+                holder = self.tables[self.names()[table.catalog, evidence.unit.lower()]]
+                assert winner.position == holder.changed, "another change gave the name away"
             case "coarse_write_write":
                 assert any(
                     (wrote.position, wrote.txn, wrote.table)

@@ -150,15 +150,20 @@ WON = [
 ]
 
 
+@pytest.mark.parametrize("is_altered", [False, True], ids=["last", "altered since"])
 @pytest.mark.parametrize(
     ("changes", "rule", "exception", "unit"), [row[1:] for row in WON], ids=[row[0] for row in WON]
 )
-def test_first_to_commit_has_the_name(changes: Any, rule: str, exception: str, unit: str) -> None:
-    """Of two txns that ask for one name the second to commit is told who has it."""
+def test_first_to_commit_has_the_name(
+    changes: Any, rule: str, exception: str, unit: str, *, is_altered: bool
+) -> None:
+    """Of two txns that ask for one name the second to commit is told who took it, and when."""
     catalog = Catalog()
     changes(catalog)
-    catalog.create_table(catalog.bob, "c", txn=catalog.others)
+    winner = catalog.create_table(catalog.bob, "c", txn=catalog.others)
     won = catalog.commit(catalog.bob, catalog.others).control.position
+    if is_altered:
+        catalog.alter_table(catalog.ada, winner, definition(), "ADD COLUMNS")
     lost: Any = catalog.commit(catalog.ada, catalog.mine).body
     evidence: Evidence = lost.evidence
 
