@@ -29,6 +29,7 @@ from projections.rows import (
     GENESIS,
     HISTORY,
     LOG,
+    NAME,
     NONCE,
     SESSION,
     SESSION_END,
@@ -175,7 +176,13 @@ def definition(rows: RowReader, number: int, where: int) -> TableDefinition | No
     return None
 
 
-def tables(rows: RowReader) -> Iterator[TableRow]:
+def tables(rows: RowReader) -> list[TableRow]:
+    """Return the tables that exist for all, by id; each of them holds a name."""
+    numbers = sorted(read_value(data) for _, data in rows.scan(NAME, prefix_end(NAME)))
+    return [row for row in (table(rows, number) for number in numbers) if row is not None]
+
+
+def every_table(rows: RowReader) -> Iterator[TableRow]:
     """Return every incarnation there ever was; each has one row of each kind."""
     kinds = (TABLE_CREATED, TABLE, WRITE_IDS)
     for parts in zip(*(rows.scan(kind, prefix_end(kind)) for kind in kinds), strict=False):

@@ -150,8 +150,8 @@ class StoreReads(Reads):
     @in_turn
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
         """Return the tables that exist for all, or every incarnation there ever was."""
-        every = lookups.tables(self._fresh())
-        return [row for row in every if include_dropped or not (row.creator or row.dropped)]
+        rows = self._fresh()
+        return list(lookups.every_table(rows)) if include_dropped else lookups.tables(rows)
 
     @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:

@@ -186,7 +186,7 @@ class PublishedLists(Lists):
         """Return a read of each of some tables, whichever, as of now."""
         with self._site.turn:
             rows = self._site.fresh()
-            found = [row for row in lookups.tables(rows) if not (row.dropped or row.creator)]
+            found = [row for row in lookups.every_table(rows) if not (row.dropped or row.creator)]
             chosen = sample(found, min(tables, len(found)))
             return [newest_read(rows, row, ReadAt(None, table_id=row.table)) for row in chosen]
 

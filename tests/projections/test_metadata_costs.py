@@ -1,11 +1,11 @@
-"""What a read of metadata costs: as many rows, however often the table was changed before."""
+"""What a read of metadata costs: as many rows, however often tables were changed before."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 
-from projections import metadata_store
+from projections import lookups, metadata_store
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import RowEntries
 from projections.metadata_cache import VERSIONS_MAX, Wanted
@@ -17,6 +17,8 @@ from tests.projections.followed import Followed
 # The short history is already longer than what an entry keeps of one.
 SHORT = VERSIONS_MAX + 36
 LONG = 5_000
+# How it came to be, what it is, its write ids.
+ROWS_OF_A_TABLE = 3
 
 
 class Counted(RowReader):
@@ -99,6 +101,21 @@ def test_a_read_does_not_pay_for_history(
         given.append(rows.given)
 
     assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("times", [1, 50])
+def test_a_list_does_not_pay_for_tables_that_are_gone(times: int) -> None:
+    """The tables there are take as many rows to list, however many were dropped before."""
+    domain = Followed()
+    session = domain.open_session()
+    kept = domain.create_table(session, "kept")
+    for _ in range(times):
+        domain.drop_table(session, domain.create_table(session, "gone"))
+    rows = Counted(domain.rows)
+
+    assert [row.table for row in lookups.tables(rows)] == [kept]
+    assert rows.given == ROWS_OF_A_TABLE + 1
+    assert len(list(lookups.every_table(rows))) == 1 + times
 
 
 @pytest.mark.parametrize("times", [SHORT, LONG])
