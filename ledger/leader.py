@@ -176,13 +176,13 @@ class Leader:
         return len(records)
 
     def _answer(self, command: Command, now: int) -> Event:
-        at = max(self.state.at, now)
         try:
-            body = self._decide(self.state, command, at)
+            body = self._decide(self.state, command, now)
         except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
             refusal = refuse(Reason.COMMAND_FAILED, f"the decision failed: {error!r}")
             nonce = command.nonce if isinstance(command, OpenSession) else b""
             body = refusal._replace(nonce=nonce)
+        at = max(self.state.at, now)
         control = answer_control(self.state, self._head, command, body, at)
         event = self._append_framed(control, body)
         self._note(event)
@@ -193,7 +193,7 @@ class Leader:
         control, body = event
         if isinstance(body, TxnOpened):
             for txn in range(control.txn, control.txn + body.size):
-                self._leases.add_txn(txn, body.deadline)
+                self._leases.add_txn(txn, body.deadline - control.at)
         elif isinstance(body, SessionOpened):
             self._leases.add_session(control.position, body.lease_ms)
 

@@ -71,7 +71,7 @@ class Leases:
                 self.add_session(session.number, session.lease_ms)
         at = min(log_at, self.clock.now_ms())
         for txn in state.txns.open.values():
-            self._add_deadline(txn.txn, txn.deadline - at)
+            self.add_txn(txn.txn, txn.deadline - at)
 
     def add_session(self, session: int, lease_ms: int) -> None:
         """Begin the lease of a session."""
@@ -79,9 +79,9 @@ class Leases:
         self.heard_s[session] = now_s
         heappush(self.due, (now_s + lease_ms / 1000, session))
 
-    def add_txn(self, txn: int, deadline: int) -> None:
-        """Note a txn's own deadline, in milliseconds of wall time as the clock shows it now."""
-        self._add_deadline(txn, deadline - self.clock.now_ms())
+    def add_txn(self, txn: int, left_ms: int) -> None:
+        """Note how long a txn may stay open from now on."""
+        heappush(self.deadlines, (self.clock.monotonic_s() + left_ms / 1000, txn))
 
     def heard(self, session: int) -> None:
         """Renew the lease of a session; unknown ones are ignored."""
@@ -127,9 +127,6 @@ class Leases:
                 heappush(self.due, (noted.noted_s + LOOK_AGAIN_S, number))
             for overdue in noted.txns:
                 heappush(self.deadlines, overdue)
-
-    def _add_deadline(self, txn: int, left_ms: int) -> None:
-        heappush(self.deadlines, (self.clock.monotonic_s() + left_ms / 1000, txn))
 
     def _forget_ended(self, state: DomainState) -> None:
         """Keep no more than about twice as many deadlines as txns are open."""

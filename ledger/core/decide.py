@@ -38,7 +38,12 @@ NONCE_BYTES = 16
 
 
 def decide(state: DomainState, command: Command, now: int) -> Answer:
-    """Return the event that answers `command` at `now` (milliseconds, never before `state.at`)."""
+    """Return the event that answers `command` at `now`, in milliseconds by the leader's own clock.
+
+    Whether a command comes too late is asked of that clock: one event of a leader whose clock was
+    ahead would otherwise make every command too late until then. All else goes by the time of the
+    log, which is never before `state.at`.
+    """
     if isinstance(command, Unreadable):
         return refuse(Reason.COMMAND_UNREADABLE, command.reason)
     if isinstance(command, OpenSession):
@@ -55,7 +60,7 @@ def decide(state: DomainState, command: Command, now: int) -> Answer:
         return repeated(state, command, known)
     try:
         check_session(session, command, now)
-        return dispatch(state, command, now)
+        return dispatch(state, command, max(state.at, now))
     except Refused as refused:
         return refused.refusal
 

@@ -59,17 +59,17 @@ class RawClient:
             lambda event: isinstance(event.body, SessionOpened) and event.body.nonce == nonce
         ).control.position
 
-    def send(self, session: int, command: SessionCommand) -> int:
+    def send(self, session: int, command: SessionCommand, not_after: int = NEVER_MS) -> int:
         """Append a command under the next number of its session, and return that number."""
         self.numbers[session] += 1
         n = self.numbers[session]
-        numbered = command._replace(session=session, n=n, not_after=NEVER_MS)
+        numbered = command._replace(session=session, n=n, not_after=not_after)
         self.append(encode_command(numbered))
         return n
 
-    def ask(self, session: int, command: SessionCommand) -> Event:
+    def ask(self, session: int, command: SessionCommand, not_after: int = NEVER_MS) -> Event:
         """Return the event that answers a command."""
-        asker = session, self.send(session, command)
+        asker = session, self.send(session, command, not_after)
         return self.wait_for(lambda event: (event.control.session, event.control.n) == asker)
 
     def beat(self, session: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ledger.core.commands import AbortTxn, OpenTxn
-from ledger.core.events import CommandRefused
+from ledger.core.events import CommandRefused, TxnOpened
 from ledger.core.outcomes import Reason
 from ledger.leases import DEADLINES_SPARE
 from ledger.log.memory import MemoryLog
@@ -199,6 +199,25 @@ def test_overdue_at_take_over(domain: Domain) -> None:
     assert client.expired() == ([], [])
     domain.live(session, for_s=LEASE_S)
     assert client.expired() == ([], [(txn, "deadline")])
+
+
+@pytest.mark.parametrize("takes_over", [False, True], ids=["the same leader", "a successor"])
+def test_clock_that_was_ahead(domain: Domain, *, takes_over: bool) -> None:
+    """After an event of an hour ahead commands are in time, and a txn has the time it was given."""
+    client = domain.client
+    session = client.open_session()
+    domain.clock.error_s += HOUR_S
+    client.ask(session, OPEN_TXN)
+    domain.clock.error_s -= HOUR_S
+    if takes_over:
+        domain.take_over()
+    in_time = domain.clock.now_ms() + 10_000
+    short = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000), in_time)
+    assert isinstance(short.body, TxnOpened)
+    domain.live(session, for_s=14)
+    assert client.expired() == ([], [])
+    domain.live(session, for_s=LEASE_S)
+    assert client.expired() == ([], [(short.control.txn, "deadline")])
 
 
 @pytest.mark.parametrize("resigns", [False, True], ids=["is lost", "resigns"])
