@@ -20,6 +20,7 @@ from math import inf
 from ledger.clock import Clock
 from ledger.core.housekeep import ENDS_MAX, Lapsed
 from ledger.core.state import DomainState
+from ledger.errors import LogUnavailableError
 
 JUMP_MAX_S = 5.0
 LOOK_AGAIN_S = 0.5
@@ -92,7 +93,7 @@ class Leases:
         """Return who has lapsed, or None while nobody has.
 
         `read` are the next offsets of heartbeats and commands, `ends()` asks the broker for the end
-        offsets of both now.
+        offsets of both now and raises LogUnavailableError if it does not answer.
         """
         self._forget_ended(state)
         now_s = self.clock.monotonic_s()
@@ -149,7 +150,10 @@ class Leases:
 
     def _settled(self, ends: Callable[[], Ends]) -> Ends | None:
         """Return the ends, or None while the broker has not answered for long enough."""
-        found = ends()
+        try:
+            found = ends()
+        except LogUnavailableError:
+            return None  # Nobody is ended while the broker is away, and that ends no leader.
         now_s = self.clock.monotonic_s()
         settled_s = self.lease_s * SETTLED_PER_LEASE
         if now_s - self.answered_s > settled_s:
