@@ -242,8 +242,13 @@ class Sequencer:
         if self._beat_writer is None:
             self._beat_writer = self._log.writer(Topic.BEATS)
         beat = {"epoch": self.leader.epoch, "sequencer": self._name}
-        self._beat_writer.append(str(self._created.domain).encode(), json.dumps(beat).encode())
-        self._beat_writer.check()
+        try:
+            self._beat_writer.append(str(self._created.domain).encode(), json.dumps(beat).encode())
+            self._beat_writer.check()
+        except LogUnavailableError as error:
+            log_lines.warning("no beat", why=str(error))
+            self._beat_writer.close()
+            self._beat_writer = None
 
     def _checkpoint_if_due(self) -> None:
         """Store the folded state, so that the next start reads only the tail of the log."""
