@@ -69,9 +69,10 @@ class Leader:
         self._decide = rule
         self._key = created.catalog.encode()
         self._unsent: list[bytes] = []
-        self._leases = Leases(clock, settings.lease_s)
-        self._leases.start(state, log_at)
         self._create(created)
+        # Clients beat by the lease that the ledger was created with, whatever is set here.
+        self._leases = Leases(clock, max(settings.lease_s, state.limits.lease_ms / 1000))
+        self._leases.start(state, log_at)
         self._commands = self._open_commands()
         # Whoever was alive before this term counts as heard at its start.
         self._heartbeats = log.reader(Topic.HEARTBEATS, log.ends(Topic.HEARTBEATS)[1])

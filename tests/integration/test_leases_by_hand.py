@@ -15,9 +15,11 @@ from structlog.testing import capture_logs
 from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events import CommandRefused, TxnOpened
 from ledger.core.outcomes import Reason
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.errors import LogUnavailableError
 from ledger.leases import DEADLINES_SPARE
 from ledger.log.memory import MemoryLog
-from ledger.log.port import LogReader, Record, Topic
+from ledger.log.port import LogReader, LogWriter, Record, Topic
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis, SequencerSettings
 from tests.integration.raw_client import UNNUMBERED, RawClient
@@ -66,10 +68,44 @@ class PausedReader:
         self._reader.close()
 
 
+class LosingWriter:
+    """A writer of which no record arrives."""
+
+    def append(self, key: bytes, value: bytes) -> None:
+        """Take a record."""
+
+    def check(self) -> None:
+        """Say that it was lost."""
+        raise LogUnavailableError("no answer in time")
+
+    def flush(self, _timeout_s: float) -> None:
+        """Say that it was lost."""
+        self.check()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class SlowLog(MemoryLog):
-    """A log in memory whose heartbeats can be held up on their way to the sequencer."""
+    """A log in memory whose heartbeats can be held up on their way to the sequencer.
+
+    Its broker can be away for those who ask it for the ends, and lose the beats of the leader.
+    """
 
     is_held_up = False
+    is_away = False
+    loses_beats = False
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the first offset and the end offset."""
+        if self.is_away:
+            raise LogUnavailableError("no answer in time")
+        return super().ends(topic, timeout_s)
+
+    def writer(self, topic: Topic) -> LogWriter:  # type: ignore[override]
+        """Return a writer."""
+        loses = self.loses_beats and topic is Topic.BEATS
+        return LosingWriter() if loses else super().writer(topic)
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
         """Return a reader that starts at `offset`."""
@@ -82,8 +118,9 @@ class SlowLog(MemoryLog):
 class Domain:
     """A sequencer over a log in memory, a client, and the one clock of both."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease_s: float = LEASE_S) -> None:
         self.log, self.clock = SlowLog(), HandClock()
+        self.limits = DEFAULT_LIMITS._replace(lease_ms=round(lease_s * 1000))
         self.is_slow = False
         self.sequencer = self.standby()
         self.client = RawClient(self.log, self.turn)
@@ -91,7 +128,8 @@ class Domain:
     def standby(self) -> Sequencer:
         """Return a sequencer that will lead once it finds nobody who does."""
         settings = SequencerSettings(lease_s=LEASE_S)
-        return Sequencer(self.log, Genesis("leases"), settings=settings, clock=self.clock)
+        created = Genesis("leases", limits=self.limits)
+        return Sequencer(self.log, created, settings=settings, clock=self.clock)
 
     def turn(self) -> None:
         """Let the sequencer do one round, which takes a second if it is slow."""
@@ -220,6 +258,19 @@ def test_clock_that_was_ahead(domain: Domain, *, takes_over: bool) -> None:
     assert client.expired() == ([], [(short.control.txn, "deadline")])
 
 
+def test_lease_of_the_ledger() -> None:
+    """What counts is the lease the ledger was created with, longer than that of its sequencer."""
+    with closing(Domain(6 * LEASE_S)) as domain:
+        client = domain.client
+        session = client.open_session()
+        txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
+        domain.take_over()
+        domain.live(session, for_s=6 * LEASE_S - 2 * STEP_S)
+        assert client.expired() == ([], [])
+        domain.live(session, for_s=3 * LEASE_S)
+        assert client.expired() == ([], [(txn, "deadline")])
+
+
 @pytest.mark.parametrize("resigns", [False, True], ids=["is lost", "resigns"])
 def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
     """A txn has what was left of its time, whatever the clock of the next leader shows."""
@@ -310,6 +361,31 @@ def test_broker_away(domain: Domain, lived_s: float) -> None:
     domain.live(live, for_s=2 * LEASE_S)
     assert client.expired() == ([silent], [])
     assert client.state.txns.status(txn)[0] == "open"
+
+
+def test_broker_that_does_not_answer(domain: Domain) -> None:
+    """While the broker cannot be asked who beat, nobody is ended, and the leader leads on."""
+    client = domain.client
+    live, silent = client.open_session(), client.open_session()
+    domain.log.is_away = True
+    domain.live(live, for_s=2 * LEASE_S)
+    assert client.expired() == ([], [])
+    domain.log.is_away = False
+    domain.live(live, for_s=LEASE_S)
+    assert client.expired() == ([silent], [])
+
+
+def test_beats_of_a_leader_that_are_lost(domain: Domain) -> None:
+    """A leader whose beats are lost leads on, and beats again once they arrive."""
+    session = domain.client.open_session()
+    domain.log.loses_beats = True
+    domain.take_over()
+    sent = domain.log.ends(Topic.BEATS)[1]
+    domain.live(session, for_s=LEASE_S)
+    assert domain.log.ends(Topic.BEATS)[1] == sent
+    domain.log.loses_beats = False
+    domain.live(session, for_s=1)
+    assert domain.log.ends(Topic.BEATS)[1] > sent
 
 
 @pytest.mark.parametrize("jump_s", [2 * HOUR_S, -2 * HOUR_S, 30 * 24 * HOUR_S, 6.0, -6.0])
