@@ -46,12 +46,20 @@ class Written(NamedTuple):
 
 def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
     """Return the canonical bytes of a checkpoint."""
-    form = {"format": FORMAT, "offset": offset, **state_form(state, head)}
+    form = {
+        "format": FORMAT,
+        "reader": READER_VERSION,
+        "offset": offset,
+        **state_form(state, head),
+    }
     return json.dumps(form, separators=(",", ":"), sort_keys=True).encode()
 
 
 def load(data: bytes) -> Checkpoint:
-    """Return the checkpoint in `data`; raises IncompatibleError for another format."""
+    """Return the checkpoint in `data`.
+
+    Raises IncompatibleError for another format, and for a state that a later reader folded.
+    """
     form = json.loads(data)
     if form.get("format") not in FORMATS_READ:
         raise IncompatibleError(
@@ -59,6 +67,7 @@ def load(data: bytes) -> Checkpoint:
             "update it, or start from the beginning of the log"
         )
     state, head = state_from(form)
+    check_reader(form.get("reader", 0), head.position)
     return Checkpoint(state, head, form["offset"])
 
 
@@ -162,12 +171,17 @@ def read_newest_head(log: Log, domain: int) -> tuple[LogHead, int] | None:
 
 def head_of(manifest: dict[str, Any]) -> tuple[LogHead, int]:
     """Return the log head and the offset that a manifest names."""
-    if manifest["reader"] > READER_VERSION:
-        raise IncompatibleError(
-            f"the log needs a reader of version {manifest['reader']} from position "
-            f"{manifest['position']} on, this one is {READER_VERSION}; update it"
-        )
+    check_reader(manifest["reader"], manifest["position"])
     return head_from(manifest["head"]), int(manifest["offset"])
+
+
+def check_reader(version: int, position: int) -> None:
+    """Raise IncompatibleError for what a later reader than this one folded up to a position."""
+    if version > READER_VERSION:
+        raise IncompatibleError(
+            f"the log needs a reader of version {version} from position {position} on, this one is "
+            f"{READER_VERSION}; update it"
+        )
 
 
 def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,7 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
+from ledger.version import READER_VERSION
 from tests.driver import Driver
 
 NAMED_AT: Final = 6
@@ -93,6 +94,14 @@ def test_formats_not_read(number: int | None) -> None:
     form = json.loads(dump(DomainState(), LogHead(), 0)) | {"format": number}
 
     with pytest.raises(IncompatibleError, match=f"format {number}, this version reads {FORMAT};"):
+        load(json.dumps(form).encode())
+
+
+def test_later_reader() -> None:
+    """A state that a later version folded is led from by nobody who might fold on differently."""
+    form = json.loads(dump(DomainState(), LogHead(1, 7), 0)) | {"reader": READER_VERSION + 1}
+
+    with pytest.raises(IncompatibleError, match=f"version {READER_VERSION + 1} from position 7"):
         load(json.dumps(form).encode())
 
 
