@@ -18,10 +18,14 @@ LEAVING_MAX: Final = 2_000
 
 @dataclass(slots=True)
 class ConflictIndex:
-    """The winners of a domain; commits planned below `floor` cannot be judged any more."""
+    """The winners of a domain; commits planned below `floor` cannot be judged any more.
+
+    `sizes` are the numbers of entries of the `parts`.
+    """
 
     tables: dict[int, TableWinners] = field(default_factory=dict)
     parts: deque[WinningPart] = field(default_factory=deque)
+    sizes: deque[int] = field(default_factory=deque)
     entries: int = 0
     floor: int = 0
 
@@ -30,8 +34,10 @@ class ConflictIndex:
         winners = self.tables.get(part.table)
         if winners is None:
             winners = self.tables[part.table] = TableWinners([(0, schema)])
-        self.entries += winners.enter(part)
+        size = winners.enter(part)
+        self.entries += size
         self.parts.append(part)
+        self.sizes.append(size)
 
     def reshape(self, table: int, position: int, schema: PartitionSchema) -> None:
         """Note that a table has other partition columns from a position on."""
@@ -47,14 +53,19 @@ class ConflictIndex:
         altogether; a commit from below `floor` is refused, never guessed. What one old writer held
         goes little by little, so that no event costs what gathered before it.
         """
-        kept = max(entries_min, self.entries - LEAVING_MAX)
-        while self.entries > min(kept, entries_max):
-            part = self.parts[0]
-            if part.position > oldest_writer and self.entries <= entries_max:
+        leaving = self.entries - LEAVING_MAX
+        while self.parts:
+            is_met_by_none = self.parts[0].position <= oldest_writer
+            may_leave = is_met_by_none and self.entries - self.sizes[0] >= entries_min
+            if self.entries <= entries_max and not (may_leave and self.entries > leaving):
                 return
-            self.parts.popleft()
-            winners = self.tables[part.table]
-            self.entries -= winners.leave(part)
-            if not winners.parts:
-                del self.tables[part.table]
-            self.floor = max(self.floor, part.position)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        part, size = self.parts.popleft(), self.sizes.popleft()
+        winners = self.tables[part.table]
+        winners.leave(part)
+        self.entries -= size
+        if not winners.parts:
+            del self.tables[part.table]
+        self.floor = max(self.floor, part.position)

@@ -132,8 +132,8 @@ class TableWinners:
         self.parts[part.position] = part
         return len(keys)
 
-    def leave(self, part: WinningPart) -> int:
-        """Take the oldest part out; return under how many keys it was."""
+    def leave(self, part: WinningPart) -> None:
+        """Take the oldest part out."""
         schema = self.schema_before(part.position)
         texts = added_partitions(part, schema)
         keys = dict.fromkeys(keys_of(part, schema, texts))
@@ -147,7 +147,6 @@ class TableWinners:
         del self.parts[part.position]
         while len(self.shapes) > 1 and self.shapes[1][0] <= part.position:
             del self.shapes[0]
-        return len(keys)
 
     def reshape(self, position: int, schema: PartitionSchema) -> None:
         """Note that the partition columns are others from a position on."""

@@ -91,6 +91,7 @@ PRUNED = [
     ("one that opened between", 5, 0, 100, [9], 5),
     ("enough entries stay for older reads", 9, 100, 100, [3, 5, 9], 0),
     ("a few entries stay for older reads", 9, 5, 100, [9], 5),
+    ("all stay that the least number needs a part of", 9, 6, 100, [5, 9], 3),
     ("too many, although somebody may meet them", 2, 0, 10, [5, 9], 3),
     ("far too many", 2, 0, 5, [9], 5),
 ]

@@ -251,7 +251,7 @@ def prune_one_more(index: ConflictIndex, oldest: int, least: int, most: int) -> 
     HONEST_PRUNE(index, oldest, least, most)
     floor = index.floor
     if index.parts and index.entries > least:
-        HONEST_PRUNE(index, index.parts[0].position, index.entries - 1, most)
+        HONEST_PRUNE(index, index.parts[0].position, index.entries - index.sizes[0], most)
         index.floor = floor
 
 
