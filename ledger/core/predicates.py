@@ -196,8 +196,13 @@ def leaf(node: Node, columns: Columns) -> Bound:
     if found.type != BOOLEAN and not found.constant:
         return ALWAYS
     if found.constant:
-        return NEVER if found.value(()) in {False, None} else ALWAYS
+        return NEVER if is_never_true(found.value(())) else ALWAYS
     return Bound(judged(found.value), found.points)
+
+
+def is_never_true(constant: object) -> bool:
+    """Tell whether a constant condition keeps every row out; the number 0 is no condition."""
+    return constant is None or constant is False
 
 
 def judged(evaluate: Evaluate) -> Callable[[Row], bool]:

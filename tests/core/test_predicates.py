@@ -170,6 +170,9 @@ UNDECIDED: list[tuple[Any, str, str]] = [
     (["=", P, 1], "int", "5"),
     (7, "int", "5"),
     (None, "int", "5"),
+    (lit("0", "int"), "int", "5"),
+    (["and", TRUE, lit("0", "int")], "int", "5"),
+    (["not", lit("1", "int")], "int", "5"),
 ]
 
 
