@@ -22,6 +22,7 @@ from ledger.core.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
+from ledger.core.footprints import writes_anything
 from ledger.core.ids import DURATION_MAX_MS, EndCause
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
@@ -191,13 +192,22 @@ def abort(state: DomainState, command: AbortTxn) -> Answer:
 def aborted_parts(
     state: DomainState, txn: OpenState, wrote: Iterable[int] | None
 ) -> list[AbortedPart]:
-    """Return the tables of an abort; `wrote` None = every table it holds an id in."""
-    held = txn.write_ids if wrote is None else wrote
+    """Return the tables of an abort; `wrote` None = all it has an id in or staged writes to."""
+    held = txn.write_ids.keys() | staged_in(txn) if wrote is None else wrote
     named = {table for table in held if is_writable(state, txn, table)}
     return [
         AbortedPart(table, txn.write_ids.get(table, 0), txn.metadata.get(table, 0), table in named)
         for table in sorted(named | txn.write_ids.keys() | txn.metadata.keys())
     ]
+
+
+def staged_in(txn: OpenState) -> set[int]:
+    """Return the tables to which a txn staged more than what it had read there."""
+    return {
+        table
+        for table, chunks in txn.staged.items()
+        if any(each.files or writes_anything(each) for each in chunks)
+    }
 
 
 def is_writable(state: DomainState, txn: OpenState, table: int) -> bool:
@@ -208,8 +218,8 @@ def is_writable(state: DomainState, txn: OpenState, table: int) -> bool:
 
 def forget_aborted(state: DomainState, command: ForgetAborted) -> AbortedForgotten:
     """Forget aborted ids whose data is gone, whole txns or single write ids of a table."""
-    if not command.txns and not command.write_ids:
-        raise Refused(Reason.COMMAND_INVALID, "neither txns nor write ids are named")
+    if bool(command.txns) == bool(command.write_ids):
+        raise Refused(Reason.COMMAND_INVALID, "name either txns or write ids of a table")
     check_count(state, command.txns or command.write_ids, "ids")
     parts = (
         parts_of_txns(state, command.txns)

@@ -6,7 +6,7 @@ it do wrong as well, as far as one command can.
 
 import pytest
 
-from ledger.core.commands import AbortTxn, ForgetAborted
+from ledger.core.commands import AbortTxn, ForgetAborted, StageWrites
 from ledger.core.events import (
     AbortedForgotten,
     AbortedPart,
@@ -18,6 +18,7 @@ from ledger.core.events import (
     TxnEnd,
 )
 from ledger.core.outcomes import Reason
+from tests.core.parts import footprint
 from tests.core.scene import (
     MISSING,
     Accepted,
@@ -28,6 +29,20 @@ from tests.core.scene import (
     last,
     row_name,
 )
+
+
+def stage_and_read(scene: Scene) -> Event:
+    """Stage a chunk that removes a file of one table, and one that only reads another."""
+    chunks = {
+        scene.flights: footprint(remove=["a"]),
+        scene.planes: footprint("", read=["b"], data_change=False),
+    }
+    staged = [
+        scene.ask(StageWrites(*scene.asks(scene.ada), scene.mine, table, 1, chunk))
+        for table, chunk in chunks.items()
+    ]
+    return staged[-1]
+
 
 ABORT = [
     Refusal(
@@ -52,8 +67,13 @@ ABORT = [
 FORGET = [
     Refusal(
         Reason.COMMAND_INVALID,
-        "neither txns nor write ids are named",
+        "name either txns or write ids of a table",
         lambda s: ForgetAborted(*s.asks(s.ada), [], s.planes, []),
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "name either txns or write ids of a table",
+        lambda s: ForgetAborted(*s.asks(s.ada), [s.failed], s.planes, [2]),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
@@ -194,6 +214,16 @@ ACCEPTED = [
         "a txn stays while another table holds its data",
         forget_one_of_two,
         lambda s: AbortedForgotten([], [ForgottenPart(s.others + 1, s.planes)]),
+    ),
+    Accepted(
+        "a session closes with a txn that staged writes to one table, and only reads of another",
+        lambda s: last(stage_and_read(s), s.close_session(s.ada)),
+        lambda s: SessionClosed(
+            [
+                TxnEnd(s.mine, "closed", [AbortedPart(s.flights, 0, 0, wrote=True)]),
+                TxnEnd(s.reading, "closed", []),
+            ]
+        ),
     ),
     Accepted(
         "a session closes with its open txns, about which it said nothing",
