@@ -181,7 +181,7 @@ def check_definition(definition: TableDefinition) -> None:
     if columns and missing:
         raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")
     for each in definition.properties:
-        if each.key == LEVEL_PROPERTY and not is_level(each.value):
+        if each.key.lower() == LEVEL_PROPERTY.lower() and not is_level(each.value):
             raise Refused(Reason.COMMAND_INVALID, f"{each.value!r} is no isolation level")
 
 

@@ -26,15 +26,18 @@ class Traits(NamedTuple):
 
 
 def traits_of(definition: TableDefinition) -> Traits:
-    """Return the traits of a definition; an unknown level counts as the strongest."""
-    properties = {each.key: each.value for each in definition.properties}
-    level = properties.get(LEVEL_PROPERTY, DEFAULT_LEVEL)
+    """Return the traits of a definition; an unknown level counts as the strongest.
+
+    Keys are known in any case of letters, as those that Delta defines are.
+    """
+    properties = {each.key.lower(): each.value for each in definition.properties}
+    level = properties.get(LEVEL_PROPERTY.lower(), DEFAULT_LEVEL)
     types = {column.name.lower(): column.type for column in definition.columns}
     return Traits(
         LEVEL_OF.get(level.lower(), "Serializable"),
         tuple((name, types.get(name.lower(), "string")) for name in definition.partition_columns),
-        properties.get(ROW_TRACKING_PROPERTY, "").lower() == "true",
-        properties.get(ENFORCE_PROPERTY, "").lower() == "true",
+        properties.get(ROW_TRACKING_PROPERTY.lower(), "").lower() == "true",
+        properties.get(ENFORCE_PROPERTY.lower(), "").lower() == "true",
     )
 
 

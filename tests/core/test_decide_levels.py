@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import TableWrite
+from ledger.core.commands import Property, TableWrite
 from ledger.core.events import TxnAborted, TxnCommitted
 from ledger.core.outcomes import Reason
-from tests.core.arena import APPEND, Arena, serializable, statement
+from tests.core.arena import APPEND, BY_DAY, Arena, serializable, statement
 from tests.core.parts import part, partition, table_of
 
 TRACKED = table_of(("day", "int"), by=["day"], delta__enableRowTracking="true")
@@ -106,3 +106,13 @@ def test_commit_times_rise() -> None:
     assert times == sorted(set(times))
     assert times[1] == times[0] + 1
     assert arena.state.tables.by_id[arena.table].committed_at == times[-1]
+
+
+@pytest.mark.parametrize("key", ["delta.isolationLevel", "delta.isolationlevel"])
+@pytest.mark.parametrize("value", ["Serializable", "SERIALIZABLE"])
+def test_level_in_any_case(key: str, value: str) -> None:
+    """The level of a table is known in any case of letters, like the key that Delta gives it."""
+    arena = Arena(BY_DAY._replace(properties=[Property(key, value)]))
+    arena.wins(arena.part(**APPEND))
+
+    assert isinstance(arena.follows(arena.does("UPDATE")), TxnAborted)
