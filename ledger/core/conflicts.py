@@ -10,7 +10,7 @@ many won meanwhile. Hive's write-write check (rule c1) is the same check on coar
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
@@ -23,15 +23,18 @@ from ledger.core.table_winners import TableWinners
 from ledger.core.winning_parts import ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
 
 COMPILED_MAX: Final = 4_096
+# To ask a scan of a partition takes microseconds. A commit whose scans would be asked of more new
+# partitions than this would hold up all others: its scans read everything, and it plans again.
+ASKED_MAX: Final = 100_000
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})
 
 
 class Attempt(NamedTuple):
-    """One table part about to commit. `changes` = it alters the table, `rearranges` = no data.
+    """One table part about to commit. `changes` = of its metadata, `rearranges` = no data changes.
 
-    `operation` is what it does, in a word or two; `breaks` = its protocol action takes a feature
-    away.
+    `alters` = one of its changes is more than another name. `operation` is what it does, in a word
+    or two; `breaks` = its protocol action takes a feature away.
     """
 
     read_at: int
@@ -41,6 +44,7 @@ class Attempt(NamedTuple):
     blind: bool
     rearranges: bool
     changes: bool
+    alters: bool
     replaces: bool
     breaks: bool
     operation: str = ""
@@ -61,11 +65,12 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Predicates:
-    """Compiled predicates, the last used ones kept."""
+    """Compiled predicates, the last used ones kept; those of a commit are asked so many times."""
 
     compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
         default_factory=OrderedDict
     )
+    asked_max: int = ASKED_MAX
 
     def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
         """Return a predicate ready to be asked."""
@@ -147,7 +152,7 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
         return
     if is_backfill(footprint):
         return
-    blind_exempt = attempt.level == "WriteSerializable" and not attempt.changes
+    blind_exempt = attempt.level == "WriteSerializable" and not attempt.alters
     kind = "seen" if blind_exempt else "added"
     schema = winners.schema_at(attempt.read_at)
     if footprint.reads_whole or not schema:
@@ -155,20 +160,39 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
             yield Hit(position, 6, "file_added", "table", "")
         return
     derive = footprint.operation in DERIVING
+    left = predicates.asked_max
     for text in footprint.reads:
-        yield from scanned_hits(winners, attempt, kind, predicates.of(text, schema, derive=derive))
+        scan = predicates.of(text, schema, derive=derive)
+        partitions = asked_of(winners, attempt.read_at, scan, left)
+        if partitions is not None:
+            left -= len(partitions)
+            yield from scanned_hits(winners, attempt.read_at, kind, scan, partitions)
+        elif position := winners.first(kind, attempt.read_at):
+            yield Hit(position, 6, "file_added", "table", scan.text)
+
+
+def asked_of(
+    winners: TableWinners, read_at: int, scan: CompiledPredicate, most: int
+) -> Sequence[str] | None:
+    """Return the partitions that a scan has to be asked of, None if it read them all.
+
+    That is also what a scan counts as which would have to be asked of more than `most`.
+    """
+    if scan.always:
+        return None
+    found = list(islice(candidates(winners, read_at, scan), most + 1))
+    return found if len(found) <= most else None
 
 
 def scanned_hits(
-    winners: TableWinners, attempt: Attempt, kind: str, scan: CompiledPredicate
+    winners: TableWinners,
+    read_at: int,
+    kind: str,
+    scan: CompiledPredicate,
+    partitions: Sequence[str],
 ) -> Iterator[Hit]:
     """Return the files added within one scan, by the first winner in each partition."""
-    read_at = attempt.read_at
-    if scan.always:
-        if position := winners.first(kind, read_at):
-            yield Hit(position, 6, "file_added", "table", scan.text)
-        return
-    for text in chain((ANYWHERE,), candidates(winners, read_at, scan)):
+    for text in (ANYWHERE, *partitions):
         position = winners.first((kind, text), read_at)
         if position and reads(scan, text):
             yield Hit(position, 6, "file_added", f"partition {text}", scan.text)

@@ -7,7 +7,7 @@ whether its applications made the same progress before. Then the conflicts, whic
 without an id (one-shot) is opened, given its write ids and committed by the same event.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
@@ -35,7 +35,7 @@ from ledger.core.footprints import (
 from ledger.core.ids import JUDGED_TYPES, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
-from ledger.core.tables import Pending, Table
+from ledger.core.tables import Pending, Table, by_table
 from ledger.core.traits import LEVEL_OF, is_level
 from ledger.core.txns import OpenTxn
 
@@ -44,8 +44,9 @@ class Candidate(NamedTuple):
     """A txn about to commit: `txn` None = one-shot.
 
     `writes` are the declared parts by table, with the chunks staged before joined in; `tables` are
-    all it touched, `reads` those it only read, ascending; `level` is asked for in all of them.
-    `last_chunks` are the footprints as the commit itself brought them.
+    all it touched, `reads` those it only read, ascending; `changes` are those of metadata by table;
+    `level` is asked for in all of them. `last_chunks` are the footprints as the commit itself
+    brought them.
     """
 
     txn: OpenTxn | None
@@ -53,23 +54,32 @@ class Candidate(NamedTuple):
     writes: dict[int, TableWrite]
     tables: Sequence[int]
     reads: Sequence[int]
-    changes: Sequence[Pending]
+    changes: Mapping[int, Sequence[Pending]]
     level: IsolationLevel | Literal[""]
     last_chunks: dict[int, Footprint | None]
 
     def read_at(self, table: int) -> int:
-        """Return the position the part's plan was made from."""
-        write = self.writes.get(table)
+        """Return the position the part's plan was made from, the earliest if it has several."""
+        write, changes = self.writes.get(table), self.changes.get(table, ())
+        if write is None and changes:
+            return min(change.read_at for change in changes)
         planned = (write.read_at if write is not None else 0) or self.snapshot
-        if not self.changes:
-            return planned
-        changed = [change.read_at for change in self.changes if change.table == table]
-        return min([planned, *changed])
+        return min([planned, *(change.read_at for change in changes)]) if changes else planned
 
     def footprint(self, table: int) -> Footprint | None:
         """Return what was declared file by file, None if nothing was."""
         write = self.writes.get(table)
         return write.footprint if write is not None else None
+
+    def does_more(self, table: int) -> bool:
+        """Tell whether a part does more than its files say: rows or the table itself changed."""
+        write = self.writes.get(table)
+        changes_rows = self.is_judged and write is not None and bool(write.writes)
+        return changes_rows or self.alters(table)
+
+    def alters(self, table: int) -> bool:
+        """Tell whether a part changes its table; another name meets no commit of data."""
+        return any(change.kind != "rename" for change in self.changes.get(table, ()))
 
     @property
     def is_judged(self) -> bool:
@@ -94,7 +104,7 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
         writes,
         touched,
         [table for table in writes if table not in touched],
-        state.tables.pending.get(command.txn, ()),
+        by_table(state.tables.pending.get(command.txn, ())),
         LEVEL_OF.get(command.level.lower(), ""),
         {write.table: write.footprint for write in command.tables},
     )
@@ -141,9 +151,9 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
             write.table,
         )
     fault = fault_of(footprint)
-    if only_reads(footprint) and (chunks or writes_anything(footprint)):
-        fault = "what writes names its operation"
     every = joined(chunks, footprint)
+    if only_reads(footprint) and (writes_anything(every) or any(each.files for each in chunks)):
+        fault = "what writes names its operation"
     # Each scan is asked for each partition with new files, however many chunks brought them.
     fault = fault or excess_of_reads(every)
     if fault:
@@ -169,9 +179,6 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
     for write in candidate.writes.values():
         check_write(state, candidate, write)
-    for change in candidate.changes:
-        if change.kind != "create":
-            check_remembered(state, change.read_at, change.table)
 
 
 def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
@@ -185,18 +192,38 @@ def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> 
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {write.table}", write.table)
     if table.definition.kind != "managed":
         raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", write.table)
-    is_directories = table.definition.layout == "directories"
-    if candidate.txn is None and is_directories and not is_read(write):
+    if table.definition.layout == "directories" and lacks_write_id(candidate, write):
         raise Refused(
             Reason.WRITE_ID_REQUIRED,
             f"files of table {table.name} lie under their write id, which a txn must have first",
             write.table,
         )
-    check_base(state, candidate, write)
+
+
+def lacks_write_id(candidate: Candidate, write: TableWrite) -> bool:
+    """Tell whether a part has no write id for what it writes.
+
+    Hive commits coarse writes also of a txn that has none; files have to lie somewhere.
+    """
+    if candidate.txn is None:
+        return not is_read(write)
+    adds = write.footprint is not None and bool(write.footprint.adds)
+    return adds and write.table not in candidate.txn.write_ids
+
+
+def check_bases(state: DomainState, candidate: Candidate) -> None:
+    """Refuse a commit whose winners are not all remembered, rather than guess."""
+    for write in candidate.writes.values():
+        if visible_table(state, candidate, write.table) is not None:
+            check_base(state, candidate, write)
+    for changes in candidate.changes.values():
+        for change in changes:
+            if change.kind != "create":
+                check_remembered(state, change.read_at, change.table)
 
 
 def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
-    """Refuse a plan whose winners are not all remembered, rather than guess."""
+    """Refuse a plan from before the winners that are remembered, and one from nowhere."""
     if write.footprint is None and not candidate.is_judged:
         return
     read_at = candidate.read_at(write.table)

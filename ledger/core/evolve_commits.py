@@ -22,7 +22,7 @@ from ledger.core.footprints import (
 from ledger.core.ids import JUDGED_TYPES
 from ledger.core.metadata_diff import metadata_kind
 from ledger.core.state import DomainState
-from ledger.core.tables import Change, Pending, Progress, Table
+from ledger.core.tables import Change, Pending, Progress, Table, by_table
 from ledger.core.txns import OpenTxn
 from ledger.core.winning_parts import WinningPart, main_operation
 
@@ -31,12 +31,13 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
     """Make a txn visible: its versions, its metadata changes, its claims to have won."""
     ended = begun(state, control, body)
     changes = state.tables.pending.get(control.txn, ())
+    changed = by_table(changes)
     for part in body.parts:
         chunks = ended.staged.get(part.table, ())
         footprint = joined(chunks, part.footprint) if part.footprint is not None else None
         commit_part(state, control, part, ended.write_ids.get(part.table, 0))
-        own = [change for change in changes if change.table == part.table]
         coarse = part.writes if body.type in JUDGED_TYPES else []
+        own = changed.get(part.table, ())
         enter_winner(state, control, part, coarse, footprint, changes=own)
         if footprint is not None:
             table = state.tables.by_id[part.table]
@@ -106,6 +107,7 @@ def enter_winner(
     """
     table = state.tables.by_id[part.table]
     altered = [change for change in changes if change.definition is not None]
+    is_changed = any(change.kind != "rename" for change in changes)
     if not (coarse or footprint is not None or altered):
         return
     protocol = footprint.protocol if footprint is not None else None
@@ -118,7 +120,7 @@ def enter_winner(
         control.at,
         operation_of(coarse, footprint, last),
         part.blind,
-        footprint is not None and rearranges(footprint, changes_metadata=bool(changes)),
+        footprint is not None and rearranges(footprint, does_more=is_changed or bool(coarse)),
         kind_of_change(table, last.definition if last is not None else None, protocol),
         any(change.operation in REPLACES for change in altered),
         protocol_change(table, protocol),

@@ -143,6 +143,8 @@ def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
     if not chunks:
         return last
     every = (*chunks, last)
+    # Where a chunk does not say in which partitions, it may be any.
+    is_unsaid = any(each.removes and not each.removes_in for each in every)
     return last._replace(
         reads=distinct(each.reads for each in every),
         reads_whole=any(each.reads_whole for each in every),
@@ -150,7 +152,7 @@ def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
         read_apps=distinct(each.read_apps for each in every),
         adds=distinct(each.adds for each in every),
         removes=b"".join(each.removes for each in every),
-        removes_in=distinct(each.removes_in for each in every),
+        removes_in=() if is_unsaid else distinct(each.removes_in for each in every),
         data_change=any(each.data_change for each in every),
         not_blind=any(each.not_blind for each in every),
         rows_added=sum(each.rows_added for each in every),
@@ -227,25 +229,26 @@ def only_reads(footprint: Footprint) -> bool:
     return not footprint.operation
 
 
-def rearranges(footprint: Footprint, *, changes_metadata: bool) -> bool:
+def rearranges(footprint: Footprint, *, does_more: bool) -> bool:
     """Tell whether nothing but files is in the part, and none of them changes data (a.2).
 
-    The progress of an import that replays it does not count.
+    `does_more` says that it declares coarse writes, or changes its table by more than the name. The
+    progress of an import that replays it does not count.
     """
     domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
     progress = any(not app.startswith(IMPORT_APPS) for app, _ in footprint.apps)
-    other = changes_metadata or footprint.protocol is not None or progress or domains
+    other = does_more or footprint.protocol is not None or progress or domains
     return not (footprint.data_change or other)
 
 
 def effective_level(
-    table_level: IsolationLevel, asked: str, footprint: Footprint, *, changes_metadata: bool
+    table_level: IsolationLevel, asked: str, footprint: Footprint, *, does_more: bool
 ) -> IsolationLevel:
     """Return the level a part is judged at: rule a.2, raised by the txn's request.
 
     A request never cancels the downgrade of a part that only rearranges files.
     """
-    if not only_reads(footprint) and rearranges(footprint, changes_metadata=changes_metadata):
+    if not only_reads(footprint) and rearranges(footprint, does_more=does_more):
         data_changing = footprint.operation in CHANGES_DATA
         if table_level == "Serializable" or not data_changing:
             return "SnapshotIsolation"

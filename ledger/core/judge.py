@@ -5,6 +5,7 @@ when nothing stands against a txn are the versions, ids and times of its parts g
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
@@ -14,6 +15,7 @@ from ledger.core.decide_commit import (
     already_committed,
     applied_before,
     candidate_of,
+    check_bases,
     check_writes,
     committed,
     is_blind_write,
@@ -58,6 +60,7 @@ def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
     first = applied_before(state, candidate)
     if first:
         return lost(state, candidate, "already_applied", None, first)
+    check_bases(state, candidate)
     evidence = first_conflict(state, candidate)
     if evidence is not None:
         return lost(state, candidate, "conflict", evidence)
@@ -113,17 +116,13 @@ def table_conflict(
 
 def is_declared(candidate: Candidate, table: int) -> bool:
     """Tell whether a table has a part or is changed; a write id alone is no write (rule c0)."""
-    changed = any(change.table == table for change in candidate.changes)
-    return changed or table in candidate.writes
+    return table in candidate.writes or table in candidate.changes
 
 
 def traits_given(candidate: Candidate, table: Table) -> Traits:
     """Return the traits of a table by the definition the candidate gives it, if any (a.2)."""
-    given = [
-        change.definition
-        for change in candidate.changes
-        if change.table == table.table and change.definition is not None
-    ]
+    changes = candidate.changes.get(table.table, ())
+    given = [change.definition for change in changes if change.definition is not None]
     return traits_of(given[-1]) if given else table.traits
 
 
@@ -166,7 +165,8 @@ def attempt_of(
     if candidate.txn is not None and candidate.txn.type == "replicated":
         footprint = None  # It was judged where it comes from.
     write = candidate.writes.get(table.table)
-    changes = [change for change in candidate.changes if change.table == table.table]
+    changes = candidate.changes.get(table.table, ())
+    more = candidate.does_more(table.table)
     return Attempt(
         # A blind append that names no base depends on nothing that came before it.
         candidate.read_at(table.table) or state.position,
@@ -174,8 +174,9 @@ def attempt_of(
         write.writes if write is not None and candidate.is_judged else (),
         footprint,
         footprint is not None and is_blind(footprint),
-        footprint is not None and rearranges(footprint, changes_metadata=bool(changes)),
+        footprint is not None and rearranges(footprint, does_more=more),
         bool(changes),
+        candidate.alters(table.table),
         any(change.operation in REPLACES for change in changes),
         footprint is not None and breaks(table, footprint),
         operation_of(write, footprint, changes),
@@ -199,8 +200,8 @@ def level_of(
     """Return the level a part is judged at."""
     if footprint is None:
         return table_level
-    changes = any(change.table == table for change in candidate.changes)
-    return effective_level(table_level, candidate.level, footprint, changes_metadata=changes)
+    more = candidate.does_more(table)
+    return effective_level(table_level, candidate.level, footprint, does_more=more)
 
 
 def breaks(table: Table, footprint: Footprint) -> bool:
@@ -212,7 +213,8 @@ def breaks(table: Table, footprint: Footprint) -> bool:
 def name_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
     """Return the evidence that a name this txn gives is held by another table."""
     tables = state.tables
-    named = {change.table: change for change in candidate.changes if change.kind != "alter"}
+    every = chain.from_iterable(candidate.changes.values())
+    named = {change.table: change for change in every if change.kind != "alter"}
     freed = {
         name_key(table.catalog, table.name)
         for table in (tables.by_id[each] for each in named)

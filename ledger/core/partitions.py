@@ -47,7 +47,7 @@ def partition_values(text: str) -> Values | None:
 def hive_values(text: str, columns: Sequence[str]) -> Values | None:
     """Return the values of Hive's text, `day=2024-01-01/hour=5`; None if the columns differ."""
     pairs = [part.partition("=") for part in text.split("/")]
-    found = {name.lower(): unescaped(value) for name, _, value in pairs}
+    found = {unescaped(name).lower(): unescaped(value) for name, _, value in pairs}
     if len(found) != len(pairs) or found.keys() != {name.lower() for name in columns}:
         return None
     return tuple(null_or(found[name.lower()]) for name in columns)

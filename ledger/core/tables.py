@@ -1,6 +1,7 @@
 """The tables of a domain: incarnations by id, names, and changes that wait for their commit."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,6 +83,14 @@ class Pending(NamedTuple):
     read_at: int
     definition: TableDefinition | None = None
     operation: str = ""
+
+
+def by_table(changes: Iterable[Pending]) -> dict[int, list[Pending]]:
+    """Return the changes of a txn by table, those of each in order."""
+    found: dict[int, list[Pending]] = {}
+    for change in changes:
+        found.setdefault(change.table, []).append(change)
+    return found
 
 
 def name_key(catalog: str, name: str) -> tuple[str, str]:

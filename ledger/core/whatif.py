@@ -14,6 +14,7 @@ from ledger.core.footprints import joined
 from ledger.core.ids import IsolationLevel
 from ledger.core.judge import first_conflict
 from ledger.core.state import DomainState
+from ledger.core.tables import by_table
 from ledger.core.txns import OpenTxn
 
 
@@ -73,7 +74,7 @@ def candidate_from(
         writes,
         touched,
         [table for table in writes if table not in touched],
-        state.tables.pending.get(control.txn, ()) if txn is not None else (),
+        by_table(state.tables.pending.get(control.txn, ()) if txn is not None else ()),
         "",
         {},
     )

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ledger.core.commands import CoarseWrite, Footprint
 from ledger.core.footprints import hashes, is_backfill
 from ledger.core.metadata_diff import MetadataKind
-from ledger.core.partition_keys import Key, PartitionSchema
+from ledger.core.partition_keys import Key, Mark, PartitionSchema
 from ledger.core.partitions import (
     READ_KEPT,
     Values,
@@ -126,12 +126,18 @@ def valued(text: str, schema: PartitionSchema) -> tuple[tuple[int, Key], ...]:
 def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:
     """Return the unit of a coarse write; as Hive's NULL, the unpartitioned one meets only itself.
 
-    A partition that does not spell the table's columns is known by its text alone.
+    What names no partition of a table that has partition columns may be any of them, or several, so
+    it counts as the whole table. Where no columns are known, a partition is known by its text.
     """
-    if write.scope != "partition":
-        return WHOLE_TABLE if write.scope == "table" else UNPARTITIONED
-    values = hive_values(write.partition, [name for name, _ in schema])
-    return partition_unit(values, schema) if values is not None else ("text", write.partition)
+    if write.scope == "table":
+        return WHOLE_TABLE
+    if not schema:
+        return UNPARTITIONED if write.scope == "unpartitioned" else ("text", write.partition)
+    columns = [name for name, _ in schema]
+    values = hive_values(write.partition, columns) if write.scope == "partition" else None
+    if values is None or Mark.UNCASTABLE in typed(values, schema):
+        return WHOLE_TABLE
+    return partition_unit(values, schema)
 
 
 def partition_unit(values: Values, schema: PartitionSchema) -> Unit:

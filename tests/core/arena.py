@@ -8,6 +8,7 @@ of the one partition they are about.
 from typing import Any
 
 from ledger.core.commands import (
+    AlterTable,
     AppVersion,
     CoarseWrite,
     Domain,
@@ -90,6 +91,11 @@ class Arena(Driver):
     def prepares(self, made: TableDefinition, operation: str = "SET TBLPROPERTIES") -> Event:
         """Let ada alter the table in the txn she holds."""
         return self.alter_table(self.ada, self.table, made, operation, txn=self.mine)
+
+    def prepares_as_of_now(self, made: TableDefinition) -> Event:
+        """Let ada alter the table in the txn she holds, having read it just now."""
+        asks, now = self.asks(self.ada), self.state.position
+        return self.ask(AlterTable(*asks, self.mine, now, self.table, made, "ADD COLUMNS"))
 
     def alters_with(self, made: TableDefinition, *parts: TableWrite) -> Event:
         """Let bob alter the table and commit parts, both in the txn that he holds."""

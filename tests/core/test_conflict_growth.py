@@ -59,10 +59,9 @@ def winners(count: int, said: Callable[[int], Footprint]) -> TableWinners:
     return index.tables[1]
 
 
-def check(table: TableWinners, said: Footprint) -> Callable[[], None]:
-    """Return a check of a commit that read before all winners and meets none of them."""
-    predicates = Predicates()
-    attempt = Attempt(
+def attempt_of(said: Footprint) -> Attempt:
+    """Return a commit that read before all winners."""
+    return Attempt(
         read_at=0,
         level="Serializable",
         coarse=[],
@@ -70,9 +69,15 @@ def check(table: TableWinners, said: Footprint) -> Callable[[], None]:
         blind=is_blind(said),
         rearranges=False,
         changes=False,
+        alters=False,
         replaces=False,
         breaks=False,
     )
+
+
+def check(table: TableWinners, said: Footprint) -> Callable[[], None]:
+    """Return a check of a commit that read before all winners and meets none of them."""
+    predicates, attempt = Predicates(), attempt_of(said)
 
     def run() -> None:
         assert first_hit(table, attempt, predicates) is None
@@ -127,3 +132,13 @@ def test_checks_do_not_grow(won: Callable[[int], Footprint], said: Footprint) ->
     few, many = check(winners(1, won), said), check(winners(MANY, won), said)
 
     assert growth(few, many) <= RATIO_MAX
+
+
+@pytest.mark.parametrize(("most", "rule"), [(MANY, []), (MANY - 1, ["file_added"])])
+def test_scans_are_asked_of_so_many_partitions(most: int, rule: list[str]) -> None:
+    """A commit whose scans would be asked of too many new partitions counts as having read all."""
+    said = footprint("UPDATE", reads=[above("day", str(MANY))], adds=[partition("1")])
+    attempt = attempt_of(said)
+    hit = first_hit(winners(MANY, in_a_day_of_its_own), attempt, Predicates(asked_max=most))
+
+    assert [each.rule for each in (hit,) if each is not None] == rule

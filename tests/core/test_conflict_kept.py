@@ -108,6 +108,16 @@ KEPT = [
         lambda a: a.follows(a.part(read_apps=["other"])),
     ),
     Kept(
+        "a blind append, before a scan of a table that gets another name",
+        lambda a: last(a.rename_table(a.ada, a.table, "new", txn=a.mine), a.wins(a.part(**APPEND))),
+        lambda a: a.ends(a.does("UPDATE")),
+    ),
+    Kept(
+        "a definition, before another one that was made from it",
+        lambda a: a.alters(COMMENTED),
+        lambda a: last(a.prepares_as_of_now(WIDER), a.ends()),
+    ),
+    Kept(
         "a blind append, before a scan",
         lambda a: a.wins(a.part(**APPEND)),
         lambda a: a.follows(a.does("UPDATE")),
@@ -211,7 +221,11 @@ UNITS = [
     (CoarseWrite("partition", "day=%31", "update"), [partition("1")], True),
     (TABLE, [partition("1")], True),
     (TABLE, [], True),
-    (ROWS, [partition("1")], False),
+    (ROWS, [partition("1")], True),
+    (CoarseWrite("partition", "day=1/", "update"), [partition("1")], True),
+    (CoarseWrite("partition", "month=2", "update"), [partition("1")], True),
+    (CoarseWrite("partition", "day='2'", "update"), [partition("1")], True),
+    (CoarseWrite("partition", "d%61y=2", "update"), [partition("1")], False),
     (ROWS, [partition()], True),
     (ROWS, [], True),
 ]

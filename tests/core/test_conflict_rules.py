@@ -278,6 +278,19 @@ LOST = [
         made=UNPARTITIONED,
     ),
     Lost(
+        "file_added", 'partition ["1"]', "OPTIMIZE",
+        lambda a: a.wins(a.part(**APPEND)),
+        lambda a: a.follows(
+            a.part("OPTIMIZE", reads=[DAY_1], data_change=False, **APPEND)._replace(
+                writes=[day("2")]
+            )
+        ),
+        level="Serializable",
+        winner="WRITE",
+        made=serializable(),
+        predicate=DAY_1,
+    ),
+    Lost(
         "name_claimed", "new", "create",
         lambda a: last(
             a.create_table(a.ada, "new", txn=a.mine),

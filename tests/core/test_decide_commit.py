@@ -9,6 +9,7 @@ import pytest
 from ledger.core.commands import CoarseWrite, CommitTxn, RenameTable, TableWrite
 from ledger.core.events import CommandRepeated, CommittedPart, TxnCommitted
 from ledger.core.outcomes import Reason
+from tests.core.parts import part, partition
 from tests.core.scene import (
     MISSING,
     Accepted,
@@ -121,6 +122,12 @@ REFUSALS = [
         Reason.WRITE_ID_REQUIRED,
         "files of table planes lie under their write id",
         lambda s: commit(s, 0, update(s.planes)),
+        lambda s: s.planes,
+    ),
+    Refusal(
+        Reason.WRITE_ID_REQUIRED,
+        "files of table planes lie under their write id",
+        lambda s: commit(s, s.mine, part(s.planes, adds=[partition()])),
         lambda s: s.planes,
     ),
     Refusal(

@@ -67,6 +67,15 @@ def test_already_applied_comes_before_conflicts() -> None:
     assert answer.reason == "already_applied"
 
 
+def test_already_applied_comes_before_a_plan_that_is_too_old() -> None:
+    """A batch that is sent again is told so, however long ago its plan was made."""
+    arena = progressed(7)
+    arena.state.winners.floor = arena.state.position
+    answer = arena.follows(batch(arena.table, 7))
+
+    assert answer.reason == "already_applied"
+
+
 def test_already_applied_in_a_txn_leaves_what_it_wrote() -> None:
     """The txn is over, its files are data of an abort, and nothing became visible."""
     arena = progressed(7)

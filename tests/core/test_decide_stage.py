@@ -378,3 +378,14 @@ def test_hashes_wait_too() -> None:
     staged(scene, MANY)
 
     assert scene.state.txns.staged_bytes >= len(MANY.files) + len(MANY.removes)
+
+
+def test_chunks_that_only_read() -> None:
+    """A table that is only read may have been read in more files than one command can name."""
+    scene = Scene()
+    chunk, last_chunk = (footprint("", read=[path], data_change=False) for path in "ab")
+    staged(scene, chunk)
+    body = scene.ask(commit(scene, of_flights(scene, after([chunk], last_chunk)))).body
+
+    assert isinstance(body, TxnCommitted)
+    assert ([each.table for each in body.reads], body.parts) == ([scene.flights], [])

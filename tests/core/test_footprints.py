@@ -83,7 +83,7 @@ REARRANGES = [
 )
 def test_rearranges(said: Footprint, changes: bool, expected: bool) -> None:  # noqa: FBT001
     """Only files may be in a part that rearranges, and none of them changes data (a.2)."""
-    assert rearranges(said, changes_metadata=changes) == expected
+    assert rearranges(said, does_more=changes) == expected
 
 
 APPEND = footprint(adds=["[]"])
@@ -127,7 +127,7 @@ def test_effective_level(
     expected: str,
 ) -> None:
     """A request raises the level; what only rearranges is judged at the weakest all the same."""
-    assert effective_level(table, asked, said, changes_metadata=changes) == expected
+    assert effective_level(table, asked, said, does_more=changes) == expected
 
 
 @pytest.mark.parametrize("operation", sorted(CHANGES_DATA))
@@ -135,8 +135,8 @@ def test_operations_that_change_data(operation: str) -> None:
     """One that changes data by its name keeps WriteSerializable without any file, not more."""
     empty = footprint(operation, data_change=False)
 
-    assert effective_level("WriteSerializable", "", empty, changes_metadata=False) == WS
-    assert effective_level("Serializable", "", empty, changes_metadata=False) == SI
+    assert effective_level("WriteSerializable", "", empty, does_more=False) == WS
+    assert effective_level("Serializable", "", empty, does_more=False) == SI
 
 
 @pytest.mark.parametrize("operation", ["OPTIMIZE", "REORG", "SET TBLPROPERTIES", "Manual Update"])
@@ -144,7 +144,7 @@ def test_operations_that_rearrange(operation: str) -> None:
     """All others are judged at the weakest level when no file changes data."""
     empty = footprint(operation, data_change=False)
 
-    assert effective_level("WriteSerializable", "", empty, changes_metadata=False) == SI
+    assert effective_level("WriteSerializable", "", empty, does_more=False) == SI
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,19 @@ def test_paths_are_compared_as_written() -> None:
 def test_chunks_are_joined() -> None:
     """Chunks make one footprint: everything read, removed and added, each partition once."""
     chunks = [
-        footprint("X", reads=["1"], read=["a"], remove=["a"], adds=["[]"], rows_added=1),
-        footprint("X", reads_whole=True, read_apps=["p"], removes_in=["[]"], data_change=False),
+        footprint(
+            "X", reads=["1"], read=["a"], remove=["a"], removes_in=["[]"], adds=["[]"], rows_added=1
+        ),
+        footprint("X", reads_whole=True, read_apps=["p"], data_change=False),
     ]
-    last = footprint("UPDATE", reads=["1", "2"], remove=["c"], adds=["[]"], data_change=False)
+    last = footprint(
+        "UPDATE",
+        reads=["1", "2"],
+        remove=["c"],
+        removes_in=["[]"],
+        adds=["[]"],
+        data_change=False,
+    )
     whole = joined(chunks, last)
 
     assert whole == footprint(
@@ -196,3 +205,12 @@ def test_chunks_are_joined() -> None:
         removes_in=["[]"],
     )
     assert joined([], last) is last
+
+
+@pytest.mark.parametrize("unsaid", [0, 1, 2])
+def test_chunk_that_does_not_say_where(unsaid: int) -> None:
+    """Where one chunk does not say in which partitions it removed files, nobody knows of any."""
+    said = [footprint(remove=[path], removes_in=["[]"]) for path in "abc"]
+    said[unsaid] = said[unsaid]._replace(removes_in=[])
+
+    assert not joined(said[:2], said[2]).removes_in

@@ -196,7 +196,7 @@ class Lake:
             position,
             part,
             blind,
-            footprint is not None and rearranges(footprint, changes),
+            rearranges(part, changes),
             metadata,
             any(change.operation == REPLACE for change in altered),
             "" if features is None else protocol_kind(table, features),

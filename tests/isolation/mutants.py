@@ -145,9 +145,9 @@ def leveled(alter: Callable[[Leveled, IsolationLevel, str, Footprint, bool], Any
     honest = footprints.effective_level
 
     def level(
-        table: IsolationLevel, asked: str, footprint: Footprint, *, changes_metadata: bool
+        table: IsolationLevel, asked: str, footprint: Footprint, *, does_more: bool
     ) -> IsolationLevel:
-        found: IsolationLevel = alter(honest, table, asked, footprint, changes_metadata)
+        found: IsolationLevel = alter(honest, table, asked, footprint, does_more)
         return found
 
     return Swap(judge, "effective_level", level)
@@ -165,21 +165,21 @@ def always_downgraded(
     """Judge everything that writes as if it only rearranged."""
     if footprint.operation:
         return "SnapshotIsolation"
-    return honest(table, asked, footprint, changes_metadata=changes)
+    return honest(table, asked, footprint, does_more=changes)
 
 
 def request_ignored(
     honest: Leveled, table: IsolationLevel, _: str, footprint: Footprint, changes: Any
 ) -> IsolationLevel:
     """Judge at the table's level though a higher one was asked for."""
-    return honest(table, "", footprint, changes_metadata=changes)
+    return honest(table, "", footprint, does_more=changes)
 
 
 def request_wins(
     honest: Leveled, table: IsolationLevel, asked: Any, footprint: Footprint, changes: Any
 ) -> IsolationLevel:
     """Let a request cancel the downgrade."""
-    level: IsolationLevel = asked or honest(table, asked, footprint, changes_metadata=changes)
+    level: IsolationLevel = asked or honest(table, asked, footprint, does_more=changes)
     return level
 
 
@@ -188,13 +188,13 @@ def unchanged(
 ) -> IsolationLevel:
     """Judge as if no file changed data."""
     blank = footprint._replace(data_change=False)
-    return honest(table, asked, blank, changes_metadata=changes)
+    return honest(table, asked, blank, does_more=changes)
 
 
-def rearranges_always(footprint: Footprint, *, changes_metadata: bool) -> bool:
+def rearranges_always(footprint: Footprint, *, does_more: bool) -> bool:
     """Overlook that data changes."""
     blank = footprint._replace(data_change=False)
-    return footprints.rearranges(blank, changes_metadata=changes_metadata)
+    return footprints.rearranges(blank, does_more=does_more)
 
 
 def null_never_read(scan: CompiledPredicate, text: str) -> bool:

@@ -22,6 +22,7 @@ from tests.isolation.rules import (
     level_of,
     overlap,
     rearranges,
+    redefines,
     removed_units,
 )
 from tests.isolation.values import may_hold
@@ -60,11 +61,11 @@ class Clash(NamedTuple):
 
 def verdict_on(lake: Lake, attempt: Attempt) -> Verdict:
     """Return what must come of an attempt."""
-    if is_too_old(lake, attempt):
-        return Verdict("too_old")
     applied = applied_before(lake, attempt)
     if applied is not None:
         return applied
+    if is_too_old(lake, attempt):
+        return Verdict("too_old")
     first = min(clashes(lake, attempt), default=None)
     if first is not None:
         return Verdict("conflict", first.exception, first.table, first.winner, first.rule)
@@ -93,6 +94,8 @@ def is_judged(attempt: Attempt, part: Part) -> bool:
 def read_at_of(attempt: Attempt, part: Part) -> int:
     """Return the position a part was planned from, 0 if nobody said."""
     planned = [change.read_at for change in changes_of(attempt, part.table)]
+    if part.table not in attempt.parts and planned:
+        return min(planned)
     return min([part.read_at or attempt.opened, *planned])
 
 
@@ -141,7 +144,7 @@ def side_of(attempt: Attempt, table: Table, number: int) -> Side:
         read_at_of(attempt, part) or attempt.position,
         level_of(table.definition, attempt.level, part, changes),
         footprint is not None and is_blind(footprint),
-        footprint is not None and rearranges(footprint, changes),
+        rearranges(part, changes),
     )
 
 
@@ -218,7 +221,7 @@ def candidates(side: Side, win: Win) -> list[tuple[str | None, ...] | None]:
     footprint = side.footprint
     if footprint is None or side.blind or side.level == SNAPSHOT or footprint.operation == BACKFILL:
         return []
-    exempt = win.blind and side.level == WRITE_SERIALIZABLE and not side.changes
+    exempt = win.blind and side.level == WRITE_SERIALIZABLE and not redefines(side.changes)
     return [] if exempt else win.adds()
 
 
@@ -271,7 +274,8 @@ def levels_of(lake: Lake, attempt: Attempt) -> dict[int, tuple[str, bool]]:
             continue
         changes = changes_of(attempt, number)
         made = lake.hidden.get(attempt.txn, {}).get(number)
-        rank = level_of(made or lake.tables[number].definition, attempt.level, part, changes)
+        judged = part if attempt.type == JUDGED_TYPE else part._replace(coarse=())
+        rank = level_of(made or lake.tables[number].definition, attempt.level, judged, changes)
         inserts = all(each.operation == "insert" for each in part.coarse)
         found[number] = (LEVELS[rank], inserts and is_blind(part.footprint))
     return found

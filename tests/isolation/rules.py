@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.isolation.plain import Cells, Change, Coarse, Column, Definition, Footprint, Part, Schema
-from tests.isolation.values import Value, hive_cells, typed
+from tests.isolation.values import UntoldError, Value, hive_cells, typed
 
 RANKS: Final = {"snapshotisolation": 0, "writeserializable": 1, "serializable": 2}
 SNAPSHOT, WRITE_SERIALIZABLE, SERIALIZABLE = range(3)
@@ -39,17 +39,25 @@ def level_of(definition: Definition, asked: str, part: Part, changes: Sequence[C
     footprint = part.footprint
     if footprint is None:
         return of_table
-    if footprint.operation and rearranges(footprint, changes):
+    if footprint.operation and rearranges(part, changes):
         changing = footprint.operation in CHANGES_DATA
         if of_table == SERIALIZABLE or not changing:
             return SNAPSHOT
     return max(of_table, RANKS[asked.lower()] if asked else SNAPSHOT)
 
 
-def rearranges(footprint: Footprint, changes: Sequence[Change]) -> bool:
-    """Tell whether a part has nothing but files that change no data."""
-    other = changes or footprint.features is not None or footprint.apps
+def rearranges(part: Part, changes: Sequence[Change]) -> bool:
+    """Tell whether a part has nothing but files that change no data; a new name is no matter."""
+    footprint = part.footprint
+    if footprint is None or part.coarse or redefines(changes):
+        return False
+    other = footprint.features is not None or footprint.apps
     return not (footprint.data_change or other or footprint.domains - {ROW_TRACKING})
+
+
+def redefines(changes: Sequence[Change]) -> bool:
+    """Tell whether a table gets more than another name."""
+    return any(change.kind != "rename" for change in changes)
 
 
 def is_blind(footprint: Footprint) -> bool:
@@ -101,10 +109,14 @@ def resolves(old: Definition, new: Definition, features: frozenset[str]) -> bool
 
 def unit_of(write: Coarse, schema: Schema) -> Unit:
     """Return the unit of a coarse write."""
+    if write.scope == "table" or (schema and write.scope != "partition"):
+        return WHOLE
     if write.scope != "partition":
-        return WHOLE if write.scope == "table" else UNPARTITIONED
+        return UNPARTITIONED
     cells = hive_cells(write.partition, schema)
-    return ("text", write.partition) if cells is None else partition_unit(cells, schema)
+    if cells is None or UntoldError in typed(cells, schema):
+        return WHOLE if schema else ("text", write.partition)
+    return partition_unit(cells, schema)
 
 
 def partition_unit(cells: Cells, schema: Schema) -> Unit:
