@@ -176,7 +176,9 @@ class Reads(MetadataReads, Protocol):
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark, under which data may lie.
 
-        Those that are forgotten are left out. Raises UnknownTableError.
+        Each of them can be forgotten: left out are those that are, in this table or altogether,
+        those of txns that wrote nothing there, and all of a dropped table. Raises
+        UnknownTableError.
         """
         ...
 

@@ -196,10 +196,11 @@ class StateReads(Reads):
 
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark."""
-        mark, ended = self._mark(self._table(table)), self._fold.ended_txns
-        rows = [row for row in self.mappings(table) if row.write_id < mark.write_id]
-        left = [row for row in rows if ended[row.txn].status == "aborted"]
-        return [row for row in left if not ended[row.txn].forgotten][:limit]
+        mark = self._mark(self._table(table))
+        left = self._fold.state.txns.writers.get(table, {})
+        # Who has data there without a write id stands under a number below 0.
+        rows = (MappingRow(*each) for each in sorted(left.items()))
+        return [row for row in rows if 0 < row.write_id < mark.write_id][:limit]
 
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""

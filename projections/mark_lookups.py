@@ -17,7 +17,6 @@ from projections.listings import KIND_BYTES, file_row
 from projections.rows import (
     DEFINITION,
     FIRST_OPEN,
-    FORGOTTEN,
     LIVE_FILE,
     OPEN_ID,
     REMOVED_FILE,
@@ -30,7 +29,7 @@ from projections.rows import (
     text_key,
     value,
 )
-from projections.snapshots import txns_at, watermark
+from projections.snapshots import txns_at
 from projections.store import RowReader, prefix_end
 
 # The first byte above the zero that closes a text in a key: behind all that begins with the text.
@@ -140,10 +139,14 @@ def aborted_write_ids(rows: RowReader, table: TableRow, limit: int) -> list[Mapp
 
 
 def aborted(rows: RowReader, table: TableRow, below: int) -> Iterator[MappingRow]:
-    """Return the aborted write ids below a bound that are neither forgotten nor cleaned."""
-    low = watermark(rows)
+    """Return the aborted write ids below a bound under which data may lie.
+
+    They pin the watermark, so none is cleaned. What lay in a dropped table went with it.
+    """
+    if table.dropped:
+        return
     first, end = (pair_key(OPEN_ID, table.table, each) for each in (table.mapped_from, below))
     for key, data in rows.scan(first, end) if first < end else ():
-        txn = read_value(data)[0]
-        if txn >= low and rows.get(number_key(FORGOTTEN, txn)) is None:
+        txn, *left = read_value(data)
+        if any(left):
             yield MappingRow(last_number(key), txn)

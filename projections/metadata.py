@@ -5,13 +5,20 @@ write id that tells who sees it. Those that name a table and those that define i
 their own, so that who looks for the one never passes over the other; an end is in both. What the
 table then is stands in the row of its definition at the same position (`tables`). Changes that wait
 for their commit have rows under their txn. Of the write ids of a table only those are kept that
-have not simply committed.
+have not simply committed, and of the aborted ones whether data may lie under them.
 """
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed, TxnCommitted
+from ledger.core.events import (
+    AbortedForgotten,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnCommitted,
+)
 from ledger.core.tables import name_key
 from ledger.core.write_form import pending_form
 from projections.applied import Applied, TouchedTable
@@ -94,14 +101,25 @@ def waiting(applied: Applied) -> Iterator[RowChange]:
 
 
 def ids(applied: Applied) -> Iterator[RowChange]:
-    """Return the write ids that are open from here on, and those that ended or were cleaned."""
+    """Return the write ids that are open from here on, and those that ended or were cleaned.
+
+    An aborted one is kept with 1, with 0 from where on no data lies under it.
+    """
     for table, write_id, txn in applied.given:
         if write_id and txn in applied.state.txns.open:
             yield pair_key(OPEN_ID, table, write_id), value([txn])
-    is_commit = isinstance(applied.event.body, TxnCommitted)
+    body, txns = applied.event.body, applied.state.txns
+    is_commit = isinstance(body, TxnCommitted)
     for txn, ended in applied.ended.items():
+        wrote = txns.aborted[txn].wrote if txn in txns.aborted else ()
         for table, write_id in ended.write_ids.items():
-            yield pair_key(OPEN_ID, table, write_id), None if is_commit else value([txn, 1])
+            kept = value([txn, int(table in wrote)])
+            yield pair_key(OPEN_ID, table, write_id), None if is_commit else kept
+    for txn, table in body.parts if isinstance(body, AbortedForgotten) else ():
+        # One that this very event lets go of is among the cleaned ones.
+        mapped = txns.mappings.get(txn, {})
+        if table in mapped:
+            yield pair_key(OPEN_ID, table, mapped[table]), value([txn, 0])
     for table, write_id, _ in applied.cleaned:
         key = pair_key(OPEN_ID, table, write_id)
         if applied.stored(key) is not None:

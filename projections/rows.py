@@ -18,7 +18,7 @@
 | `S` table, position | a change that defined or ended it: write id, end          | metadata   |
 | `K` cat., name, p.  | the table that took the name at this position             | metadata   |
 | `P` txn, n          | a change of metadata that waits for its commit            | metadata   |
-| `O` table, write id | its txn, while it is open, and while it counts as aborted | metadata   |
+| `O` table, write id | its txn, while open; once aborted, whether data may lie   | metadata   |
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
 | `v` table, version  | one version: where, when, by whom, what                   | versions   |

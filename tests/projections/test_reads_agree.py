@@ -1,19 +1,23 @@
 """Reads from rows and reads from a state in memory give the same answers after any history."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 
+from ledger.core.commands import ForgetAborted
+from ledger.core.decide_txns import forget_aborted
 from ledger.core.footprints import path_hash
+from ledger.core.ids import Layout
+from ledger.core.outcomes import Refused
 from ledger.errors import RefusedError
 from ledger.metadata import Bounds, Read
 from ledger.reads import Reads
 from ledger.state_reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
-from tests.driver import CATALOG, Driver
+from tests.driver import CATALOG, NEVER, Driver
 from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
 from tests.web.served import serving
@@ -119,6 +123,94 @@ def write_ids_or_error(reads: Reads, table: int, position: int | None) -> Any:
         return str(error)
 
 
+def can_be_forgotten(driver: Driver, table: int, write_id: int) -> bool:
+    """Tell whether the ledger takes it now that no data of a write id is left."""
+    try:
+        forget_aborted(driver.state, ForgetAborted(0, 0, NEVER, (), table, [write_id]))
+    except Refused:
+        return False
+    return True
+
+
+def check_aborted_ids(driver: Driver) -> int:
+    """Check that all that is told of aborted ids can be forgotten, and back; return how many."""
+    told = 0
+    for reads in (StoreReads(rows_of(driver)), StateReads(driver.log)):
+        for table in range(1, driver.state.tables.next_table):
+            ids = [row.write_id for row in reads.aborted_write_ids(table, 999)]
+            below = range(1, reads.table_mark(table).write_id)
+            assert ids == [each for each in below if can_be_forgotten(driver, table, each)]
+            told += len(ids)
+    return told
+
+
+Play = Callable[[Driver, int, int, Sequence[int]], object]
+
+
+def forget_in(driver: Driver, session: int, table: int) -> None:
+    """State that no data is left under the first write id of a table."""
+    driver.ask(ForgetAborted(*driver.asks(session), (), table, [1]))
+
+
+def forget_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
+    """Clean one table of an aborted txn."""
+    driver.abort(session, txn)
+    forget_in(driver, session, tables[0])
+
+
+def forget_each(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
+    """Clean all its tables, one by one; with the last one its mappings go."""
+    forget_one(driver, session, txn, tables)
+    forget_in(driver, session, tables[1])
+    driver.tidy()
+
+
+def wrote_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
+    """Abort a txn that says it wrote in the second table only."""
+    driver.abort(session, txn, tables[1:2])
+
+
+def drop_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
+    """Drop a table that holds data of an aborted txn."""
+    driver.abort(session, txn)
+    driver.drop_table(session, tables[0])
+
+
+def keep_house(driver: Driver, session: int, txn: int, _tables: Sequence[int]) -> None:
+    """Let housekeeping forget what the txn left in the table whose files are listed."""
+    driver.abort(session, txn)
+    driver.tidy()
+
+
+@pytest.mark.parametrize(
+    ("play", "ids"),
+    [
+        (lambda driver, session, txn, _: driver.abort(session, txn), [1, 1, 1]),
+        (forget_one, [0, 1, 1]),
+        (forget_each, [0, 0, 0]),
+        (wrote_one, [0, 1, 0]),
+        (drop_one, [0, 1, 1]),
+        (keep_house, [1, 1, 0]),
+    ],
+    ids=["abort", "forget_one", "forget_each", "wrote_one", "drop_one", "keep_house"],
+)
+def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
+    """Of a txn that left data in several tables, each tells what may still lie there."""
+    driver = Driver()
+    session = driver.open_session()
+    layouts: Sequence[Layout] = ("directories", "directories", "listed")
+    named = zip("abc", layouts, strict=True)
+    tables = [driver.create_table(session, name, layout=layout) for name, layout in named]
+    txn = driver.open_txn(session)
+    driver.allocate(session, [txn], tables)
+    play(driver, session, txn, tables)
+
+    rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
+    found = [[len(reads.aborted_write_ids(each, 9)) for each in tables] for reads in (rows, state)]
+    assert found == [ids, ids]
+    assert check_aborted_ids(driver) == 2 * sum(ids)
+
+
 @pytest.mark.parametrize("asked", range(10))
 def test_nothing_is_before_the_first(asked: int) -> None:
     """What is numbered below 0 cannot be meant, whatever is read from and from wherever."""
@@ -139,6 +231,7 @@ def test_same_answers(history: list[Step]) -> None:
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
     assert answers(rows, driver) == answers(state, driver)
+    check_aborted_ids(driver)
 
 
 @PATIENT
@@ -149,6 +242,7 @@ def test_same_answers_about_files(history: list[Step]) -> None:
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
     assert answers(rows, driver) == answers(state, driver)
+    check_aborted_ids(driver)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -158,3 +252,4 @@ def test_same_answers_of_a_long_history(seed: int) -> None:
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
     assert answers(rows, driver) == answers(state, driver)
+    check_aborted_ids(driver)
