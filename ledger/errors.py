@@ -15,7 +15,7 @@ LedgerError
 │   ├── CommandInvalidError  the command asked for what no state allows
 │   ├── CommandTooLateError  the command arrived after the caller had stopped waiting
 │   ├── CommandFailedError   the sequencer could not decide the command
-│   ├── SnapshotTooOldError  the plan is older than the commits still remembered
+│   ├── SnapshotTooOldError  the plan, or the list, is older than what is still remembered
 │   ├── AppVersionsDisagreeError  some tables have an application's version, others not
 │   ├── StagedWritesDifferError   what was staged is not what the commit names
 │   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
@@ -123,7 +123,7 @@ class CommandFailedError(RefusedError):
 
 
 class SnapshotTooOldError(RefusedError):
-    """The commits since the plan was made are no longer all remembered; read again."""
+    """What was since a plan or a list was made is no longer all remembered; read again."""
 
     retry_anew = True
 

@@ -5,7 +5,12 @@ from typing import Final
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
-from ledger.errors import LimitExceededError, UnknownTableError, UnknownVersionError
+from ledger.errors import (
+    LimitExceededError,
+    SnapshotTooOldError,
+    UnknownTableError,
+    UnknownVersionError,
+)
 from ledger.metadata import TABLE, Bounds, Read
 
 NUMBERS: Final = range(2**63)
@@ -60,6 +65,16 @@ def check_list_left(txns: ValidTxnList, watermark: int, position: int) -> None:
             f"the list as of position {position} is gone: mappings of txns below {watermark} were "
             "cleaned since. Name the list itself, or a later position"
         )
+
+
+def list_too_old(table: int, watermark: int) -> SnapshotTooOldError:
+    """Return the error for a list that hides commits which cannot be told from others any more."""
+    return SnapshotTooOldError(
+        f"the list hides commits to table {table} whose mappings were cleaned since, with those of "
+        f"all txns below {watermark}. Take a new list, and hold a txn while you use it",
+        reason=Reason.SNAPSHOT_TOO_OLD.value,
+        subject=table,
+    )
 
 
 def unknown_object(table: str | int, what: str, position: int) -> UnknownTableError:

@@ -18,6 +18,7 @@ from ledger.errors import (
     LedgerError,
     LimitExceededError,
     ReaderBehindError,
+    SnapshotTooOldError,
     UnknownTableError,
     UnknownVersionError,
 )
@@ -33,7 +34,10 @@ BAD_REQUEST: Final = "BadRequest"
 # What a question may be answered with instead of rows; anything else says that the reader is ill.
 RAISED: Final[Mapping[str, type[LedgerError]]] = {
     kind.__name__: kind
-    for kind in (LimitExceededError, ReaderBehindError, UnknownTableError, UnknownVersionError)
+    for kind in (
+        *(LimitExceededError, ReaderBehindError, SnapshotTooOldError),
+        *(UnknownTableError, UnknownVersionError),
+    )
 }
 SCALARS: Final = (str, int, float, type(None))
 

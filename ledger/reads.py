@@ -90,7 +90,9 @@ class Reads(MetadataReads, Protocol):
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see (rule b3).
 
-        The list carries `catalog.name`, the name as of now. Raises UnknownTableError.
+        The list carries `catalog.name`, the name as of now. Raises UnknownTableError, and
+        SnapshotTooOldError if mappings were cleaned that tell of a commit which `txns` hides: never
+        for the list of a txn that is open.
         """
         ...
 

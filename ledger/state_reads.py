@@ -14,7 +14,7 @@ from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.evolve import fold
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import valid_txn_list, valid_write_ids
+from ledger.core.visibility import hides, valid_txn_list, valid_write_ids
 from ledger.core.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
@@ -24,6 +24,7 @@ from ledger.read_errors import (
     check_number,
     check_reads,
     dropped_table,
+    list_too_old,
     unknown_table,
     unknown_version,
 )
@@ -85,7 +86,11 @@ class StateReads(Reads):
 
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
-        return self._write_ids(self._table(table), txns)
+        row, low = self._table(table), self._fold.state.txns.watermark
+        versions = self._fold.versions.versions.get(table, ())
+        if any(each.write_id and each.txn < low and hides(txns, each.txn) for each in versions):
+            raise list_too_old(table, low)
+        return self._write_ids(row, txns)
 
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
         """Return the write ids of a table that are valid at a position, or now."""

@@ -18,6 +18,7 @@ from ledger.read_errors import (
     check_list_left,
     check_number,
     dropped_table,
+    list_too_old,
     unknown_table,
     unknown_version,
 )
@@ -121,7 +122,11 @@ class StoreReads(Reads):
     @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
-        return snapshots.valid_write_ids(self._fresh(), self._table(table), txns)
+        rows = self._fresh()
+        row = self._table(table)
+        if snapshots.hides_cleaned(rows, table, txns):
+            raise list_too_old(table, snapshots.watermark(rows))
+        return snapshots.valid_write_ids(rows, row, txns)
 
     @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:

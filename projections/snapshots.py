@@ -4,6 +4,7 @@ Which txns were open or aborted at a position is the last full list at or before
 from there on. So a list is a function of its position, whatever was applied since (law 6).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +13,13 @@ from ledger.core import visibility
 from ledger.core.valid_list_text import read_runs
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads import MappingRow, TableRow
+from projections import lookups, version_lookups
 from projections.rows import (
     EXCEPTIONS,
     HISTORY,
     MAPPING,
+    TXN,
+    VERSION,
     WATERMARK,
     last_number,
     number_key,
@@ -23,7 +27,7 @@ from projections.rows import (
     read_id,
     read_value,
 )
-from projections.store import RowReader
+from projections.store import RowReader, prefix_end
 
 
 @dataclass(slots=True)
@@ -101,3 +105,38 @@ def valid_write_ids(rows: RowReader, table: TableRow, txns: ValidTxnList) -> Val
     """Return the valid write id list of a table for a reader of `txns` (rule b3)."""
     name = f"{table.catalog}.{table.name}"
     return visibility.valid_write_ids(name, txns, mappings(rows, table), table.last_write_id)
+
+
+def hides_cleaned(rows: RowReader, table: int, txns: ValidTxnList) -> bool:
+    """Tell whether a list hides a commit whose mapping is cleaned: its write id would seem valid.
+
+    It looks at each cleaned txn that was open, and then at commits since the list: past those that
+    still have mappings, which make up the answer anyway, up to the first hidden one without.
+    """
+    low = watermark(rows)
+    if visibility.is_protected(txns, low):
+        return False
+    were_open = txns.open[: bisect_left(txns.open, low)]
+    if any(has_committed(rows, txn, table) for txn in were_open):
+        return True
+    later = commits_since(rows, table, txns.hwm + 1) if txns.hwm + 1 < low else ()
+    return any(txn < low and visibility.hides(txns, txn) for txn in later)
+
+
+def has_committed(rows: RowReader, txn: int, table: int) -> bool:
+    """Tell whether a txn committed a write id of a table."""
+    found = lookups.read_numbered(rows, TXN, txn)
+    if found["status"] != "committed":
+        return False
+    return any(part[0] == table and part[1] for part in found.get("parts", ()))
+
+
+def commits_since(rows: RowReader, table: int, txn: int) -> Iterator[int]:
+    """Yield the txns that committed write ids of a table since a txn opened, in their order."""
+    opened = int(lookups.read_numbered(rows, TXN, txn)["opened"])
+    before = version_lookups.at_position(rows, table, opened - 1)
+    first = pair_key(VERSION, table, before.version + 1 if before is not None else 0)
+    for _, data in rows.scan(first, prefix_end(number_key(VERSION, table))):
+        fields = read_value(data)
+        if fields.get("write_id"):
+            yield int(fields["txn"])

@@ -42,6 +42,16 @@ def listed(hwm: int, still_open: tuple[int, ...], aborted: tuple[int, ...]) -> V
     return ValidTxnList(hwm, still_open, aborted, still_open[0] if still_open else None)
 
 
+def hides(txns: ValidTxnList, txn: int) -> bool:
+    """Tell whether a reader of `txns` must not see what this txn commits or has committed."""
+    return not txns.is_valid(txn) and not txns.is_aborted(txn)
+
+
+def is_protected(txns: ValidTxnList, watermark: int) -> bool:
+    """Tell whether a list hides no txn below the watermark: so it is with those of open txns."""
+    return min((*txns.open[:1], txns.hwm + 1)) >= watermark
+
+
 def valid_write_ids(
     table_name: str,
     txns: ValidTxnList,

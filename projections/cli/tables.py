@@ -110,7 +110,7 @@ def table_history(
 def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]:
     """Return what is shown of one table only."""
     definition, protocol = row.definition, reads.protocol(row.table)
-    valid = reads.valid_write_ids(row.table, reads.valid_txns())
+    valid = reads.write_ids_at(row.table)
     return {
         "location": definition.location,
         "columns": [f"{column.name} {column.type}" for column in definition.columns],

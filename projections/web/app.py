@@ -18,6 +18,7 @@ from ledger.errors import (
     LogUnavailableError,
     ReaderBehindError,
     ReadsUnavailableError,
+    SnapshotTooOldError,
     UnknownTableError,
     UnknownVersionError,
 )
@@ -43,6 +44,7 @@ STATUS: Final[Mapping[type[LedgerError], int]] = {
     UnknownVersionError: 404,
     ReaderBehindError: 409,
     LimitExceededError: BAD_STATUS,
+    SnapshotTooOldError: BAD_STATUS,
     ReadsUnavailableError: 503,
     StoreError: 503,
     LogUnavailableError: 503,

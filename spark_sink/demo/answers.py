@@ -59,7 +59,7 @@ class Answers:
         """Check that files of aborted txns lie on disk and that no list shows them."""
         on_disk = {folder.write_id for folder in delta_folders(self._stage.home.location)}
         reads = self._stage.ledger.reads()
-        valid = reads.valid_write_ids(self._table.table, reads.valid_txns())
+        valid = reads.write_ids_at(self._table.table)
         for entry in gone:
             self._report.check(
                 f"write id {entry.write_id} of txn {entry.txn} lies on disk and is not visible",

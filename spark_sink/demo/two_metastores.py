@@ -136,7 +136,7 @@ class Walk:
         """Return the list of a reader who comes now; the store has come as far then."""
         self._ledger.wait(self._position)
         reads = self._ledger.reads()
-        return reads.valid_write_ids(self._table, reads.valid_txns())
+        return reads.write_ids_at(self._table)
 
     def _read(self, step: str, metastore: MetastoreProcess, ids: ValidWriteIdList) -> None:
         answer = metastore.read(self._table, ids)

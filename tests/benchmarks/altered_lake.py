@@ -203,7 +203,7 @@ def readings(lake: Lake, span: Span) -> Iterator[Reading]:
             held.popleft()[1].commit()
         table = source.choice(lake.tables)
         reads, counts = lake.client.reads(), now_s >= count_from_s
-        newest = reads.valid_write_ids(table, reads.valid_txns())
+        newest = reads.write_ids_at(table)
         yield Reading(table, newest, True, counts)  # noqa: FBT003
         older = source.choice(held)[1].valid_write_ids(table)
         yield Reading(table, older, False, counts)  # noqa: FBT003

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ledger.core.commands import CreateTable
-from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -250,10 +249,10 @@ def test_a_fault_is_told_and_survived(domain: Followed) -> None:
 
 def test_many_at_once(domain: Followed, served: Served) -> None:
     """Many clients are answered, those that wait do not stand in the way of the others."""
-    empty = ValidTxnList(0, (), (), None)
-    expected = domain.reads.valid_write_ids(1, empty)
+    txns = domain.reads.valid_txns()
+    expected = domain.reads.valid_write_ids(1, txns)
     with ThreadPoolExecutor(24) as pool:
         waiting = [pool.submit(served.reads.wait, BEYOND, 400) for _ in range(16)]
-        asking = [pool.submit(served.reads.valid_write_ids, 1, empty) for _ in range(64)]
+        asking = [pool.submit(served.reads.valid_write_ids, 1, txns) for _ in range(64)]
         assert {each.result() for each in asking} == {expected}
         assert {type(each.exception()) for each in waiting} == {ReaderBehindError}
