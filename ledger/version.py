@@ -2,6 +2,6 @@
 
 from typing import Final
 
-CODE_VERSION: Final = 1
+CODE_VERSION: Final = 2
 # Raised only when readers of an earlier version would fold the log to another state.
-READER_VERSION: Final = 1
+READER_VERSION: Final = 2

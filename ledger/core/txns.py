@@ -15,8 +15,10 @@ from ledger.core.footprints import weight
 from ledger.core.id_set import IdSet
 from ledger.core.ids import TxnType
 
-# Mappings leave in bounded steps, so that no event costs more for what gathered before it.
+# Mappings leave in bounded steps, so that no event costs more for what gathered before it. The last
+# txn of a step brings all of its own.
 CLEAN_TXNS_MAX = 256
+CLEAN_MAPPINGS_MAX = 1_000
 
 TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
 
@@ -133,12 +135,12 @@ class Txns:
     def clean(self) -> list[tuple[int, int, int]]:
         """Let some mappings below the watermark go; return them as (table, write id, txn)."""
         until = min(self.watermark, self.cleaned_below + CLEAN_TXNS_MAX)
-        gone = [
-            (table, write_id, txn)
-            for txn in range(self.cleaned_below, until)
-            for table, write_id in self.mappings.pop(txn, {}).items()
-        ]
-        self.cleaned_below = max(self.cleaned_below, until)
+        gone: list[tuple[int, int, int]] = []
+        while self.cleaned_below < until and len(gone) < CLEAN_MAPPINGS_MAX:
+            txn = self.cleaned_below
+            write_ids = self.mappings.pop(txn, {})
+            gone.extend((table, write_id, txn) for table, write_id in write_ids.items())
+            self.cleaned_below += 1
         return gone
 
     def commit_at_once(self, txn: int, position: int, outcomes_max: int) -> None:

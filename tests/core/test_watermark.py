@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.txns import CLEAN_TXNS_MAX
+from ledger.core.txns import CLEAN_MAPPINGS_MAX, CLEAN_TXNS_MAX, Txns
 from ledger.core.watermark import Watermark, bounds
 from tests.core.oracle import mappings
 from tests.driver import Driver
@@ -180,3 +180,16 @@ def test_cleaning_goes_in_bounded_steps() -> None:
         steps.append(driver.state.txns.cleaned_below)
 
     assert steps == [1 + CLEAN_TXNS_MAX, 1 + 2 * CLEAN_TXNS_MAX, first + count]
+
+
+@pytest.mark.parametrize("each", [1, 7, CLEAN_MAPPINGS_MAX, CLEAN_MAPPINGS_MAX + 1])
+def test_cleaning_is_bounded_by_mappings(each: int) -> None:
+    """However many write ids the txns had, a step takes at most one txn more than so many."""
+    count = 2 * CLEAN_TXNS_MAX
+    ids = dict.fromkeys(range(each), 1)
+    txns = Txns(watermark=count + 1, mappings={txn: dict(ids) for txn in range(1, count + 1)})
+    gone = txns.clean()
+    ended = min(CLEAN_TXNS_MAX, -(-CLEAN_MAPPINGS_MAX // each))
+
+    assert (txns.cleaned_below, len(gone)) == (1 + ended, ended * each)
+    assert len(gone) < CLEAN_MAPPINGS_MAX + each

@@ -16,7 +16,7 @@ from ledger.log.codec import HEADER, frame_event, frame_fence
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
 from ledger.tail import Awaited, Tail, read_genesis
-from ledger.version import CODE_VERSION
+from ledger.version import CODE_VERSION, READER_VERSION
 from tests.driver import NEVER, Driver
 
 WAIT_S = 10.0
@@ -336,7 +336,7 @@ def test_checkpoint_of_a_later_reader(driver: Driver) -> None:
     checkpointed(driver)
     topic = driver.log.topics[Topic.CHECKPOINTS]
     last = topic.records[-1]
-    later = last.value.replace(b'"reader": 1', b'"reader": 1000')
+    later = last.value.replace(b'"reader": %d' % READER_VERSION, b'"reader": 1000')
     topic.records[-1] = last._replace(value=later)
 
     with pytest.raises(IncompatibleError, match="version 1000"):
