@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ledger.core.commands import CommitTxn, Footprint, TableWrite
+from ledger.core.commands import CommitTxn, Footprint, TableDefinition, TableWrite
 from ledger.core.conflicts import Attempt, first_hit
 from ledger.core.decide_commit import (
     Candidate,
@@ -32,6 +32,8 @@ from ledger.core.footprints import (
     rearranges,
 )
 from ledger.core.ids import IsolationLevel
+from ledger.core.outcomes import Reason, Refused
+from ledger.core.partitions import partition_values
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key
 from ledger.core.traits import Traits, traits_of
@@ -64,8 +66,32 @@ def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
     evidence = first_conflict(state, candidate)
     if evidence is not None:
         return lost(state, candidate, "conflict", evidence)
+    for table in candidate.tables:
+        check_partitions(candidate, state.tables.by_id[table])
     parts = [committed_part(state, candidate, table, now) for table in candidate.tables]
     return committed(candidate, parts)
+
+
+def check_partitions(candidate: Candidate, table: Table) -> None:
+    """Refuse files that do not have one value for each partition column of their table.
+
+    Asked last: whoever planned for columns that the table had before lost to their change. Of a
+    table without any columns nothing is known.
+    """
+    footprint = candidate.footprint(table.table)
+    if footprint is None or not definition_given(candidate, table).columns:
+        return
+    columns = traits_given(candidate, table).schema
+    for text in footprint.adds:
+        values = partition_values(text)
+        if values is None or len(values) != len(columns):
+            names = ", ".join(name for name, _ in columns) or "nothing"
+            raise Refused(
+                Reason.COMMAND_INVALID,
+                f"a file of partition {text[:80]} was added to table {table.name}, which is "
+                f"partitioned by {names}: one value a column",
+                table.table,
+            )
 
 
 def first_conflict(
@@ -121,9 +147,15 @@ def is_declared(candidate: Candidate, table: int) -> bool:
 
 def traits_given(candidate: Candidate, table: Table) -> Traits:
     """Return the traits of a table by the definition the candidate gives it, if any (a.2)."""
+    definition = definition_given(candidate, table)
+    return table.traits if definition is table.definition else traits_of(definition)
+
+
+def definition_given(candidate: Candidate, table: Table) -> TableDefinition:
+    """Return the definition that the candidate leaves a table with."""
     changes = candidate.changes.get(table.table, ())
     given = [change.definition for change in changes if change.definition is not None]
-    return traits_of(given[-1]) if given else table.traits
+    return given[-1] if given else table.definition
 
 
 def tracks_rows(candidate: Candidate, table: Table) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
-from ledger.core.events import CommittedPart, TxnCommitted
+from ledger.core.events import CommittedPart, TxnAborted, TxnCommitted
 from ledger.core.outcomes import Reason
-from tests.core.parts import NOTHING, footprint, part
+from tests.core.arena import UNPARTITIONED, Arena
+from tests.core.parts import NOTHING, footprint, part, partition
 from tests.core.scene import (
     MISSING,
     Accepted,
@@ -358,3 +359,25 @@ def test_nothing_at_all_is_a_version() -> None:
     body: Any = scene.commit(scene.ada, 0, of_flights(scene, said, scene.seen)).body
 
     assert [each.version for each in body.parts] == [2]
+
+
+@pytest.mark.parametrize("values", [(), ("1", "2")])
+def test_values_for_other_columns(values: tuple[str, ...]) -> None:
+    """Files have a value for each partition column, whatever their writer knew."""
+    arena = Arena()
+    refused = arena.follows(arena.part(adds=[partition(*values)]))
+
+    assert (refused.reason, refused.subject) == (Reason.COMMAND_INVALID, arena.table)
+    assert "which is partitioned by day: one value a column" in refused.message
+    assert isinstance(arena.follows(arena.part(adds=[partition("1")])), TxnCommitted)
+
+
+def test_values_for_columns_of_before() -> None:
+    """Who planned for other partition columns lost to their change."""
+    arena = Arena()
+    arena.alters(UNPARTITIONED)
+    lost = arena.follows(arena.part(adds=[partition("1")]))
+
+    assert isinstance(lost, TxnAborted)
+    assert lost.evidence is not None
+    assert lost.evidence.exception == "MetadataChanged"
