@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
-from ledger.core.footprints import EMPTY_FOOTPRINT, packed, path_hash
+from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.file_list import AddFile, FileList, RemoveFile, added, listed, removed
 from ledger.reading import TableFiles
@@ -22,8 +22,6 @@ RemoveLike = RemoveFile | AddFile | FileRow | str
 """A file to remove, or the path of one: then the partition is that of the file as it was read."""
 
 ROW_COUNT: Final = "numRecords"
-# Statistics that count more rows cannot be right.
-ROWS_MAX: Final = 2**63 - 1
 
 FileKey = tuple[str, str]
 
@@ -145,7 +143,10 @@ class FootprintWriter:
         )
 
     def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
-        """Return a footprint with some of the files that were noted here."""
+        """Return a footprint with some of the files that were noted here.
+
+        More rows than a footprint may add count as none: the statistics cannot be right.
+        """
         adds = [each for each in files if isinstance(each, AddFile)]
         removes = [each for each in files if isinstance(each, RemoveFile)]
         found = listed(footprint, FileList(adds, removes))
@@ -166,7 +167,7 @@ class FootprintWriter:
 
 
 def rows_of(stats: str) -> int:
-    """Return how many rows the statistics of a file say it has, 0 if they do not."""
+    """Return how many rows the statistics of a file say it has, 0 if they do not or are wrong."""
     try:
         found = json.loads(stats) if stats else {}
     except ValueError:

@@ -1,6 +1,6 @@
 """What a txn and a client do with the files of tables, and what the commit says of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from ledger.client import Ledger
 from ledger.core.commands import Domain
 from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.events import TxnCommitted
+from ledger.core.footprints import ROWS_MAX
 from ledger.file_list import AddFile, RemoveFile
 from ledger.reads import VersionRow
 from ledger.testing import InMemoryLedger
@@ -265,3 +266,30 @@ def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
         (0, 7),
         (7, 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "rows"),
+    [
+        ([ROWS_MAX], ROWS_MAX),
+        ([ROWS_MAX + 1], 0),
+        ([2**41, 7], 7),
+        ([2**63 - 1, 2**70, 7], 7),
+        ([ROWS_MAX, 1], 0),
+        ([2**39, 2**39], ROWS_MAX),
+    ],
+)
+def test_more_rows_than_there_can_be(
+    ledger: Ledger, log: LossyLog, counts: Sequence[int], rows: int
+) -> None:
+    """Statistics count up to what a commit may add; what is above counts as none and commits."""
+    table = ledger.create_table("large").table
+
+    ledger.append(
+        table,
+        [AddFile(f"f{at}", stats=f'{{"numRecords":{each}}}') for at, each in enumerate(counts)],
+    )
+
+    (part,) = bodies(log, TxnCommitted)[-1].parts
+    assert part.footprint is not None
+    assert part.footprint.rows_added == rows
