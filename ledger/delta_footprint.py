@@ -36,6 +36,7 @@ def part_of(
     number, before, after = table
     keys, keys_before = partition_keys(after), partition_keys(before or after)
     files = FootprintWriter()
+    files.name(operation_of(commit))
     files.add(added(each, keys) for each in commit.adds.values())
     files.remove(removed(each, keys_before) for each in commit.removes.values())
     reads = commit.removes if not commit.provenance.is_blind else ()

@@ -22,6 +22,8 @@ RemoveLike = RemoveFile | AddFile | FileRow | str
 """A file to remove, or the path of one: then the partition is that of the file as it was read."""
 
 ROW_COUNT: Final = "numRecords"
+# It gives ids to rows that were there before; an un-backfill only takes them away.
+NUMBERS_ALL: Final = "ROW TRACKING BACKFILL"
 
 FileKey = tuple[str, str]
 
@@ -145,15 +147,21 @@ class FootprintWriter:
     def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
         """Return a footprint with some of the files that were noted here.
 
-        More rows than a footprint may add count as none: the statistics cannot be right.
+        The rows of a backfill count, though they were there before. More rows than a footprint may
+        add count as none: the statistics cannot be right.
         """
         adds = [each for each in files if isinstance(each, AddFile)]
         removes = [each for each in files if isinstance(each, RemoveFile)]
         found = listed(footprint, FileList(adds, removes))
-        rows = sum(rows_of(each.stats) for each in adds if each.data_change)
+        numbers_all = self._numbers_all()
+        rows = sum(rows_of(each.stats) for each in adds if each.data_change or numbers_all)
         # One file of an unknown partition may lie in any, also in those that other chunks name.
         known = found.removes_in if self._knows_partitions() else ()
         return found._replace(rows_added=rows if rows <= ROWS_MAX else 0, removes_in=known)
+
+    def _numbers_all(self) -> bool:
+        is_backfill = self._operation == NUMBERS_ALL
+        return is_backfill and not any(each.data_change for each in self.files)
 
     def _knows_partitions(self) -> bool:
         return all(each.partition is not None for each in self._removes.values())
