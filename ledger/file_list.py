@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Footprint
 from ledger.core.events import CommittedPart
-from ledger.core.footprints import packed
+from ledger.core.footprints import is_backfill, packed
 from ledger.core.partitions import Values, partition_text
 from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError
@@ -94,6 +94,12 @@ def unpack_chunks(chunks: Iterable[Footprint]) -> FileList:
         [file for each in lists for file in each.adds],
         [file for each in lists for file in each.removes],
     )
+
+
+def records_again(part: CommittedPart, files: FileList) -> bool:
+    """Tell whether a part, of these files, only records files again that were there."""
+    changes = any(each.data_change for each in (*files.adds, *files.removes))
+    return part.footprint is not None and is_backfill(part.footprint) and not changes
 
 
 def text_of(data: bytes) -> str:

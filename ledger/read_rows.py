@@ -248,7 +248,8 @@ class AnomalyRow(NamedTuple):
     """A commit that says what cannot be.
 
     `kind` is `removed_not_live` (nothing changed), `added_live` (the new entry took the place of
-    the old one) or `unreadable_list`, without path: none of the files of that part is known.
+    the old one; a row tracking backfill may do so) or `unreadable_list`, without path: none of the
+    files of that part is known.
     """
 
     position: int

@@ -11,7 +11,7 @@ from ledger.core.commands import Footprint
 from ledger.core.events import CommittedPart
 from ledger.core.footprints import path_hash
 from ledger.errors import FileListError
-from ledger.file_list import AddFile, FileList, unpack_chunks
+from ledger.file_list import AddFile, FileList, records_again, unpack_chunks
 from ledger.reads import AnomalyRow, FileRow
 
 
@@ -34,8 +34,10 @@ class StateFiles:
         for gone in files.removes:
             if not self._remove(position, part.table, gone.path, gone.vector):
                 self._anomaly(position, part.table, "removed_not_live", gone.path, gone.vector)
+        may_be_live = records_again(part, files)
         for new in files.adds:
-            if self._remove(position, part.table, new.path, new.vector):
+            was_live = self._remove(position, part.table, new.path, new.vector)
+            if was_live and not may_be_live:
                 self._anomaly(position, part.table, "added_live", new.path, new.vector)
             self._add(position, part, new)
         return files

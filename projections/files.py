@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.events import CommittedPart, TxnCommitted
 from ledger.core.footprints import path_hash
-from ledger.file_list import AddFile, FileList
+from ledger.file_list import AddFile, FileList, records_again
 from projections.applied import Applied
 from projections.batch import Batch, LateChange
 from projections.keys import pack
@@ -83,9 +83,11 @@ def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterato
 
 
 def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> Iterator[Anomaly]:
-    """Add files; return those that were live, which are replaced."""
+    """Add files; return those that were live, which are replaced and may be so by a backfill."""
+    may_be_live = records_again(part, files)
     for file in files.adds:
-        if take_out(batch, part.table, file.path, file.vector, position):
+        was_live = take_out(batch, part.table, file.path, file.vector, position)
+        if was_live and not may_be_live:
             yield Anomaly(part.table, "added_live", file.path, file.vector)
         batch.put(live_key(part.table, file.path, file.vector), live(file, part, position))
         batch.put(path_key(part.table, file.path), NOTHING)

@@ -39,6 +39,14 @@ def files_of(adds: Iterable[str] = (), removes: Iterable[str] = ()) -> FileList:
     return FileList([add(each) for each in adds], [remove(each) for each in removes])
 
 
+def unchanged(files: FileList) -> FileList:
+    """Return a file list that changes no data."""
+    return FileList(
+        [each._replace(data_change=False) for each in files.adds],
+        [each._replace(data_change=False) for each in files.removes],
+    )
+
+
 def text_of(row: FileRow) -> str:
     """Return a file as these tests write it."""
     return f"{row.path}#{row.vector}" if row.vector else row.path
@@ -114,6 +122,8 @@ def drawn_files(draw: Draw) -> Footprint:
     if not draw.mostly(95):
         return said._replace(files=UNREADABLE, operation="WRITE")
     lists = files_of(some(draw, FILES, 3), some(draw, FILES, 3))
+    if not draw.mostly(80):
+        lists = unchanged(lists)
     return listed(said._replace(operation=said.operation or "WRITE"), lists)
 
 
