@@ -61,9 +61,9 @@ def metadata(events: Sequence[Event], tables: Iterable[int], read: Read) -> Meta
 
 
 def is_settled(state: DomainState, table: int, ids: ValidWriteIdList | None) -> bool:
-    """Tell whether every id valid in a list has ended, so that its answer stays as it is."""
+    """Tell whether every id valid in a list has ended, or none of them is to come."""
     found = state.tables.by_id.get(table)
-    if ids is None or ids.hwm == ID_MAX or found is None:
+    if ids is None or ids.hwm == ID_MAX or found is None or found.definition.kind == "external":
         return True
     is_open = any(
         ids.is_valid(txn.write_ids.get(table, ID_MAX)) for txn in state.txns.open.values()

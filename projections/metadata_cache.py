@@ -52,7 +52,7 @@ class Stored(NamedTuple):
 
     `is_settled` = every id valid in the list has ended, but for that of the reader's own txn, so
     the answer to others will never be another; `is_current` = the list also holds every id
-    committed up to the position.
+    committed up to the position. `can_settle` = a later position may end ids of the list.
     """
 
     position: int
@@ -61,6 +61,7 @@ class Stored(NamedTuple):
     table: int
     name: Name | None
     objects: Objects | None
+    can_settle: bool = True
 
 
 @dataclass(slots=True)

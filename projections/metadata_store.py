@@ -81,7 +81,8 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
     if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
         name = objects = None
     is_settled, is_current = standing(rows, table, wanted.ids, wanted.own_txn)
-    return Stored(position, is_settled, is_current, table, name, objects)
+    can_settle = not is_settled and has_ids(rows, table)
+    return Stored(position, is_settled, is_current, table, name, objects, can_settle)
 
 
 def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
@@ -144,6 +145,12 @@ def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -
     known = ids_of(rows, table)
     is_settled = not known.first_unknown(ids.without(known.id_of(own_txn)))
     return is_settled, is_settled and not known.lacks_committed(ids)
+
+
+def has_ids(rows: RowReader, table: int) -> bool:
+    """Tell whether a table may get write ids: one that is external never will."""
+    row = lookups.table(rows, table)
+    return row is None or row.definition.kind == "managed"
 
 
 def ids_of(rows: RowReader, table: int) -> IdStates:

@@ -205,8 +205,11 @@ class Entry:
 
     def refuses(self, ids: ReaderIds | None, own_txn: int, states: Chain[Objects]) -> Reason | None:
         """Return why a reader cannot be answered from the versions, None if it can."""
+        takes_list = not is_external(states.content())
         if ids is None:
-            return None if is_external(states.content()) else "null_list"
+            return "null_list" if takes_list else None
+        if not takes_list and ids != NO_IDS:
+            return "incomparable"
         if self.waiting.get(own_txn, NOTHING_WAITS).commit is not None:
             return "pending"
         unknown = self.ids.first_unknown(ids.without(self.ids.id_of(own_txn)))

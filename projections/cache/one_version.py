@@ -132,7 +132,7 @@ class TaggedEntry:
         """Return why a reader is not served, None if it is."""
         tag = self.tag()
         if tag.ids is None:
-            return "ahead_of_cache" if ids is not None and ids != NO_IDS else None
+            return "incomparable" if ids is not None and ids != NO_IDS else None
         if ids is None:
             return "null_list"
         if not tag.is_committed:

@@ -3,7 +3,8 @@
 A reader with a list gets exactly what the list says, from the entries if they can tell, after a
 bounded wait if they are only behind, else from the store. Nobody is told that something does not
 exist but by the store. A reader of an external table has no list: it gets what is there, or with a
-token, or a bound on the lag, what is new enough.
+token, or a bound on the lag, what is new enough. One that brings a list all the same gets that from
+the store.
 """
 
 from collections import Counter
@@ -323,7 +324,7 @@ def is_behind(wanted: Wanted, told: Stored) -> bool:
     if told.position < wanted.token:
         return True
     is_endless = wanted.ids is None or wanted.ids.hwm == ID_MAX
-    return not (told.is_settled or is_endless)
+    return told.can_settle and not (told.is_settled or is_endless)
 
 
 def value_of(told: Stored, what: str) -> Metadata | None:

@@ -10,7 +10,7 @@ from projections.cache.folds import OneVersion
 from projections.cache.following import FollowedEntries
 from projections.cache.source import Entries
 from tests.conformance.case_ledger import ManualClock
-from tests.projections.cached import Cached, made
+from tests.projections.cached import Cached, listed, location, made
 from tests.projections.followed import Followed
 
 AT_ONCE = {"max_wait_ms": 0}
@@ -76,6 +76,17 @@ def test_abort_empties_an_entry_and_a_miss_fills_it(cached: Cached) -> None:
     assert cached.read("1:1", **AT_ONCE) == ("v0", "store", "absent")
     assert cached.read("1:1", **AT_ONCE) == ("v0", "cache", "hit")
     assert cached.cache.verify() == []
+
+
+def test_a_list_for_an_external_table(cached: Cached) -> None:
+    """It proves nothing, and no position will bring its ids: the store answers at once."""
+    cached.domain.create_table(cached.session, "x", made=made("x0", "external"))
+    cached.catch_up()
+
+    told = [cached.cache.read("x", listed(ids)) for ids in ("3:", "3:", "0:", None)]
+    found = [(location(each), each.source, each.reason) for each in told]
+
+    assert found == [("x0", "store", "incomparable")] * 2 + [("x0", "cache", "hit")] * 2
 
 
 def test_event_told_beforehand_counts_once() -> None:

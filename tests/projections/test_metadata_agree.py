@@ -5,8 +5,9 @@ import pytest
 from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
 from ledger.state_reads import StateReads
 from projections.queries import StoreReads
-from tests.driver import CATALOG
+from tests.driver import CATALOG, Driver
 from tests.projections.cache_history import Played, drawn
+from tests.projections.cached import listed, location, made
 from tests.projections.followed import rows_of
 from tests.projections.test_reads_agree import plain
 from tests.web.served import serving
@@ -47,6 +48,17 @@ def test_rows_and_state_agree(seed: int) -> None:
 
     assert values(rows, asked) == values(state, asked)
     assert any(values(rows, asked))
+
+
+def test_a_list_for_an_external_table() -> None:
+    """Rows and events answer it with what is there: no position brings ids of that table."""
+    domain = Driver()
+    external = made("x0", "external")
+    table = domain.create_table(domain.open_session(), "x", made=external)
+    asked = [Read(table, listed(ids)) for ids in ("3:", "0:")]
+
+    for reads in (StoreReads(rows_of(domain)), StateReads(domain.log)):
+        assert [location(each) for each in reads.metadata(asked, AT_ONCE)] == ["x0", "x0"]
 
 
 def test_nothing_is_lost_on_the_way() -> None:
