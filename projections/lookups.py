@@ -160,10 +160,15 @@ def table(rows: RowReader, number: int) -> TableRow | None:
 
 def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
     """Return the table that holds a name now."""
-    if "\0" in catalog + name:
-        return None  # No table can be called so, and no key can hold it.
+    if not is_name(catalog, name):
+        return None
     number = read(rows, name_row_key(name_key(catalog, name)))
     return None if number is None else table(rows, number)
+
+
+def is_name(catalog: str, name: str) -> bool:
+    """Tell whether a table can be called so: no key can hold a zero byte."""
+    return "\0" not in catalog + name
 
 
 def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:

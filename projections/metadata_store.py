@@ -81,8 +81,8 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
     if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
         name = objects = None
     is_settled, is_current = standing(rows, table, wanted.ids, wanted.own_txn)
-    can_settle = not is_settled and has_ids(rows, table)
-    return Stored(position, is_settled, is_current, table, name, objects, can_settle)
+    may_settle = not is_settled and can_settle(rows, table, wanted.name)
+    return Stored(position, is_settled, is_current, table, name, objects, may_settle)
 
 
 def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
@@ -95,6 +95,8 @@ def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
 
 def takers(rows: RowReader, name: Name) -> Iterator[int]:
     """Return the tables that ever took a name, the one that did so last first."""
+    if not lookups.is_name(*name):
+        return
     prefix = pack(NAME_TAKEN, *name_key(*name))
     for _, data in highest_first(rows, prefix, prefix_end(prefix)):
         yield int(read_value(data))
@@ -147,10 +149,12 @@ def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -
     return is_settled, is_settled and not known.lacks_committed(ids)
 
 
-def has_ids(rows: RowReader, table: int) -> bool:
-    """Tell whether a table may get write ids: one that is external never will."""
+def can_settle(rows: RowReader, table: int, name: Name | None) -> bool:
+    """Tell whether a table may get write ids: one that is external, or can never be, will not."""
     row = lookups.table(rows, table)
-    return row is None or row.definition.kind == "managed"
+    if row is None:
+        return name is None or lookups.is_name(*name)
+    return row.definition.kind == "managed"
 
 
 def ids_of(rows: RowReader, table: int) -> IdStates:

@@ -148,9 +148,16 @@ def test_a_name_is_no_identity(cached: Cached) -> None:
     assert cached.read("0:", table_id=cached.table)[:2] == (None, "store")
 
 
-def test_absence_is_told_by_the_store(cached: Cached) -> None:
-    """What the cache does not know is looked for in the store, and not found there either."""
-    answer = cached.cache.read("nowhere", listed("0:"))
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [("nowhere", "0:"), ("nowhere", None), ("a\0b", "0:"), ("a\0b", None), ("a\0b", "7:")],
+)
+def test_absence_is_told_by_the_store(cached: Cached, name: str, ids: str | None) -> None:
+    """What the cache does not know is looked for in the store, and not found there either.
+
+    What no table can be called is not waited for.
+    """
+    answer = cached.cache.read(name, listed(ids))
 
     assert (answer.value, answer.source, answer.reason) == (None, "store", "absent")
 

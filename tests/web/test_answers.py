@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.core.commands import CreateTable
+from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -15,6 +16,7 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.http_questions import WAIT_MAX_MS
+from ledger.metadata import Read
 from ledger.read_form import to_json
 from ledger.reads import Reads
 from projections.errors import StoreMissingError
@@ -84,6 +86,16 @@ def test_hostile_names(domain: Followed, served: Served) -> None:
     assert served.reads.table_named(CATALOG, "../../livez") is None
 
 
+@pytest.mark.parametrize("ids", [None, ValidWriteIdList("t", 0, (), (), None)])
+def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None:
+    """Names that a body asks for are not there, also those that no table can have."""
+    reads = [Read("none", ids), Read("a\0b", ids), Read("a", ids, catalog="\0")]
+
+    assert {(each.value, each.reason) for each in served.reads.metadata(reads)} == {
+        (None, "absent")
+    }
+
+
 @pytest.mark.parametrize("catalog", ["", "&catalog=main"])
 @pytest.mark.parametrize(
     ("name", "status"),
@@ -138,6 +150,10 @@ ERRORS = [
     ("/v1/tables/1/version?position=2&at=3", 400, "BadRequest"),
     ("/v1/tables/1/files?position=-7", 400, "BadRequest"),
     ("/v1/tables/-1", 400, "BadRequest"),
+    ("/v1/metadata?table=a%00b", 404, "UnknownTableError"),
+    ("/v1/metadata?table=a%00b&write_ids=null:0:1", 404, "UnknownTableError"),
+    ("/v1/metadata?table=a%00b&write_ids=null:7:8", 404, "UnknownTableError"),
+    ("/v1/metadata?table=a&catalog=%00&write_ids=null:0:1", 404, "UnknownTableError"),
     ("/v1/metadata?table_id=-1", 400, "BadRequest"),
     ("/v1/metadata?table_id=1&position=-4", 400, "BadRequest"),
     ("/v1/metadata?table_id=1&token=-4", 400, "BadRequest"),
