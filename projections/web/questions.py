@@ -46,8 +46,11 @@ def version(reads: Reads, table: int, asked: Asked) -> VersionRow | None:
     """Return a version of a table, the newest unless its number, a position or a time is given."""
     asked.check_one_of("version", "position", "at")
     position, number = (asked.number_or_none(each) for each in ("position", "version"))
-    at = asked.number_or_none("at") or 0
-    return reads.version_row(table, version=number, position=position, at=at)
+    at = asked.number_or_none("at")
+    # `version_row` takes 0 for no time at all; there is no version of then.
+    if at == 0:
+        return None
+    return reads.version_row(table, version=number, position=position, at=at or 0)
 
 
 def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
