@@ -1,7 +1,8 @@
 """Conditions without SQL text: `(col("month") == 3) & col("country").isin("DE", "FR")`.
 
-An expression can stand wherever the SQL text of a condition can. Comparisons build expressions
-instead of answering, so `&`, `|` and `~` take the places of `and`, `or` and `not`.
+An expression can stand wherever the SQL text of a condition can, and has its bounds: one that is
+too large, or nested too deep, is unknown as a whole. Comparisons build expressions instead of
+answering, so `&`, `|` and `~` take the places of `and`, `or` and `not`.
 """
 
 import math
@@ -11,7 +12,16 @@ from typing import Any, NoReturn
 
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import TRUE_PREDICATE
-from ledger.predicate_sql import Node, connected, negated, number_node, predicate_tree, wire_text
+from ledger.predicate_sql import (
+    Node,
+    connected,
+    fits,
+    negated,
+    number_node,
+    predicate_tree,
+    unknown_text,
+    wire_text,
+)
 
 Constant = bool | int | float | Decimal | str | date | datetime
 
@@ -23,7 +33,7 @@ class Expression:
     __hash__ = None  # type: ignore[assignment]  # Equality builds an expression, it compares none.
 
     def __init__(self, node: Node) -> None:
-        self._node = node
+        self._node = within_bounds(node)
 
     def tree(self) -> str:
         """Return the wire form."""
@@ -100,6 +110,12 @@ def col(name: str) -> Expression:
 def lit(value: Constant) -> Expression:
     """Return a constant."""
     return Expression(constant_node(value))
+
+
+def within_bounds(node: Node) -> Node:
+    """Return a node, or what stands for it if it does not fit, or a part of it did not."""
+    is_known = all(part[:1] != ["unknown"] for part in node[1:] if isinstance(part, list))
+    return node if is_known and fits(node) else unknown_text(sql_of(wire_text(node)))
 
 
 def operand(value: Any) -> Node:

@@ -105,9 +105,12 @@ def predicate_tree(sql: str) -> str:
         tree = node_of(parsed(sql)) if is_readable(sql) else unknown_text(sql)
     except RecursionError:
         tree = unknown_text(sql)
-    text = wire_text(tree)
-    fits = len(text) <= TREE_CHARS_MAX and depth_of(tree) <= DEPTH_MAX
-    return text if fits else wire_text(unknown_text(sql))
+    return wire_text(tree if fits(tree) else unknown_text(sql))
+
+
+def fits(tree: Node) -> bool:
+    """Tell whether everybody who judges a condition reads it: it is not too large, nor too deep."""
+    return depth_of(tree) <= DEPTH_MAX and len(wire_text(tree)) <= TREE_CHARS_MAX
 
 
 def wire_text(tree: Node) -> str:

@@ -1,6 +1,7 @@
 """What a txn and a client do with the files of tables, and what the commit says of it."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from ledger.core.commands import Domain
 from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.events import TxnCommitted
 from ledger.core.footprints import ROWS_MAX
+from ledger.errors import ConcurrentAppendException
+from ledger.expressions import Expression, col
 from ledger.file_list import AddFile, RemoveFile
 from ledger.reads import VersionRow
 from ledger.testing import InMemoryLedger
@@ -242,6 +245,31 @@ def test_append(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
         version.blind,
         version.operation,
     )
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: col("day").isin(*range(60_000)),
+        lambda: f"day IN ({', '.join(map(str, range(60_000)))})",
+        lambda: reduce(lambda e, _: ~(e | (col("day") == 2)), range(3_000), col("day") == 1),
+    ],
+    ids=["expression", "text", "nested expression"],
+)
+def test_a_condition_beyond_bounds(
+    ledger: Ledger, memory: InMemoryLedger, table: int, build: Callable[[], str | Expression]
+) -> None:
+    """Who reads by it reads the whole table, and conflicts with a file added to any partition."""
+    txn = ledger.begin()
+    read = txn.read(table, build())
+    txn.add_files(table, [of_day(3)])
+    with memory.connect().transaction() as winner:
+        winner.read(table)
+        winner.add_files(table, [of_day(70_000)])
+
+    assert len(read) == 2
+    with pytest.raises(ConcurrentAppendException):
+        txn.commit()
 
 
 def test_plain_paths(ledger: Ledger) -> None:

@@ -195,6 +195,47 @@ def test_expressions_read_as_sql_and_say_the_same(expression: Expression, sql: s
     assert predicate_tree(sql) == expression.tree() == tree_of(expression)
 
 
+def nested(depth: int) -> Expression:
+    """Return a condition of so many conditions, each within NOT of the next."""
+    found = col("a") == 1
+    for number in range(depth):
+        found = ~(found | (col("b") == number))
+    return found
+
+
+LARGE = col("a").isin(*range(60_000))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        nested(3_000),
+        LARGE,
+        ~LARGE,
+        LARGE & (col("b") == 1),
+        (col("b") == 1) | LARGE,
+        (col("b") == 1).eq_null_safe(LARGE),
+        LARGE.isin(True),  # noqa: FBT003 - it is a value
+        col("a") == "x" * TREE_CHARS_MAX,
+    ],
+    ids=["nested", "list", "not", "and", "or", "null safe", "in", "text"],
+)
+def test_expressions_have_the_bounds_of_text(expression: Expression) -> None:
+    """What is too large or too deep is unknown as a whole, as its SQL text is, and small."""
+    said = json.loads(expression.tree())
+
+    assert said[0] == "unknown"
+    assert len(expression.tree()) < 300
+    assert said[1] == expression.sql()
+    assert compile_predicate(expression.tree(), SCHEMA, derive=True).always
+
+
+@pytest.mark.parametrize("expression", [nested(20), col("a").isin(*range(2_000))])
+def test_expressions_within_bounds_are_known(expression: Expression) -> None:
+    """Neither some depth nor a long list makes a condition unknown."""
+    assert "unknown" not in expression.tree()
+
+
 @pytest.mark.parametrize(
     ("build", "error"),
     [
