@@ -98,8 +98,10 @@ def unpack_chunks(chunks: Iterable[Footprint]) -> FileList:
 
 def records_again(part: CommittedPart, files: FileList) -> bool:
     """Tell whether a part, of these files, only records files again that were there."""
-    changes = any(each.data_change for each in (*files.adds, *files.removes))
-    return part.footprint is not None and is_backfill(part.footprint) and not changes
+    if part.footprint is None or not is_backfill(part.footprint):
+        return False
+    added = any(each.data_change for each in files.adds)
+    return not (added or any(each.data_change for each in files.removes))
 
 
 def text_of(data: bytes) -> str:
