@@ -136,6 +136,7 @@ def created_row(control: Control, body: TableCreated) -> TableRow:
         created=control.position,
         changed=control.position,
         operation="create",
+        partitioned=0,
         dropped=0,
         creator=control.txn,
     )

@@ -87,7 +87,9 @@ class TableRow(NamedTuple):
 
     `creator` is the open txn that alone may see it, 0 once it exists for all. `version` counts its
     commits, -1 until its creation is committed. Of its write ids those below `mapped_from` are
-    committed and have no mapping left. `changed` is when `operation` last changed its metadata.
+    committed and have no mapping left. `changed` is when `operation` last changed its metadata,
+    `partitioned` when that last made its partition columns others, in names, order or types: files
+    added up to there may have the values of other columns.
     """
 
     table: int
@@ -100,6 +102,7 @@ class TableRow(NamedTuple):
     created: int
     changed: int
     operation: str
+    partitioned: int
     dropped: int
     creator: int
 

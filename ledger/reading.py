@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ledger.core.predicates import TRUE_PREDICATE, compile_predicate
+from ledger.core.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
 from ledger.core.traits import traits_of
 from ledger.read_errors import unknown_table, unknown_version
 from ledger.reads import FileRow, Reads, TableRow
@@ -83,14 +83,23 @@ def read_files(
     """
     row = known_row(reads, table)
     tree = tree_of(where)
-    # The files of an older position are partitioned as the table was then.
-    schema = traits_of(reads.definition(table, position) or row.definition).schema
+    schema = traits_of(row.definition).schema
     # What can be concluded from a part of the condition leaves out no file that it may concern.
     scan = compile_predicate(tree, schema, derive=True)
     files = reads.files(table, position=position)
     if not scan.always:
-        files = [each for each in files if scan.matches(tuple(each.partition))]
+        files = [each for each in files if may_concern(scan, each, row, len(schema))]
     return TableFiles(row, position, tree, files, whole)
+
+
+def may_concern(scan: CompiledPredicate, file: FileRow, table: TableRow, columns: int) -> bool:
+    """Tell whether a scan may concern a file; one that cannot be judged counts as read.
+
+    That is one whose values may be of other than the present partition columns, which are so many.
+    A read of a position before those finds no file that came after it.
+    """
+    values = tuple(file.partition)
+    return file.added <= table.partitioned or len(values) != columns or scan.matches(values)
 
 
 def known_row(reads: Reads, table: int) -> TableRow:

@@ -123,8 +123,7 @@ class Reads(MetadataReads, Protocol):
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         """Return what a table was for all as of a position, or is now or was when it was dropped.
 
-        Files of that position are partitioned by its partition columns. None before it existed for
-        all. Raises ReaderBehindError for a position not applied yet.
+        None before it existed for all. Raises ReaderBehindError for a position not applied yet.
         """
         ...
 

@@ -17,6 +17,7 @@ from ledger.core.events import (
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
+from ledger.core.traits import traits_of
 from ledger.core.txns import OpenTxn
 from ledger.errors import LedgerError
 from ledger.file_list import chunks_of
@@ -147,8 +148,20 @@ class StateFold:
         for number, table in (before | now).items():
             known = self.tables.get(number)
             created = known.created if known is not None else position
-            self.tables[number] = table_row(table, created, 0 if number in now else position)
+            partitioned = partitioned_at(table, known, position)
+            dropped = 0 if number in now else position
+            self.tables[number] = table_row(table, created, partitioned, dropped)
         for number, table in now.items():
             ever = self.definitions.setdefault(number, [])
             if not table.creator and (not ever or ever[-1][1] is not table.definition):
                 ever.append((position, table.definition))
+
+
+def partitioned_at(table: Table, known: TableRow | None, position: int) -> int:
+    """Return when the partition columns of a table last became others, at `position` or before."""
+    if known is None:
+        return 0
+    is_same = known.definition is table.definition or (
+        traits_of(known.definition).schema == table.traits.schema
+    )
+    return known.partitioned if is_same else position

@@ -162,8 +162,8 @@ def session_row(session: Session) -> SessionRow:
     return SessionRow(session.number, *labels, session.lease_ms, ended=0)
 
 
-def table_row(table: Table, created: int, dropped: int) -> TableRow:
-    """Return the row of a table; `created` and `dropped` are positions."""
+def table_row(table: Table, created: int, partitioned: int, dropped: int) -> TableRow:
+    """Return the row of a table; `created`, `partitioned` and `dropped` are positions."""
     return TableRow(
         table.table,
         table.catalog,
@@ -175,6 +175,7 @@ def table_row(table: Table, created: int, dropped: int) -> TableRow:
         created=created,
         changed=table.change.position,
         operation=table.change.operation,
+        partitioned=partitioned,
         dropped=dropped,
         creator=table.creator,
     )

@@ -207,6 +207,7 @@ def table_row(number: int, created: Fields, standing: Fields, sequence: Fields) 
         created=created["created"],
         changed=standing["changed"],
         operation=standing["operation"],
+        partitioned=standing.get("partitioned", 0),
         dropped=standing.get("dropped", 0),
         creator=standing.get("creator", 0),
     )

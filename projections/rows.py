@@ -11,7 +11,7 @@
 | `t` txn             | a txn from open to end                                    | txns       |
 | `f` txn             | position at which an aborted txn was forgotten            | txns       |
 | `b` table           | how an incarnation came to be                             | tables     |
-| `c` table           | its name, definition, last change, drop                   | tables     |
+| `c` table           | its name, definition, last changes, drop                  | tables     |
 | `D` table, position | its definition for all from here on                       | tables     |
 | `n` catalog, name   | the table that holds the name, lower case                 | tables     |
 | `N` table, position | a change that named or ended it: write id, name, end      | metadata   |

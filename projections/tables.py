@@ -1,10 +1,9 @@
 """Tables: every incarnation there ever was, and who holds which name.
 
 A table has one row that says how it was created and never changes, and one for what it is, its
-name, its last change and its drop, written by whatever changes those: a change at once, or the end
-of the txn that it waited for. What it was before stays, by the position from which on it was that:
-files of an earlier position are read as the table was then. A name row exists while a table that
-exists for all holds the name.
+name, its last changes and its drop, written by whatever changes those: a change at once, or the end
+of the txn that it waited for. What it was before stays, by the position from which on it was that.
+A name row exists while a table that exists for all holds the name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,6 +22,8 @@ from ledger.core.events import (
     TxnsExpired,
 )
 from ledger.core.tables import Table, name_key
+from ledger.core.traits import traits_of
+from ledger.core.write_form import definition_from
 from projections.applied import Applied, TouchedTable
 from projections.rows import (
     DEFINITION,
@@ -32,6 +33,7 @@ from projections.rows import (
     name_row_key,
     number_key,
     pair_key,
+    read_value,
     value,
 )
 from projections.store import RowChange
@@ -101,10 +103,26 @@ def standing(applied: Applied, table: Table) -> bytes:
             "definition": table.definition,
             "changed": table.change.position,
             "operation": table.change.operation,
+            "partitioned": partitioned(applied, table),
             "creator": table.creator,
             "dropped": applied.event.control.position if is_dropped else 0,
         }
     )
+
+
+def partitioned(applied: Applied, table: Table) -> int:
+    """Return the position at which the partition columns last became others, 0 if they never did.
+
+    A table that a txn creates and alters is another from its commit on.
+    """
+    stored = applied.stored(number_key(TABLE, table.table))
+    if stored is None:
+        return 0
+    before = read_value(stored)
+    if traits_of(definition_from(before["definition"])).schema != table.traits.schema:
+        return applied.event.control.position
+    found: int = before.get("partitioned", 0)
+    return found
 
 
 def redefined(applied: Applied, touched: TouchedTable) -> Iterator[RowChange]:

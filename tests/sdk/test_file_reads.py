@@ -6,7 +6,10 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
+from ledger.core.commands import Column
+from ledger.definitions import TableChanges
 from ledger.expressions import col
+from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY
@@ -81,6 +84,118 @@ def test_read_nowhere(
 
     with pytest.raises(error, match=said):
         hasty.read(table, **place)
+
+
+OLD, NEW = ["old"], ["new"]
+INTS = [("a", "int"), ("b", "int")]
+TO_STRING: TableChanges = {"columns": [("a", "string"), ("b", "int")]}
+RENAMED: TableChanges = {
+    "columns": [Column("c", "int", nullable=True, id=1), Column("b", "int", nullable=True, id=2)],
+    "partition_columns": ["c"],
+}
+
+
+@pytest.mark.parametrize(
+    ("by", "changes", "where", "found"),
+    [
+        (["a"], {"partition_columns": ["b"]}, "b = 7", [*NEW, *OLD]),
+        (["a"], {"partition_columns": ["b"]}, "b = 5", OLD),
+        (["a"], {"partition_columns": ["b"]}, "a = 9", [*NEW, *OLD]),
+        (["a", "b"], {"partition_columns": ["b"]}, "b = 8", OLD),
+        (["a", "b"], {"partition_columns": ["b", "a"]}, "a = 5 AND b = 7", OLD),
+        (["a"], {"partition_columns": ["a", "b"]}, "b = 7", [*NEW, *OLD]),
+        (["a"], {"partition_columns": []}, "a = 7", [*NEW, *OLD]),
+        ([], {"partition_columns": ["a"]}, "a = 8", OLD),
+        (["a"], TO_STRING, "a = '05'", OLD),
+        (["a"], RENAMED, "c = 9", OLD),
+        (["a"], {"properties": {"owner": "ada"}}, "a = 8", []),
+        (["a"], {"columns": [*INTS, ("c", "int")]}, "a = 8", []),
+    ],
+)
+def test_read_repartitioned(
+    ledger: Ledger,
+    by: list[str],
+    changes: TableChanges,
+    where: str,
+    found: list[str],
+) -> None:
+    """Files from before the partition columns became others are returned, whatever is asked.
+
+    Their values, 5 of a and 7 of b, are of other columns; those of later files, all 7, are not.
+    """
+    ledger.create_table("t", INTS, partition_columns=by)
+    ledger.append("t", [AddFile("old", tuple({"a": "5", "b": "7"}[each] for each in by))])
+    ledger.alter_table("t", **changes)
+    now = ledger.table("t").definition.partition_columns
+    ledger.append("t", [AddFile("new", ("7",) * len(now))])
+
+    assert sorted(ledger.read("t", where).paths) == found
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "found"),
+    [(["b"], ["a"], ["mid", "old"]), (["a"], ["a"], [])],
+)
+def test_read_repartitioned_and_back(
+    ledger: Ledger, there: list[str], back: list[str], found: list[str]
+) -> None:
+    """Columns that were others for a while are not those of all files, also if they are back."""
+    ledger.create_table("t", INTS, partition_columns=["a"])
+    ledger.append("t", [AddFile("old", ("5",))])
+    ledger.alter_table("t", partition_columns=there)
+    ledger.append("t", [AddFile("mid", ("6",))])
+    ledger.alter_table("t", partition_columns=back)
+    ledger.append("t", [AddFile("new", ("7",))])
+
+    assert sorted(ledger.read("t", "a = 9").paths) == found
+
+
+@pytest.mark.parametrize(
+    ("where", "before", "within", "after"),
+    [
+        ("b = 5", ["old"], ["old", "with"], ["old", "with"]),
+        ("b = 7", ["old"], ["old", "with"], ["new", "old", "with"]),
+        ("a = 9", ["old"], ["old", "with"], ["new", "old", "with"]),
+    ],
+)
+def test_read_repartitioned_then(
+    ledger: Ledger, where: str, before: list[str], within: list[str], after: list[str]
+) -> None:
+    """No condition is asked by columns that are not those of the position that is read.
+
+    Files that come with the change itself may be of either.
+    """
+    ledger.create_table("t", INTS, partition_columns=["a"])
+    ledger.append("t", [AddFile("old", ("5",))])
+    reader = ledger.begin()
+    with ledger.transaction() as txn:
+        txn.alter_table("t", partition_columns=["b"])
+        txn.add_files("t", [AddFile("with", ("6",))])
+    ledger.append("t", [AddFile("new", ("7",))])
+
+    assert [before, before, within, after] == [
+        sorted(read.paths)
+        for read in (
+            reader.read("t", where),
+            ledger.read("t", where, version=1),
+            ledger.read("t", where, version=2),
+            ledger.read("t", where, version=3),
+        )
+    ]
+
+
+def test_read_repartitioned_at_creation(ledger: Ledger) -> None:
+    """A txn that creates a table and repartitions it may have added files before or after that."""
+    with ledger.transaction() as txn:
+        txn.create_table("t", INTS, partition_columns=["a"])
+        txn.add_files("t", [AddFile("with", ("5",))])
+        txn.alter_table("t", partition_columns=["b"])
+    with ledger.transaction() as txn:
+        txn.create_table("as_made", INTS, partition_columns=["a"])
+        txn.add_files("as_made", [AddFile("with", ("5",))])
+
+    assert ledger.read("t", "b = 7").paths == ["with"]
+    assert ledger.read("as_made", "a = 7").paths == []
 
 
 def test_txn_reads_its_snapshot(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
