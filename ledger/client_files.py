@@ -2,11 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite
 from ledger.core.ids import TxnType
-from ledger.errors import ConflictError
+from ledger.errors import ConflictError, SnapshotTooOldError
 from ledger.explain import name_conflict
 from ledger.footprint_writer import AddLike, added_files
 from ledger.names import Names, TableLike
@@ -21,6 +22,16 @@ from ledger.writes import DeclaredWrites, level_named
 
 if TYPE_CHECKING:
     from ledger.expressions import Expression
+
+APPEND_ATTEMPTS: Final = 3
+
+
+class Appended(NamedTuple):
+    """What an append adds, as it was given."""
+
+    files: Sequence[AddLike]
+    app: AppVersion | None
+    operation: str
 
 
 class LedgerFiles:
@@ -75,27 +86,17 @@ class LedgerFiles:
         `app` is the name and the version of an application: if the table has that version or a
         later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
         applied once. More files than fit one record take a txn, whose chunks go before its commit.
-        Raises ValueError as `Transaction.add_files` and ConflictError as `Transaction.commit`;
+        Raises ValueError as `Transaction.add_files` and ConflictError as `Transaction.commit`, of
+        which a change of the table after its look-up, or after a row of it that is given, is one;
         without an `app`, ask `outcome` after OutcomeUnknownError before doing it again.
         """
-        number, row = self._names.find(table)
-        columns = None if row is None else row.definition.partition_columns
-        kept = list(added_files(files, columns, data_change=True))
+        made = Appended(list(files), None if app is None else AppVersion(*app), operation)
         asked = level_named(level)
-        writes = DeclaredWrites(0)
-        writes.writer(number).add(kept)
-        writes.writer(number).name(operation)
-        if app is not None:
-            writes.record(AppVersion(*app), [number])
-        (part,) = writes.parts((), asked)
-        footprint = riding(part, RECORD_BYTES_MAX)
-        if footprint is not None:
-            return self._commit([TableWrite(number, 0, (), footprint)], asked)
-        with self.begin(level=level) as txn:
-            txn.add_files(number, kept, operation=operation)
-            if app is not None:
-                txn.app(*app)
-            return txn.commit()
+        # What is looked up again is known as of the refusal, so it can hardly be too old again.
+        for _ in range(APPEND_ATTEMPTS - 1):
+            with suppress(SnapshotTooOldError):
+                return self._append(table, made, asked)
+        return self._append(table, made, asked)
 
     def commit_once(self, writes: Iterable[TableWrite], level: str | None = None) -> Receipt:
         """Open, allocate and commit in one round trip; for tables of layout `listed`.
@@ -105,6 +106,30 @@ class LedgerFiles:
         `outcome` before doing it again.
         """
         return self._commit(list(writes), level_named(level))
+
+    def _append(self, table: TableLike, made: "Appended", level: str) -> Receipt:
+        """Append to a table as it is found to be now."""
+        number, row, position = self._names.look_up(table)
+        columns = None if row is None else row.definition.partition_columns
+        kept = list(added_files(made.files, columns, data_change=True))
+        writes = DeclaredWrites(position)
+        writes.writer(number).add(kept)
+        writes.writer(number).name(made.operation)
+        if made.app is not None:
+            writes.record(made.app, [number])
+        (part,) = writes.parts((), level)
+        footprint = riding(part, RECORD_BYTES_MAX)
+        if footprint is not None:
+            # The decision itself looks up the application: what others record is in nobody's way.
+            said = footprint._replace(read_apps=[])
+            return self._commit([TableWrite(number, position, (), said)], level)
+        with self.begin(level=level or None) as txn:
+            if row is not None:
+                self._names.look_up(row)  # What came before the txn opened is no conflict to it.
+            txn.add_files(number, kept, operation=made.operation)
+            if made.app is not None:
+                txn.app(*made.app)
+            return txn.commit()
 
     def _commit(self, writes: Sequence[TableWrite], level: str) -> Receipt:
         answer = self._ask(CommitTxn(*UNNUMBERED, 0, writes, level))

@@ -5,11 +5,13 @@ a table; then the read model is asked again. A txn sees its own changes of names
 """
 
 from threading import Lock
+from typing import NamedTuple
 
 from ledger.core.events import Control, TableCreated
+from ledger.core.metadata_diff import metadata_kind
 from ledger.core.outcomes import Reason
 from ledger.core.tables import name_key
-from ledger.errors import UnknownTableError
+from ledger.errors import MetadataChangedException, UnknownTableError
 from ledger.reads import TableRow
 from ledger.tail import Tail
 from ledger.view import View
@@ -20,6 +22,14 @@ TableLike = str | int | TableRow
 Found = tuple[int, TableRow | None]
 """The id of a table, and the table as it was when it was looked up; None if only its id is known.
 """
+
+
+class Standing(NamedTuple):
+    """How a table stands at a position; 0 = not known, and without a row its id is all there is."""
+
+    table: int
+    row: TableRow | None
+    position: int
 
 
 class Names:
@@ -38,16 +48,28 @@ class Names:
     def find(self, table: TableLike) -> Found:
         """Return the table that is meant; raises UnknownTableError for a name nobody has."""
         if isinstance(table, int):
-            return table, self._known(table)
+            known = self._known(table)
+            return table, None if known is None else known.row
         row = table if isinstance(table, TableRow) else self._own(table) or self.read(table)
         return row.table, row
 
+    def look_up(self, table: TableLike) -> Standing:
+        """Return the table that is meant and the newest position where it is known to be as it is.
+
+        A row of a table that was changed since, so that what was made for it may not fit any more,
+        raises MetadataChangedException; the rest as `find`.
+        """
+        if isinstance(table, TableRow):
+            return self._unchanged(table)
+        if isinstance(table, int):
+            return self._known(table) or Standing(table, None, 0)
+        own = self._own(table)
+        known = self._known(own.table) if own is not None else None
+        return known or self._read(table)[1]
+
     def read(self, name: str) -> TableRow:
         """Return the table of a name as it is now, from the read model; raises as `find`."""
-        row = self.view.reads().table_named(self.catalog, name)
-        if row is None:
-            raise unknown_table(f"catalog {self.catalog} has no table {name}")
-        return row
+        return self._read(name)[0]
 
     def remember(self, row: TableRow, position: int) -> None:
         """Note a table to which this client gave its name at `position`."""
@@ -55,6 +77,34 @@ class Names:
             self._forget()
             self._rows[row.table] = row, position
             self._given[name_key(row.catalog, row.name)] = row.table, position
+
+    def _read(self, name: str) -> tuple[TableRow, Standing]:
+        position, reads = self.view.look()
+        row = reads.table_named(self.catalog, name)
+        if row is None:
+            raise unknown_table(f"catalog {self.catalog} has no table {name}")
+        return row, standing(row, position)
+
+    def _unchanged(self, row: TableRow) -> Standing:
+        """Return where a table of the caller's is still as the row says."""
+        known = self._known(row.table)
+        if known is None or known.position < row.changed:
+            known = self._read_again(row)
+        if known.row is not None and is_changed(row, known.row):
+            raise changed_since(row, known.row)
+        return known._replace(row=row)
+
+    def _read_again(self, row: TableRow) -> Standing:
+        position, reads = self.view.look(row.changed)
+        now = reads.table(row.table)
+        if now is None or now.creator or now.dropped:
+            return Standing(row.table, None, 0)  # The ledger itself will say what became of it.
+        found = standing(now, position)
+        with self._turn:
+            self._forget()
+            if found.position >= self._rows.get(row.table, (now, 0))[1]:
+                self._rows[row.table] = now, found.position
+        return found
 
     def _forget(self) -> None:
         """Let go of what somebody may have changed since: it is read again in any case."""
@@ -75,10 +125,14 @@ class Names:
                 return None
             return self._rows[table][0]
 
-    def _known(self, table: int) -> TableRow | None:
+    def _known(self, table: int) -> Standing | None:
         """Return the table of an id, as long as nobody can have changed it since."""
+        # Before it is asked what was changed: the tail goes on meanwhile.
+        seen = self._tail.position
         row, position = self._rows.get(table, (None, 0))
-        return None if position < self._tail.redefined_at else row
+        if row is None or position < self._tail.redefined_at:
+            return None
+        return Standing(table, row, max(position, seen))
 
 
 class TxnNames:
@@ -139,6 +193,28 @@ def created_row(control: Control, body: TableCreated) -> TableRow:
         partitioned=0,
         dropped=0,
         creator=control.txn,
+    )
+
+
+def standing(row: TableRow, position: int) -> Standing:
+    """Return how a table stands that rows of a position, or of a later one, told of."""
+    return Standing(row.table, row, max(position, row.changed))
+
+
+def is_changed(then: TableRow, now: TableRow) -> bool:
+    """Tell whether a table became another, by what makes a commit in flight lose."""
+    kind = metadata_kind(then.definition, now.definition, frozenset())
+    return kind in {"shape", "properties"}
+
+
+def changed_since(then: TableRow, now: TableRow) -> MetadataChangedException:
+    """Return the error for a row of a table that is not like that any more."""
+    return MetadataChangedException(
+        f"table {then.name} was changed at position {now.changed}, the row of it that was given is "
+        f"from position {then.changed}. Look it up again and repeat the work",
+        reason=Reason.METADATA_CHANGED,
+        subject=then.table,
+        position=now.changed,
     )
 
 

@@ -76,13 +76,14 @@ class Tail:
 
     Attributes:
         position: that of the newest event seen.
-        redefined_at: that of the newest event that altered, renamed or dropped a table.
+        redefined_at: that of the newest event that altered, renamed or dropped a table, no earlier
+            than where this tail began; who reads it after `position` knows of all up to there.
         trouble: why nothing can be read at the moment, None if that is not known.
     """
 
     def __init__(self, log: Log, head: LogHead, offset: int) -> None:
         self.position = head.position
-        self.redefined_at = 0
+        self.redefined_at = head.position
         self.trouble: LogUnavailableError | None = None
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
@@ -182,9 +183,9 @@ class Tail:
             self._stop.wait(AWAY_PAUSE_S)
 
     def _take(self, control: Control, framed: bytes) -> None:
-        self.position = control.position
         if framed[:CHAIN_AT] in REDEFINITIONS:
             self.redefined_at = control.position
+        self.position = control.position
         if control.session:
             awaited = self._commands.pop((control.session, control.n), None)
             if awaited is not None:

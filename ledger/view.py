@@ -58,13 +58,16 @@ class View:
         Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
         stays behind.
         """
+        return self.look(position, timeout_ms)[1]
+
+    def look(self, position: int = 0, timeout_ms: int | None = None) -> tuple[int, Reads]:
+        """Return where the read model is at least, and the read model; as `reads`."""
         reads = self.at_hand()
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         if not self._is_ours:
             check_identity(reads, self.origin, timeout_ms)
             self._is_ours = True
-        reads.wait(max(position, self.written), timeout_ms)
-        return reads
+        return reads.wait(max(position, self.written), timeout_ms), reads
 
     def metadata(self, read: Read, position: int = 0) -> Metadata:
         """Return what a reader sees of a table, at `position` and at this client's last write.
