@@ -1,6 +1,6 @@
 """Commands that look at tables: what there is, one of them, its files, its history."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -83,8 +83,12 @@ def table_files(
             version = version_at(reads, row, at).version
         found = reads.files(row.table, position=position, version=version)
         columns = columns_then(reads, row, version, position)
-        found = of_partition(found, columns, partition or ())
-        shown = [brief(file_fields(file, columns), FILE_COLUMNS, output) for file in found[:limit]]
+        by_add = columns_of(reads, row, found)
+        found = of_partition(found, columns, by_add, partition or ())
+        shown = [
+            brief(file_fields(file, by_add[file.added]), FILE_COLUMNS, output)
+            for file in found[:limit]
+        ]
         say(f"{len(found)} files, {sum(file.size for file in found)} bytes")
         answer_rows(shown, output)
 
@@ -168,12 +172,28 @@ def columns_then(
     return definition.partition_columns if definition is not None else ()
 
 
+def columns_of(
+    reads: Reads, row: TableRow, files: Sequence[FileRow]
+) -> Mapping[int, Sequence[str]]:
+    """Return the partition columns that the values of files are of, by where they were added."""
+    now = row.definition.partition_columns
+    return {
+        added: now if added > row.partitioned else columns_then(reads, row, None, added)
+        for added in {each.added for each in files}
+    }
+
+
 def of_partition(
-    files: Sequence[FileRow], columns: Sequence[str], wanted: Sequence[str]
+    files: Sequence[FileRow],
+    columns: Sequence[str],
+    by_add: Mapping[int, Sequence[str]],
+    wanted: Sequence[str],
 ) -> Sequence[FileRow]:
     """Return the files whose partition values are those of `column=value` pairs, as text.
 
-    Raises BadParameter for what names no partition column, or no value of it.
+    A file that has no value of a column, because the table was partitioned otherwise when it was
+    added, may hold rows of any. Raises BadParameter for what names no partition column, or no value
+    of it.
     """
     pairs = [each.partition("=") for each in wanted]
     for name, sign, _ in pairs:
@@ -182,15 +202,14 @@ def of_partition(
             raise typer.BadParameter(f"{name!r} is no partition column; there is: {known}")
         if not sign:
             raise typer.BadParameter(f"{name!r} is without a value; write {name}=VALUE")
-    values = {columns.index(name): null_or(value) for name, _, value in pairs}
-    return [file for file in files if has(file.partition, values)]
+    values = {name: null_or(value) for name, _, value in pairs}
+    return [file for file in files if may_hold(file, by_add[file.added], values)]
 
 
-def has(partition: Sequence[str | None], values: dict[int, str | None]) -> bool:
-    """Tell whether a partition has these values in these places."""
-    return all(
-        place < len(partition) and partition[place] == value for place, value in values.items()
-    )
+def may_hold(file: FileRow, columns: Sequence[str], values: Mapping[str, str | None]) -> bool:
+    """Tell whether a file may hold rows with these values, by its own values of some columns."""
+    own = dict(zip(columns, file.partition, strict=False))
+    return all(name not in own or own[name] == value for name, value in values.items())
 
 
 def time_of(text: str) -> int:

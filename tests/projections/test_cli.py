@@ -41,10 +41,21 @@ def played() -> Followed:
     return domain
 
 
+def repartitioned() -> Followed:
+    """Return a domain with a table whose files are partitioned by hour, later ones by day."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights", made=BY_HOUR)
+    commit(domain, session, table, ["old"])
+    domain.alter_table(session, table, table_of(("day", "int"), by=["day"]), "REPLACE TABLE")
+    commit(domain, session, table, ["new"])
+    return domain
+
+
 @pytest.fixture
-def lakeledger(tmp_path: Path) -> Lakeledger:
-    """Return a way to run the command line where the rows of that domain are kept."""
-    domain = played()
+def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
+    """Return a way to run the command line where rows are kept, of `played` unless it is told."""
+    domain: Followed = getattr(request, "param", played)()
     home, store = tmp_path / "home", tmp_path / "store"
     (home / "lake").mkdir(parents=True)
     Address("127.0.0.1:1", "demo", store).write(home / "lake")
@@ -96,6 +107,29 @@ def test_table_files(lakeledger: Lakeledger, options: list[str], paths: list[str
 
     assert [row["path"] for row in found] == paths
     assert all(row["partition"] == {"hour": "1"} for row in found)
+
+
+OLD, NEW = ("old", {"hour": "1"}), ("new", {"day": "1"})
+
+
+@pytest.mark.parametrize("lakeledger", [repartitioned], indirect=True)
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ([], [NEW, OLD]),
+        (["--partition", "day=1"], [NEW, OLD]),
+        (["--partition", "day=2"], [OLD]),
+        (["--version", "1", "--partition", "hour=1"], [OLD]),
+        (["--version", "1", "--partition", "hour=2"], []),
+    ],
+)
+def test_repartitioned_files(
+    lakeledger: Lakeledger, options: list[str], shown: list[tuple[str, dict[str, str]]]
+) -> None:
+    """Files from before the partition columns changed have the values of those they had then."""
+    found = told(lakeledger(*of_flights("files"), *options))
+
+    assert [(row["path"], row["partition"]) for row in found] == shown
 
 
 @pytest.mark.parametrize(
