@@ -308,9 +308,15 @@ def repeated_commit(position: int, txn: int) -> CommandRepeated:
     return CommandRepeated(b"", position, "TxnCommitted", txn, 1, ())
 
 
-def already_committed(state: DomainState, txn: int) -> Answer | None:
-    """Return the answer for a txn that is not open any more, None if it is."""
+def already_committed(state: DomainState, session: int, txn: int) -> Answer | None:
+    """Return the answer for a txn that is not open any more, None if it is.
+
+    Where its end is no longer among those remembered of all, its session may remember it.
+    """
     status, position = state.txns.status(txn)
+    if status == "forgotten":
+        position = state.sessions.told_of(session, "TxnCommitted", txn)
+        status = "committed" if position else status
     if status == "committed":
         return repeated_commit(position, txn)
     if status != "open":

@@ -181,6 +181,9 @@ def abort(state: DomainState, command: AbortTxn) -> Answer:
     txn = state.txns.open.get(command.txn)
     if txn is None:
         status, position = state.txns.status(command.txn)
+        if status == "forgotten":
+            position = state.sessions.told_of(command.session, "TxnAborted", command.txn)
+            status = "aborted" if position else status
         if status == "aborted":
             return CommandRepeated(b"", position, "TxnAborted", command.txn, 1, ())
         raise not_open(state, command.txn)

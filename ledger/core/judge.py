@@ -54,7 +54,7 @@ class Conflict(NamedTuple):
 
 def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
     """Commit, or abort with the evidence; a txn that committed before is told so again."""
-    told = already_committed(state, command.txn) if command.txn else None
+    told = already_committed(state, command.session, command.txn) if command.txn else None
     if told is not None:
         return told
     candidate = candidate_of(state, command)

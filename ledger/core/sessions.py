@@ -93,6 +93,13 @@ class Sessions:
             self.ended_answers += grown
             self._crowd_out()
 
+    def told_of(self, session: int, outcome: str, first: int) -> int:
+        """Return the position at which a session was told this of an id, 0 if it does not know."""
+        known = self.by_number.get(session)
+        answers = known.answers.values() if known is not None else ()
+        told = (each.position for each in answers if each[1:3] == (outcome, first))
+        return next(told, 0)
+
     def _crowd_out(self) -> None:
         while self.ended and (
             len(self.ended) > REMEMBERED_SESSIONS_MAX or self.ended_answers > REMEMBERED_ANSWERS_MAX

@@ -51,7 +51,7 @@ class Scene(Driver):
         update = write(self.flights, operation="update", read_at=self.position())
         self.floor = self.commit(self.ada, 0, update).control.position
         self.forgotten = self.open_txn(self.ada)
-        self.commit(self.ada, self.forgotten)
+        self.forgotten_at = self.commit(self.ada, self.forgotten).control.position
         self.forgotten_failed = self.fails(self.planes)
         self.forget(self.ada, [self.forgotten_failed])
         self.committed = self.open_txn(self.ada)

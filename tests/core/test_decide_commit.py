@@ -52,7 +52,7 @@ REFUSALS = [
     Refusal(
         Reason.TXN_NOT_OPEN,
         "it ended too long ago to be remembered",
-        lambda s: commit(s, s.forgotten),
+        lambda s: CommitTxn(*s.asks(s.bob), s.forgotten, ()),
         lambda s: s.forgotten,
     ),
     Refusal(
@@ -244,6 +244,11 @@ ACCEPTED = [
                 )
             ],
         ),
+    ),
+    Accepted(
+        "a txn that committed long ago is told so by the session that committed it",
+        lambda s: s.ask(commit(s, s.forgotten)),
+        lambda s: CommandRepeated(b"", s.forgotten_at, "TxnCommitted", s.forgotten, 1, []),
     ),
     Accepted(
         "twice under another number, by anyone",
