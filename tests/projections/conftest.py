@@ -1,4 +1,4 @@
-"""A domain whose rows are read from memory, and one whose rows another process would read."""
+"""A domain whose rows are read from memory or from disk, and one with a cache over it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 from projections.memory import MemoryStore
 from projections.rocks_reader import RocksReader
 from projections.rocks_store import RocksStore
+from tests.conformance.case_ledger import ManualClock
+from tests.projections.cached import Cached, entries_of
 from tests.projections.followed import Followed
 
 
@@ -31,3 +33,13 @@ def domain(request: pytest.FixtureRequest) -> Followed:
     """Return a new domain, once for each adapter."""
     followed: Followed = request.getfixturevalue(request.param)
     return followed
+
+
+@pytest.fixture(params=["rows in memory", "rows on disk", "log", "topic"])
+def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
+    """Return a domain with a cache, once for each kind of entries."""
+    kind = request.param
+    domain: Followed = request.getfixturevalue("on_disk" if kind == "rows on disk" else "in_memory")
+    found = Cached(domain, entries_of(kind, domain), ManualClock())
+    yield found
+    found.cache.close()

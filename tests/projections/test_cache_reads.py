@@ -1,6 +1,6 @@
 """The cache for readers: over rows in memory and on disk, and fed by the log in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -27,16 +27,6 @@ from tests.projections.cached import STATS, Cached, altered_to, entries_of, list
 from tests.projections.followed import Followed
 
 LONG_MS = 30_000
-
-
-@pytest.fixture(params=["rows in memory", "rows on disk", "log", "topic"])
-def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
-    """Return a domain with a cache, once for each kind of entries."""
-    kind = request.param
-    domain: Followed = request.getfixturevalue("on_disk" if kind == "rows on disk" else "in_memory")
-    found = Cached(domain, entries_of(kind, domain), ManualClock())
-    yield found
-    found.cache.close()
 
 
 def test_a_list_is_answered(cached: Cached) -> None:
@@ -160,45 +150,6 @@ def test_absence_is_told_by_the_store(cached: Cached, name: str, ids: str | None
     answer = cached.cache.read(name, listed(ids))
 
     assert (answer.value, answer.source, answer.reason) == (None, "store", "absent")
-
-
-def test_an_external_table_needs_no_list(cached: Cached) -> None:
-    """The current state of an external table is served, but a managed one asks for a list."""
-    other = cached.domain.create_table(cached.session, "x", made=made("x0", "external"))
-    changed = cached.domain.alter_table(cached.session, other, made("x1", "external"), "ALTER")
-    cached.catch_up()
-    token = changed.control.position
-
-    assert location(cached.cache.read("x", None, token=token)) == "x1"
-    assert cached.cache.read("x", None, token=token).source == "cache"
-    assert cached.read(None) == ("v0", "store", "null_list")
-
-
-@pytest.mark.parametrize("ids", ["3:", "3:2", f"{ID_MAX}:"])
-def test_a_list_for_an_external_table_is_for_the_store(cached: Cached, ids: str) -> None:
-    """No position brings its ids: it is answered at once, with what is there, and not kept.
-
-    An empty list is none. A table that was dropped is not there, whatever the list.
-    """
-    other = cached.domain.create_table(cached.session, "x", made=made("x0", "external"))
-    cached.catch_up()
-    found = [cached.cache.read("x", listed(ids), max_wait_ms=LONG_MS) for _ in range(2)]
-    txn = cached.domain.open_txn(cached.session)
-    cached.domain.alter_table(cached.session, other, made("x1", "external"), "ALTER", txn=txn)
-    cached.domain.commit(cached.session, txn)
-    cached.catch_up()
-    found.append(cached.cache.read("x", listed(ids), max_wait_ms=LONG_MS))
-    empty = cached.cache.read("x", listed("2:1,2"))
-    waited = cached.cache.waits.count
-    cached.domain.drop_table(cached.session, other)
-    cached.catch_up()
-    gone = cached.cache.read(other, listed(ids), max_wait_ms=20)
-
-    told = [(location(each), each.source, each.reason) for each in found]
-    assert told == [(word, "store", "incomparable") for word in ("x0", "x0", "x1")]
-    assert (location(empty), empty.source) == ("x1", "cache")
-    assert (gone.value, gone.source) == (None, "store")
-    assert waited == cached.cache.fills[True] == 0
 
 
 def test_a_list_of_everything_is_for_the_store(cached: Cached) -> None:

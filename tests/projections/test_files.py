@@ -1,6 +1,6 @@
 """Files: what is live, what was live as of any position or version, and what cannot be."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -8,14 +8,12 @@ from hypothesis import given
 from ledger.core.commands import TableWrite
 from ledger.core.footprints import path_hash
 from ledger.errors import ReaderBehindError, UnknownTableError, UnknownVersionError
-from ledger.file_list import FileList, listed
 from ledger.reads import AnomalyRow, FileRow
-from ledger.state_reads import StateReads
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
 from projections.store import Row
 from tests.core.histories import Step
-from tests.core.parts import after, footprint
+from tests.core.parts import footprint
 from tests.projections.filing import (
     Filers,
     commit,
@@ -24,7 +22,6 @@ from tests.projections.filing import (
     filings,
     stage,
     texts,
-    unchanged,
     unreadable,
     writing,
 )
@@ -33,7 +30,6 @@ from tests.projections.followed import PATIENT, Followed, rows_of
 Play = Callable[[Followed, int, int], object]
 FLIGHTS = 1
 CREATED = 5
-BACKFILL = "ROW TRACKING BACKFILL"
 
 
 def flights_after(domain: Followed, play: Play) -> StoreReads:
@@ -161,55 +157,6 @@ def test_what_is_known_of_a_file(domain: Followed) -> None:
     assert reads.files(FLIGHTS, position=6) == [FileRow(*said, added=6, version=1, removed=7)]
 
 
-def backfill(
-    domain: Followed, session: int, table: int, files: FileList, chunks: Iterable[FileList] = ()
-) -> None:
-    """Record files again, those of some chunks before the others, in a commit of their own."""
-    txn = domain.open_txn(session)
-    staged = stage(domain, session, txn, table, *chunks)
-    whole = after(staged, listed(footprint(BACKFILL), files))
-    domain.commit(session, txn, TableWrite(table, domain.head.position, (), whole))
-
-
-def backfill_live(domain: Followed, session: int, table: int) -> None:
-    """Record files again that are live, and one that is not."""
-    commit(domain, session, table, ["a", "b#1"])
-    backfill(domain, session, table, unchanged(files_of(["a", "b#1", "c"])))
-
-
-def backfill_in_chunks(domain: Followed, session: int, table: int) -> None:
-    """Record files again in a commit of two chunks."""
-    commit(domain, session, table, ["a", "b"])
-    chunks = [unchanged(files_of([each])) for each in "ab"]
-    backfill(domain, session, table, chunks[1], chunks[:1])
-
-
-@pytest.mark.parametrize(
-    ("play", "live"),
-    [(backfill_live, ["a", "b#1", "c"]), (backfill_in_chunks, ["a", "b"])],
-)
-def test_backfill(domain: Followed, play: Play, live: list[str]) -> None:
-    """A backfill may record what is live, which is no anomaly: its files are those there are."""
-    reads = flights_after(domain, play)
-
-    assert texts(reads.files(FLIGHTS)) == live
-    assert {each.version for each in reads.files(FLIGHTS)} == {2}
-    assert reads.anomalies(None, 9) == StateReads(domain.log).anomalies(None, 9) == []
-
-
-def backfill_changing(domain: Followed, session: int, table: int) -> None:
-    """Call something a backfill that changes data, in one of two chunks."""
-    commit(domain, session, table, ["a", "b"])
-    backfill(domain, session, table, unchanged(files_of(["b"])), [files_of(["a"])])
-
-
-def rearrange_live(domain: Followed, session: int, table: int) -> None:
-    """Add a file that is live by what changes no data and is no backfill."""
-    commit(domain, session, table, ["a"])
-    said = listed(footprint("OPTIMIZE"), unchanged(files_of(["a"])))
-    domain.commit(session, 0, TableWrite(table, domain.head.position, (), said))
-
-
 def remove_unknown(domain: Followed, session: int, table: int) -> None:
     """Remove a file that never was, and another twice."""
     commit(domain, session, table, ["a"])
@@ -253,12 +200,6 @@ def not_readable(domain: Followed, session: int, table: int) -> None:
         (add_twice, [(7, "added_live", "a", "1")], ["a#1"]),
         (wrong_vector, [(7, "removed_not_live", "a", "")], ["a#1"]),
         (not_readable, [(7, "unreadable_list", "", "")], ["a", "b"]),
-        (
-            backfill_changing,
-            [(9, "added_live", "a", ""), (9, "added_live", "b", "")],
-            ["a", "b"],
-        ),
-        (rearrange_live, [(7, "added_live", "a", "")], ["a"]),
     ],
 )
 def test_anomalies(

@@ -9,12 +9,10 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import AppVersion, Column, Domain, Protocol
-from ledger.core.events import TxnCommitted
 from ledger.core.footprints import IMPORT_APPS, packed
 from ledger.delta_import import Disagreement, import_delta
 from ledger.errors import ConflictError, DeltaLogError, TableExistsError
 from ledger.file_list import AddFile, FileList, RemoveFile, unpack
-from ledger.replay import Replay
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import (
     FIELDS,
@@ -149,26 +147,6 @@ def test_rows(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
     import_delta(ledger, tmp_path, NAME)
 
     assert [footprint.rows_added for _, footprint in commits(memory)] == [0, 7, 0, 1]
-
-
-def test_rows_of_a_backfill(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
-    """A backfill numbers the rows of files that were there before tracking was enabled."""
-    tracking = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["rowTracking"]}
-    counted = {"stats": '{"numRecords":3}'}
-    write_log(
-        tmp_path,
-        begin(),
-        [info(), add("a", **counted)],
-        [info("UPGRADE PROTOCOL", blind=False), {"protocol": tracking}],
-        [info("ROW TRACKING BACKFILL", blind=False), add("a", dataChange=False, **counted)],
-        [info(), add("b", **counted)],
-    )
-
-    import_delta(ledger, tmp_path, NAME)
-
-    assert [footprint.rows_added for _, footprint in commits(memory)] == [0, 3, 0, 3, 3]
-    bodies = [body for _, body in Replay(memory.log) if isinstance(body, TxnCommitted)]
-    assert [body.parts[0].first_row_id for body in bodies] == [-1, -1, -1, 0, 3]
 
 
 def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:

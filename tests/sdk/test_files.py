@@ -321,31 +321,3 @@ def test_more_rows_than_there_can_be(
     (part,) = bodies(log, TxnCommitted)[-1].parts
     assert part.footprint is not None
     assert part.footprint.rows_added == rows
-
-
-@pytest.mark.parametrize(
-    ("operation", "changes", "said"),
-    [
-        ("ROW TRACKING BACKFILL", [False, False], (9, 5)),
-        ("ROW TRACKING BACKFILL", [True, False], (9, 2)),
-        ("ROW TRACKING UNBACKFILL", [False, False], (-1, 0)),
-        ("OPTIMIZE", [False, False], (-1, 0)),
-    ],
-)
-def test_rows_of_a_backfill(
-    ledger: Ledger, log: LossyLog, operation: str, changes: Sequence[bool], said: tuple[int, int]
-) -> None:
-    """A backfill numbers rows that were there; what moves rows, or takes ids away, numbers none."""
-    table = ledger.create_table("tracked", properties={"delta.enableRowTracking": "true"}).table
-    ledger.append(table, [AddFile("first", stats='{"numRecords":9}')])
-    files = [
-        AddFile(f"f{rows}", stats=f'{{"numRecords":{rows}}}', data_change=change)
-        for rows, change in zip((2, 3), changes, strict=True)
-    ]
-
-    with ledger.transaction() as txn:
-        txn.add_files(table, files, operation=operation)
-
-    (part,) = bodies(log, TxnCommitted)[-1].parts
-    assert part.footprint is not None
-    assert (part.first_row_id, part.footprint.rows_added) == said

@@ -9,7 +9,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Footprint
 from ledger.core.events import TxnCommitted, WritesStaged
-from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
+from ledger.core.footprints import HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import AddFile, RemoveFile
 from ledger.footprint_writer import FootprintWriter
@@ -102,18 +102,6 @@ def test_what_a_reader_unpacks() -> None:
 
     assert len(chunks) > 2
     assert all(len(each.files) < RECORD_BYTES_MAX for each in chunks)
-
-
-def test_rows_of_a_large_backfill() -> None:
-    """Each chunk of a backfill counts the rows of its files, though none of them changes data."""
-    writer = FootprintWriter()
-    files = [each._replace(data_change=False) for each in many(40, stats='{"numRecords":2}')]
-    writer.add(files)
-    writer.name("ROW TRACKING BACKFILL")
-
-    chunks = [writer.with_files(EMPTY_FOOTPRINT, each) for each in (files[:30], files[30:])]
-
-    assert [each.rows_added for each in chunks] == [60, 20]
 
 
 def test_many_hashes() -> None:

@@ -255,8 +255,6 @@ def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
         ("table=t&max_wait_ms=10001", (400, "LimitExceededError")),
         ("table=none", (404, "UnknownTableError")),
         ("table=none&write_ids=none:0:1&max_wait_ms=9999", (404, "UnknownTableError")),
-        ("table=a%00b", (404, "UnknownTableError")),
-        ("table=a%00b&write_ids=null:0:1", (404, "UnknownTableError")),
         ("table=a%00b&write_ids=null:7:8", (404, "UnknownTableError")),
         ("table=t&token=99&max_wait_ms=1", (409, "ReaderBehindError")),
         ("table=t&table_idd=1", (400, "BadRequest")),
