@@ -32,11 +32,9 @@ from ledger.process import (
     role_process,
     set_up_logging,
 )
-from ledger.read_errors import NUMBERS
+from ledger.whole_numbers import NUMBER_MAX
 
 COMMANDS = "lakeledger.commands"
-# Whatever the log counts has 64 bits: ids, positions, versions, times.
-NUMBER_MAX = NUMBERS[-1]
 COPIES_MAX = 2**15 - 1  # Kafka's own bound.
 log_lines = structlog.get_logger("lakeledger.cli")
 

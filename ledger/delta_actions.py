@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ledger.core.commands import Domain, Protocol
 from ledger.core.traits import is_level
 from ledger.delta_fields import (
-    SIGNED,
     Fields,
     ShapeError,
     is_number,
+    is_signed_number,
     is_text,
     path_of,
     stats_of,
@@ -173,7 +173,7 @@ def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
 def take_app(commit: DeltaCommit, fields: Fields) -> None:
     """Take in the progress of an application."""
     app, version = fields.text("appId"), fields.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version not in SIGNED:
+    if not is_signed_number(version):
         raise fields.odd("version", "whole number")
     commit.apps[app] = max(version, commit.apps.get(app, version))
 

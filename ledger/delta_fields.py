@@ -6,8 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-NUMBERS: Final = range(2**63)
-SIGNED: Final = range(-(2**63), 2**63)
+BITS: Final = 63
 VECTOR_KINDS: Final = frozenset({"u", "i", "p"})
 
 
@@ -89,7 +88,13 @@ def is_text(found: Any) -> bool:
 
 def is_number(found: Any) -> bool:
     """Tell whether a value is a whole number of 63 bits that is not negative."""
-    return isinstance(found, int) and not isinstance(found, bool) and found in NUMBERS
+    return is_signed_number(found) and found >= 0
+
+
+def is_signed_number(found: Any) -> bool:
+    """Tell whether a value is a whole number of 64 bits, one of them the sign."""
+    is_whole = isinstance(found, int) and not isinstance(found, bool)
+    return is_whole and -(2**BITS) <= found < 2**BITS
 
 
 def path_of(fields: Fields) -> str:

@@ -17,7 +17,9 @@ from urllib3.exceptions import HTTPError
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
 from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read
+from ledger.read_errors import plain_read
 from ledger.read_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
+from ledger.whole_numbers import takes_whole_numbers, whole
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200
@@ -34,6 +36,7 @@ Kind = TypeVar("Kind")
 Given = str | int | bytes | None
 
 
+@takes_whole_numbers
 class HttpQuestions(MetadataReads):
     """Asks a URL such as `http://host:8181`; threads may share it.
 
@@ -69,7 +72,8 @@ class HttpQuestions(MetadataReads):
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
-        question = to_json(MetadataQuestion(reads, bounds))
+        plain = bounds._replace(token=whole("token", bounds.token))
+        question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
         return from_json(list[Answer], answer)
 

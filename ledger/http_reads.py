@@ -27,8 +27,10 @@ from ledger.reads import (
     VersionRow,
     WatermarkRow,
 )
+from ledger.whole_numbers import takes_whole_numbers
 
 
+@takes_whole_numbers
 class HttpReads(HttpQuestions, Reads):
     """The read model behind a URL such as `http://host:8181`; threads may share it.
 

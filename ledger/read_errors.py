@@ -1,7 +1,6 @@
 """Read errors: what a reader is told that asks for what is not there, whatever it reads from."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
@@ -12,25 +11,40 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.metadata import TABLE, Bounds, Read
+from ledger.whole_numbers import NUMBER_MAX, whole
 
-NUMBERS: Final = range(2**63)
-"""What can be a position, a version or an id; 0 is before the first of them, or none."""
+
+def is_number(number: int) -> bool:
+    """Tell whether this can be a position, a version or an id; 0 is before the first, or none."""
+    return 0 <= number <= NUMBER_MAX
 
 
 def check_number(name: str, number: int) -> None:
-    """Raise ValueError for what can be no position, version or id."""
-    if number not in NUMBERS:
+    """Raise ValueError for what can be no position, version or id, TypeError for no number."""
+    if not is_number(whole(name, number)):
         raise ValueError(f"{name} is {number}; it is a number from 0 to 2**63 - 1")
 
 
 def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
-    """Raise ValueError if reads name a table, a txn or a token that can be none."""
+    """Raise ValueError if reads name a table, a txn or a token that can be none.
+
+    What is no number at all raises TypeError.
+    """
     check_number("token", bounds.token)
     for each in reads:
         check_number("own_txn", each.own_txn)
         for number in (each.table, each.table_id):
-            if isinstance(number, int):
+            if number is not None and not isinstance(number, str):
                 check_number("table_id", number)
+
+
+def plain_read(read: Read) -> Read:
+    """Return a read whose numbers are plain ones; raises TypeError for what is no whole number."""
+    return read._replace(
+        table=read.table if isinstance(read.table, str) else whole("table", read.table),
+        table_id=None if read.table_id is None else whole("table_id", read.table_id),
+        own_txn=whole("own_txn", read.own_txn),
+    )
 
 
 def unknown_table(table: int, position: int) -> UnknownTableError:

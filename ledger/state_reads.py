@@ -25,6 +25,7 @@ from ledger.read_errors import (
     check_reads,
     dropped_table,
     list_too_old,
+    plain_read,
     unknown_table,
     unknown_version,
 )
@@ -49,8 +50,10 @@ from ledger.reads import (
 from ledger.state_fold import StateFold
 from ledger.state_metadata import is_settled, metadata
 from ledger.state_rows import End, open_parts
+from ledger.whole_numbers import takes_whole_numbers
 
 
+@takes_whole_numbers
 class StateReads(Reads):
     """Answers from the fold of a log, caught up at every call; threads may share it."""
 
@@ -128,6 +131,7 @@ class StateReads(Reads):
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
+        reads = [plain_read(each) for each in reads]
         place = self.wait(bounds.token, bounds.max_wait_ms)
         events, state = self._fold.events[:place], self._fold.state
         for each in reads:

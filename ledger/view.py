@@ -23,6 +23,7 @@ from ledger.metadata import Bounds, Metadata, Read
 from ledger.read_errors import unknown_object
 from ledger.reads import Identity, Reads
 from ledger.receipt import Token
+from ledger.whole_numbers import whole
 
 READS_GROUP: Final = "lakeledger.reads"
 
@@ -90,8 +91,13 @@ class View:
             return self._reads
 
     def position_of(self, place: Token | int) -> int:
-        """Return a position; raises ValueError for a token of another ledger or domain."""
-        return place if isinstance(place, int) else place.position_in(self.origin)
+        """Return a position; raises ValueError for a token of another ledger or domain.
+
+        What is no whole number raises TypeError.
+        """
+        if isinstance(place, Token):
+            return place.position_in(self.origin)
+        return whole("position", place)
 
     def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
         """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.

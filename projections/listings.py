@@ -9,7 +9,7 @@ from typing import Any
 
 from ledger.reads import AnomalyRow, FileRow
 from projections.keys import pack, unpack
-from projections.lookups import NUMBERS
+from projections.lookups import is_row_number
 from projections.rows import (
     ANOMALY,
     LIVE_FILE,
@@ -81,7 +81,7 @@ def paths(rows: RowReader, table: int, path_hash: bytes) -> list[str]:
 
 def anomalies(rows: RowReader, table: int | None, limit: int) -> list[AnomalyRow]:
     """Return what commits said that cannot be, of one table or of all, oldest first."""
-    if table is not None and table not in NUMBERS:
+    if table is not None and not is_row_number(table):
         return []
     prefix = ANOMALY if table is None else number_key(TABLE_ANOMALY, table)
     found = rows.scan(prefix, prefix_end(prefix), limit=limit)

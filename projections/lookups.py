@@ -5,7 +5,7 @@ times, is one answer here. Valid lists have a module of their own, `snapshots`.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
@@ -21,6 +21,7 @@ from ledger.reads import (
     TxnRow,
     WatermarkRow,
 )
+from ledger.whole_numbers import NUMBER_MAX
 from projections.conflicts import evidence_from
 from projections.rows import (
     ANSWER,
@@ -46,8 +47,6 @@ from projections.rows import (
 )
 from projections.store import RowReader, prefix_end
 
-NUMBERS: Final = range(1, 2**63)
-
 Fields = dict[str, Any]
 
 
@@ -57,9 +56,14 @@ def read(rows: RowReader, key: bytes) -> Any:
     return None if data is None else read_value(data)
 
 
+def is_row_number(number: int) -> bool:
+    """Tell whether rows can be named by a number: ids, positions and counts of commands are."""
+    return 0 < number <= NUMBER_MAX
+
+
 def read_numbered(rows: RowReader, kind: bytes, number: int) -> Any:
     """Return the value of a row named by a number, None also for what is no number of a row."""
-    return read(rows, number_key(kind, number)) if number in NUMBERS else None
+    return read(rows, number_key(kind, number)) if is_row_number(number) else None
 
 
 def position(rows: RowReader) -> int:
@@ -99,7 +103,7 @@ def session_of(rows: RowReader, nonce: bytes) -> int | None:
 
 def outcome(rows: RowReader, number: int, n: int) -> OutcomeRow | None:
     """Return the first answer to a command."""
-    if number not in NUMBERS or n not in NUMBERS:
+    if not (is_row_number(number) and is_row_number(n)):
         return None
     answer = read(rows, pair_key(ANSWER, number, n))
     return None if answer is None else OutcomeRow(number, n, *answer)
@@ -173,7 +177,7 @@ def is_name(catalog: str, name: str) -> bool:
 
 def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:
     """Return what a table was for all as of an applied position."""
-    if number not in NUMBERS:
+    if not is_row_number(number):
         return None
     ends = pair_key(DEFINITION, number, 0), pair_key(DEFINITION, number, max(0, where) + 1)
     for _, data in rows.scan(*ends, limit=1, reverse=True):

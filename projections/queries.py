@@ -19,6 +19,7 @@ from ledger.read_errors import (
     check_number,
     dropped_table,
     list_too_old,
+    plain_read,
     unknown_table,
     unknown_version,
 )
@@ -40,6 +41,7 @@ from ledger.reads import (
     VersionRow,
     WatermarkRow,
 )
+from ledger.whole_numbers import takes_whole_numbers, whole
 from projections import (
     conflict_lookups,
     listings,
@@ -79,6 +81,7 @@ def in_turn(
     return answer
 
 
+@takes_whole_numbers
 class StoreReads(Reads):
     """Answers from the rows of one store, to any thread; closes its reader."""
 
@@ -169,10 +172,12 @@ class StoreReads(Reads):
 
         What was read before is answered from entries in memory that follow the rows.
         """
+        plain = [plain_read(each) for each in reads]
+        at_hand = bounds._replace(token=whole("token", bounds.token), max_wait_ms=0)
         until_s = monotonic() + bounds.max_wait_ms / 1000
         while True:
             try:
-                return self._metadata_now(reads, bounds._replace(max_wait_ms=0))
+                return self._metadata_now(plain, at_hand)
             except ReaderBehindError as behind:
                 if monotonic() >= until_s:
                     told = behind.applied, behind.wanted
@@ -261,7 +266,7 @@ class StoreReads(Reads):
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""
         rows = self._fresh()
-        return listings.paths(rows, table, path_hash) if table in lookups.NUMBERS else []
+        return listings.paths(rows, table, path_hash) if lookups.is_row_number(table) else []
 
     @in_turn
     def version_row(
@@ -289,7 +294,7 @@ class StoreReads(Reads):
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
         rows = self._fresh()
-        return list(version_lookups.apps(rows, table)) if table in lookups.NUMBERS else []
+        return list(version_lookups.apps(rows, table)) if lookups.is_row_number(table) else []
 
     @in_turn
     def protocol(self, table: int) -> Protocol | None:
@@ -300,7 +305,7 @@ class StoreReads(Reads):
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
         rows = self._fresh()
-        return list(version_lookups.domains(rows, table)) if table in lookups.NUMBERS else []
+        return list(version_lookups.domains(rows, table)) if lookups.is_row_number(table) else []
 
     @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:

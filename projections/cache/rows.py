@@ -133,7 +133,7 @@ class RowEntries(Entries):
         if table is None and wanted.name is not None:
             sees = sees_all if wanted.ids is None else wanted.ids.sees
             table = metadata_store.table_named(self._rows, wanted.name, sees)
-        if table is None or table not in lookups.NUMBERS:
+        if table is None or not lookups.is_row_number(table):
             return read(self._cache, wanted)
         by_id = wanted._replace(table=table)
         is_fresh = self._prepare(table)

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli import (
-    NUMBER_MAX,
     NameOption,
     Output,
     OutputOption,
@@ -21,6 +20,7 @@ from ledger.core.write_form import footprint_form
 from ledger.explain import Explanation
 from ledger.process import ExitCode
 from ledger.reads import ConflictRow, Reads
+from ledger.whole_numbers import NUMBER_MAX
 from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "unit", "winner")

@@ -12,7 +12,7 @@ from ledger.cli import Output, say
 from ledger.client import Ledger
 from ledger.errors import ReaderBehindError, RefusedError, SettingsError, UnknownTableError
 from ledger.process import ExitCode
-from ledger.read_errors import NUMBERS
+from ledger.read_errors import is_number
 from ledger.reads import AnomalyRow, Reads, TableRow
 from ledger.view import check_name, open_rows
 from projections.web.asked import LIMIT_MAX, NUMBER
@@ -75,7 +75,7 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
 def number_of(text: str) -> int | None:
     """Return the number of an id or a position that a text says, None if it can be none."""
     # Looked at first: Python refuses to make a number of thousands of digits.
-    is_one = NUMBER.fullmatch(text) is not None and int(text) in NUMBERS
+    is_one = NUMBER.fullmatch(text) is not None and is_number(int(text))
     return int(text) if is_one else None
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import IncompatibleError, LimitExceededError
-from ledger.read_errors import NUMBERS
+from ledger.read_errors import is_number
 from ledger.read_form import from_json
 
 LIMIT_DEFAULT: Final = 100
@@ -52,7 +52,7 @@ class Asked:
         text = self.text_or_none(name)
         if text is None:
             return None
-        if not NUMBER.fullmatch(text) or int(text) not in NUMBERS:
+        if not NUMBER.fullmatch(text) or not is_number(int(text)):
             raise BadRequestError(f"{name} is {text!r}; it is a number from 0 to 2**63 - 1")
         return int(text)
 
