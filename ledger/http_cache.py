@@ -2,7 +2,7 @@
 
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.http_questions import HttpQuestions
-from ledger.metadata import AT_HAND, Answer, Bounds, ReadAt
+from ledger.metadata import AT_HAND, Answer, Bounds, ReadAt, settled
 from ledger.read_form import from_json
 
 
@@ -13,7 +13,7 @@ class HttpCache(HttpQuestions, CacheReads):
         """Return what a reader with the list of a position, or of now, sees."""
         catalog = read.catalog or None
         given = {**read._asdict(), "catalog": catalog, **bounds._asdict()}
-        return self._get(Answer, "/metadata", **given)
+        return settled(self._get(Answer, "/metadata", **given))
 
     def status(self) -> CacheStatus:
         """Return how it is."""

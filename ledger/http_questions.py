@@ -16,7 +16,7 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_fr
 from urllib3.exceptions import HTTPError
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
-from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read
+from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read, settled
 from ledger.read_errors import plain_read
 from ledger.read_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.whole_numbers import takes_whole_numbers, whole
@@ -75,7 +75,7 @@ class HttpQuestions(MetadataReads):
         plain = bounds._replace(token=whole("token", bounds.token))
         question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
-        return from_json(list[Answer], answer)
+        return list(map(settled, from_json(list[Answer], answer)))
 
     def close(self) -> None:
         """Close the connections."""

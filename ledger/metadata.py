@@ -167,6 +167,15 @@ def plain(definition: TableDefinition, properties: Sequence[Property]) -> TableD
     )
 
 
+def settled(answer: Answer) -> Answer:
+    """Return an answer that is equal however its lists were kept."""
+    if not isinstance(answer.value, TableMetadata):
+        return answer
+    definition = answer.value.definition
+    definition = plain(definition, definition.properties)
+    return answer._replace(value=answer.value._replace(definition=definition))
+
+
 def described(table: int, name: Name, objects: Objects, what: str) -> Metadata:
     """Return one of the objects, the table together with its name."""
     value = objects[what]

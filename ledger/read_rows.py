@@ -1,9 +1,9 @@
 """The rows that `ledger.reads` answers with: what is known of txns, tables, files and commits.
 
-They hold plain values and no way to ask on; `ledger.read_form` says how they travel.
+They hold plain values, in tuples so that equal rows are equal wherever they come from, and no way
+to ask on; `ledger.read_form` says how they travel.
 """
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ledger.core.commands import TableDefinition, TableWrite
@@ -71,7 +71,7 @@ class TxnRow(NamedTuple):
     ended_at: int
     forgotten: int
     reason: str
-    parts: Sequence[TxnPart]
+    parts: tuple[TxnPart, ...]
     evidence: Evidence | None
 
 
@@ -129,7 +129,7 @@ class WatermarkRow(NamedTuple):
     next_txn: int
     open: TxnRow | None
     aborted: TxnRow | None
-    tables: Sequence[int]
+    tables: tuple[int, ...]
 
 
 class TableMarkRow(NamedTuple):
@@ -160,11 +160,11 @@ class HistoryRow(NamedTuple):
     txn: int
     session: int
     n: int
-    tables: Sequence[int]
+    tables: tuple[int, ...]
     outcome: str
     message: str
-    ended: Sequence[int]
-    forgotten: Sequence[int]
+    ended: tuple[int, ...]
+    forgotten: tuple[int, ...]
     watermark: int
     next_txn: int
 
@@ -190,7 +190,7 @@ class FileRow(NamedTuple):
     table: int
     path: str
     vector: str
-    partition: Sequence[str | None]
+    partition: tuple[str | None, ...]
     size: int
     modified: int
     stats: str
@@ -243,7 +243,7 @@ class ConflictRow(NamedTuple):
     session: int
     user: str
     evidence: Evidence
-    attempted: Sequence[TableWrite]
+    attempted: tuple[TableWrite, ...]
     level: str
 
 

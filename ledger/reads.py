@@ -105,7 +105,10 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def mappings(self, table: int) -> Sequence[MappingRow]:
-        """Return TXN_TO_WRITE_ID of a table from the watermark on, write ids ascending."""
+        """Return TXN_TO_WRITE_ID of a table from the watermark on, write ids ascending.
+
+        Raises UnknownTableError.
+        """
         ...
 
     def table(self, table: int) -> TableRow | None:
@@ -211,7 +214,10 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
-        """Return the versions of a table, newest first, those below `below` if given."""
+        """Return the versions of a table, newest first, those below `below` if given.
+
+        Raises UnknownTableError.
+        """
         ...
 
     def app(self, table: int, app: str) -> AppRow | None:
@@ -219,7 +225,10 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def apps(self, table: int) -> Sequence[AppRow]:
-        """Return the applications that recorded progress in a table, by name."""
+        """Return the applications that recorded progress in a table, by name.
+
+        Raises UnknownTableError.
+        """
         ...
 
     def protocol(self, table: int) -> TableProtocol | None:
@@ -227,7 +236,10 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def domains(self, table: int) -> Sequence[Domain]:
-        """Return the domain metadata of a table that was not removed, by name."""
+        """Return the domain metadata of a table that was not removed, by name.
+
+        Raises UnknownTableError.
+        """
         ...
 
     def conflict(self, txn: int) -> ConflictRow | None:

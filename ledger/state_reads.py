@@ -105,8 +105,7 @@ class StateReads(Reads):
 
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on."""
-        self._now()
-        return self._mapped(table)
+        return self._mapped(self._table(table).table)
 
     def table(self, table: int) -> TableRow | None:
         """Return an incarnation of a table."""
@@ -185,7 +184,7 @@ class StateReads(Reads):
             *marks,
             open=self.txn(oldest.txn) if oldest is not None else None,
             aborted=self.txn(marks.aborted_bound) if has_left else None,
-            tables=sorted(left.wrote) if left is not None else (),
+            tables=tuple(sorted(left.wrote)) if left is not None else (),
         )
 
     def table_mark(self, table: int) -> TableMarkRow:
@@ -243,7 +242,8 @@ class StateReads(Reads):
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first."""
-        known = self._now().versions.versions.get(table, [])
+        number = self._table(table).table
+        known = self._fold.versions.versions.get(number, [])
         return known[: None if below is None else max(0, below)][::-1][:limit]
 
     def app(self, table: int, app: str) -> AppRow | None:
@@ -252,7 +252,8 @@ class StateReads(Reads):
 
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
-        return [row for _, row in sorted(self._now().versions.apps.get(table, {}).items())]
+        number = self._table(table).table
+        return [row for _, row in sorted(self._fold.versions.apps.get(number, {}).items())]
 
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
@@ -260,7 +261,8 @@ class StateReads(Reads):
 
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
-        return [each for _, each in sorted(self._now().versions.domains.get(table, {}).items())]
+        number = self._table(table).table
+        return [each for _, each in sorted(self._fold.versions.domains.get(number, {}).items())]
 
     def conflict(self, txn: int) -> ConflictRow | None:
         """Return why a txn lost."""

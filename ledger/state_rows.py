@@ -128,7 +128,7 @@ def conflict_row(event: Event, user: str) -> ConflictRow | None:
         control.session,
         user,
         body.evidence,
-        body.attempted,
+        tuple(body.attempted),
         body.level,
     )
 
@@ -151,7 +151,7 @@ def txn_row(txn: OpenTxn, asker: SessionRow, opened_at: int, end: End) -> TxnRow
         ended_at=end.at,
         forgotten=0,
         reason=end.reason,
-        parts=end.parts,
+        parts=tuple(end.parts),
         evidence=end.evidence,
     )
 
@@ -192,10 +192,10 @@ def history_row(event: Event, txns: Txns, ended: Sequence[int]) -> HistoryRow:
         control.txn,
         control.session,
         control.n,
-        tables=sorted(set(named_tables(body))),
+        tables=tuple(sorted(set(named_tables(body)))),
         outcome=outcome,
         message=message,
-        ended=ended,
+        ended=tuple(ended),
         forgotten=tuple(body.txns) if isinstance(body, AbortedForgotten) else (),
         watermark=txns.watermark,
         next_txn=txns.next_txn,

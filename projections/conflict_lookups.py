@@ -34,6 +34,6 @@ def conflict_row(rows: RowReader, where: int, fields: dict[str, Any]) -> Conflic
         fields["session"],
         asker.user if asker is not None else "",
         evidence_from(fields["evidence"]),
-        [attempt_from(each) for each in fields.get("attempted", ())],
+        tuple(attempt_from(each) for each in fields.get("attempted", ())),
         fields.get("level", ""),
     )

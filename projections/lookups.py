@@ -136,7 +136,7 @@ def txn(rows: RowReader, number: int) -> TxnRow | None:
         ended_at=at(rows, ended),
         forgotten=read_numbered(rows, FORGOTTEN, number) or 0,
         reason=found.get("reason", ""),
-        parts=[TxnPart(*part) for part in found.get("parts", ())],
+        parts=tuple(TxnPart(*part) for part in found.get("parts", ())),
         evidence=evidence_from(lost) if lost is not None else None,
     )
 
@@ -229,7 +229,7 @@ def watermark(rows: RowReader) -> WatermarkRow:
         now["next_txn"],
         open=txn(rows, now.get("open", 0)),
         aborted=txn(rows, now.get("aborted", 0)),
-        tables=now.get("tables", ()),
+        tables=tuple(now.get("tables", ())),
     )
 
 
@@ -249,11 +249,11 @@ def history_row(where: int, fields: Fields) -> HistoryRow:
         txn=fields.get("txn", 0),
         session=fields.get("session", 0),
         n=fields.get("n", 0),
-        tables=fields.get("tables", ()),
+        tables=tuple(fields.get("tables", ())),
         outcome=fields.get("outcome", ""),
         message=fields.get("message", ""),
-        ended=fields.get("ended", ()),
-        forgotten=fields.get("forgotten", ()),
+        ended=tuple(fields.get("ended", ())),
+        forgotten=tuple(fields.get("forgotten", ())),
         watermark=fields["watermark"],
         next_txn=fields["next_txn"],
     )

@@ -283,7 +283,8 @@ class StoreReads(Reads):
     @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first."""
-        return list(version_lookups.versions(self._fresh(), table, limit, below))
+        rows = self._fresh()
+        return list(version_lookups.versions(rows, self._table(table).table, limit, below))
 
     @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
@@ -294,7 +295,7 @@ class StoreReads(Reads):
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
         rows = self._fresh()
-        return list(version_lookups.apps(rows, table)) if lookups.is_row_number(table) else []
+        return list(version_lookups.apps(rows, self._table(table).table))
 
     @in_turn
     def protocol(self, table: int) -> Protocol | None:
@@ -305,7 +306,7 @@ class StoreReads(Reads):
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
         rows = self._fresh()
-        return list(version_lookups.domains(rows, table)) if lookups.is_row_number(table) else []
+        return list(version_lookups.domains(rows, self._table(table).table))
 
     @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:

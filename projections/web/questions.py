@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.reading import known_row
 from ledger.reads import FileRow, Reads, VersionRow
 from projections.web.asked import Asked
 from projections.web.metadata_questions import metadata
@@ -28,11 +27,6 @@ class Question(NamedTuple, Generic[Asking]):
 def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
     """Return a question about the table in the path."""
     return lambda reads, asked: ask(reads, asked.number("table"), asked)
-
-
-def of_known_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
-    """Return a question about the table in the path; it raises UnknownTableError without one."""
-    return of_table(lambda reads, table, asked: ask(reads, known_row(reads, table).table, asked))
 
 
 def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow]:
@@ -120,13 +114,13 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question(
         "/tables/{table}/versions",
-        of_known_table(
+        of_table(
             lambda reads, table, asked: reads.versions(
                 table, asked.limit(), below=asked.number_or_none("below")
             )
         ),
     ),
-    Question("/tables/{table}/apps", of_known_table(lambda reads, table, _: reads.apps(table))),
+    Question("/tables/{table}/apps", of_table(lambda reads, table, _: reads.apps(table))),
     Question(
         "/tables/{table}/apps/named",
         of_table(lambda reads, table, asked: reads.app(table, asked.text("name"))),
@@ -148,7 +142,5 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
         of_table(lambda reads, table, asked: reads.aborted_write_ids(table, asked.limit())),
     ),
     Question("/tables/{table}/protocol", of_table(lambda reads, table, _: reads.protocol(table))),
-    Question(
-        "/tables/{table}/domains", of_known_table(lambda reads, table, _: reads.domains(table))
-    ),
+    Question("/tables/{table}/domains", of_table(lambda reads, table, _: reads.domains(table))),
 )

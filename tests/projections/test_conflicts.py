@@ -75,7 +75,7 @@ def test_lost(domain: Followed, play: Play, txn: int, rule: str, level: str) -> 
     assert (row.position, row.at, row.txn) == (position, event.control.at, txn)
     assert (row.user, row.evidence.rule, row.level) == ("bob", rule, level)
     assert row.evidence == getattr(event.body, "evidence", None)
-    assert row.attempted == getattr(event.body, "attempted", None)
+    assert row.attempted == tuple(getattr(event.body, "attempted", ()))
     assert reads.conflict(txn) == (row if txn else None)
 
 

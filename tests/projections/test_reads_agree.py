@@ -12,7 +12,7 @@ from ledger.core.decide_txns import forget_aborted
 from ledger.core.footprints import path_hash
 from ledger.core.ids import Layout
 from ledger.core.outcomes import Refused
-from ledger.errors import LedgerError, RefusedError
+from ledger.errors import LedgerError, RefusedError, UnknownTableError
 from ledger.metadata import Bounds, Read
 from ledger.reading import read_files
 from ledger.reads import Reads
@@ -35,12 +35,17 @@ def plain(answer: Any) -> Any:
 
 
 def answers(reads: Reads, driver: Driver) -> dict[str, Any]:
+    """Return everything that can be asked after a driver's history, with tuples as `plain`."""
+    return {question: plain(answer) for question, answer in exact_answers(reads, driver).items()}
+
+
+def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
     """Return everything that can be asked after a driver's history."""
     state = driver.state
     tables = range(1, state.tables.next_table)
     positions = range(1, driver.head.position + 1)
     names = ("a", "b", "c", "d", "e", "x")
-    found = {
+    return {
         "identity": reads.identity(),
         "position": reads.wait(driver.head.position, 0),
         "txns": [reads.txn(txn) for txn in range(state.txns.next_txn + 1)],
@@ -61,9 +66,9 @@ def answers(reads: Reads, driver: Driver) -> dict[str, Any]:
         "conflicts": reads.conflicts(0, 99),
         "lost": [reads.conflict(txn) for txn in range(state.txns.next_txn + 1)],
         "anomalies": reads.anomalies(None, 999),
+        "metadata": [reads.metadata([Read(table, None)])[0].value for table in tables],
         "of tables": [of_table(reads, driver, table) for table in tables],
     }
-    return {question: plain(answer) for question, answer in found.items()}
 
 
 def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
@@ -101,6 +106,22 @@ def files_or_error(reads: Reads, table: int, **when: int) -> Any:
         return reads.files(table, **when)
     except RefusedError as error:
         return str(error)
+
+
+def never_was(reads: Reads) -> list[Callable[[], object]]:
+    """Return questions that can be about no table but one that is, or was."""
+    return [
+        lambda: reads.mappings(7),
+        lambda: reads.valid_write_ids(7, reads.valid_txns()),
+        lambda: reads.write_ids_at(7),
+        lambda: reads.files(7),
+        lambda: reads.versions(7, 9),
+        lambda: reads.apps(7),
+        lambda: reads.domains(7),
+        lambda: reads.table_mark(7),
+        lambda: reads.released_files(7, 9),
+        lambda: reads.aborted_write_ids(7, 9),
+    ]
 
 
 def negative(reads: Reads) -> list[Callable[[], object]]:
@@ -425,6 +446,16 @@ def test_same_files_of_a_condition(where: str, found: list[list[str]]) -> None:
             assert found == [
                 read_files(reads, table, where, place).paths for place in (before, after)
             ]
+@pytest.mark.parametrize("asked", range(10))
+def test_unknown_table(asked: int) -> None:
+    """What a table that never was has is an error, whatever is read from and from wherever."""
+    driver = Driver()
+    driver.create_table(driver.open_session(), "a")
+    store = rows_of(driver)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        for reads in (StoreReads(store), StateReads(driver.log), served.reads):
+            with pytest.raises(UnknownTableError, match="there is no table 7 up to position"):
+                never_was(reads)[asked]()
 
 
 @PATIENT

@@ -191,7 +191,7 @@ def test_newest_first(domain: Followed) -> None:
     assert [row.version for row in reads.versions(table, 2)] == [4, 3]
     assert [row.version for row in reads.versions(table, 2, below=3)] == [2, 1]
     assert [row.version for row in reads.versions(table, 9, below=99)] == [4, 3, 2, 1, 0]
-    assert reads.versions(table, 9, below=0) == reads.versions(7, 9) == []
+    assert reads.versions(table, 9, below=0) == []
     assert {row.table for row in reads.versions(table, 9)} == {table}
 
 
@@ -247,7 +247,6 @@ def test_apps(domain: Followed) -> None:
     assert reads.apps(table) == [AppRow(table, "a\0b", 1, 8), AppRow(table, "loader", 5, 7)]
     assert reads.app(table, "loader") == AppRow(table, "loader", 5, 7)
     assert reads.app(table, "loade") is reads.app(2, "loader") is reads.app(-1, "loader") is None
-    assert reads.apps(2) == reads.apps(-1) == []
 
 
 def test_applied_before(domain: Followed) -> None:
@@ -300,7 +299,6 @@ def test_domains(domain: Followed) -> None:
 
     assert before == [Domain("a", "2", removed=False), Domain("x", "1", removed=False)]
     assert domain.reads.domains(table) == [Domain("a", "3", removed=False)]
-    assert domain.reads.domains(2) == domain.reads.domains(-1) == []
 
 
 def alter_and_abort(domain: Followed, session: int, table: int) -> None:
@@ -363,10 +361,10 @@ def test_open_txn_that_staged(domain: Followed) -> None:
     row = domain.reads.txn(txn)
 
     assert row is not None
-    assert row.parts == [
+    assert row.parts == (
         TxnPart(table, 0, 0, None, 0, wrote=True),
         TxnPart(other, 1, 1, None, 0, wrote=False),
-    ]
+    )
 
 
 def test_altered_at_once_is_a_txn(domain: Followed) -> None:
@@ -377,6 +375,6 @@ def test_altered_at_once_is_a_txn(domain: Followed) -> None:
     assert txn is not None
     assert table is not None
     assert (txn.status, txn.opened, txn.ended, txn.user) == ("committed", 6, 6, "ada")
-    assert txn.parts == [TxnPart(FLIGHTS, 1, 1, 1, 0, wrote=False)]
+    assert txn.parts == (TxnPart(FLIGHTS, 1, 1, 1, 0, wrote=False),)
     assert (table.version, table.last_write_id, table.operation) == (1, 1, "alter")
     assert reads.valid_write_ids(FLIGHTS, reads.valid_txns()).text().startswith("lake.flights:1:")
