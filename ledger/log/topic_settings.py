@@ -100,7 +100,10 @@ def breaches(bootstrap: str, ledger: str, topic: Topic, found: FoundTopic | None
     """Yield what the ledger cannot run on: topic, setting, found, wanted, and how to mend it."""
     name = topic_name(ledger, topic)
     if found is None:
-        yield f"{name} does not exist. Create it with: lakeledger init {ledger}"
+        yield (
+            f"{name} does not exist. Create it with: lakeledger init --bootstrap {bootstrap} "
+            f"--ledger {ledger}"
+        )
         return
     if found.partitions != PARTITIONS:
         yield (

@@ -1,6 +1,8 @@
 """Topics of a ledger: created once, compared at every start, found by their names."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -162,9 +164,21 @@ def test_everything_wrong_at_once(broker: Broker, created: str) -> None:
     lines = str(caught.value).splitlines()[1:]
     assert lines[0].startswith(f"  {grown} has 3 partitions, wanted 1. That cannot be mended")
     assert lines[1].startswith(f"  {created}.events has cleanup.policy=compact, wanted delete.")
-    assert lines[2:] == [
-        f"  {created}.beats does not exist. Create it with: lakeledger init {created}"
-    ]
+    missing, _, remedy = lines[2].partition(" Create it with: lakeledger ")
+    assert (missing, len(lines)) == (f"  {created}.beats does not exist.", 3)
+    assert remedy == f"init --bootstrap {broker.bootstrap} --ledger {created}"
+
+
+@pytest.mark.kafka
+def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
+    """The command that a missing ledger is to be created with does so as it is printed."""
+    with pytest.raises(SettingsError) as caught:
+        verify_topics(broker.bootstrap, ledger_name)
+    remedy = str(caught.value).rpartition("Create it with: lakeledger ")[2]
+    command = [sys.executable, "-m", "ledger", *remedy.split(), "--replication", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert list(verify_topics(broker.bootstrap, ledger_name))
 
 
 @pytest.mark.kafka
