@@ -122,6 +122,17 @@ class Supervisor:
         for role in running:
             end(role, self.stop_s)
 
+    def kill(self) -> None:
+        """Kill every role that runs."""
+        left = [role for role in self.roles if role.process is not None]
+        for role in left:
+            if role.process is not None:
+                role.process.kill()
+        for role in left:
+            if role.process is not None:
+                role.process.wait()
+            role.release()
+
 
 def end(role: Role, stop_s: float) -> None:
     """End one role: politely, and after a while not; then it tells first where it is."""

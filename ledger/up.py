@@ -132,7 +132,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
     """Yield what runs, once, between bringing it up and taking it down."""
-    folder = settings.folder
+    folder, ending = settings.folder, Ending()
     broker = start_broker(settings, say)
     try:
         bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
@@ -155,11 +155,30 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             address.write(folder)
             yield Running(address, supervisor, broker, [f"http://{each}" for each in caches])
         finally:
+            ending.of(supervisor.stop, supervisor.kill)
             address.remove(folder)
-            supervisor.stop()
     finally:
         if broker is not None:
-            broker.stop()
+            ending.of(broker.stop, broker.kill)
+
+
+class Ending:
+    """How what was started ends: in good order until an interrupt comes meanwhile."""
+
+    def __init__(self) -> None:
+        self._is_hurried = False
+
+    def of(self, stop: Callable[[], None], kill: Callable[[], None]) -> None:
+        """Stop something, or kill it if there is or was an interrupt, which is raised again."""
+        if self._is_hurried:
+            kill()
+            return
+        try:
+            stop()
+        except KeyboardInterrupt:
+            self._is_hurried = True
+            kill()
+            raise
 
 
 def remove_rows(folder: Path) -> None:
@@ -232,20 +251,35 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> None:
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
     """Keep a ledger up until KeyboardInterrupt; returns the code of a role that ended for good.
 
-    An interrupt before the ledger is up is raised, after what was started is stopped. Raises as
-    `running`, and BrokerError when the embedded broker died.
+    An interrupt before the ledger is up is raised, after what was started is stopped; another one
+    while it stops kills what is left. Raises as `running`, and BrokerError when the embedded broker
+    died.
     """
-    with running(settings, say) as up:
-        ended = end_of(up.broker)
-        try:
-            announce(up, say)
-            code = up.supervisor.watch(ended)
-        except KeyboardInterrupt:
-            code = ExitCode.DONE
-        if ended.is_set():
-            # Nobody is left whom a role could tell that it ends.
-            up.supervisor.stop_s = ALONE_S
-        say("stopping")
+    is_up = False
+    try:
+        with running(settings, say) as up:
+            is_up = True
+            code = until_told(up, say)
+            say("stopping")
+    except KeyboardInterrupt:
+        if not is_up:
+            raise
+        say("interrupted while it stopped: what was left was killed, and nothing is left running")
+        return ExitCode.INTERRUPTED
+    return code
+
+
+def until_told(up: Running, say: Callable[[str], None]) -> ExitCode:
+    """Look after what runs until KeyboardInterrupt, or until it cannot go on; returns why."""
+    ended = end_of(up.broker)
+    try:
+        announce(up, say)
+        code = up.supervisor.watch(ended)
+    except KeyboardInterrupt:
+        code = ExitCode.DONE
+    if ended.is_set():
+        # Nobody is left whom a role could tell that it ends.
+        up.supervisor.stop_s = ALONE_S
     return code
 
 

@@ -7,16 +7,22 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event as Signal
-from threading import Thread
+from threading import Thread, main_thread
 
 import psutil
 import pytest
 
 from ledger.process import ExitCode
 from ledger.supervisor import BACKOFF_MIN_S, SETTLED_S, Role, Supervisor
+from ledger.up import Ending
 
 WAIT_S = 20.0
 UNTIL_TOLD = "trap 'echo $0 stops >&7; exit 0' TERM; echo $0 runs >&7; read -r line"
+ASKED_IN_VAIN = """
+trap 'echo $0 is asked >&7' TERM
+echo $0 runs >&7
+while true; do read -r line; done
+"""
 STUBBORN = """
 trap '' TERM
 trap 'echo $0 tells >&7' USR1
@@ -165,3 +171,38 @@ def test_stubborn_role(stage: Stage) -> None:
     supervisor.stop()
     assert stage.told() == "role tells"
     assert not process.is_running()
+
+
+def test_kill(stage: Stage) -> None:
+    """Roles that do not end are killed all at once, a stopped one too, and none is left."""
+    roles = [stage.role(name, STUBBORN) for name in ("first", "second")]
+    supervisor = Supervisor(roles)
+    supervisor.start()
+    assert {stage.told(), stage.told()} == {"first runs", "second runs"}
+    processes = [psutil.Process(role.pid) for role in roles]
+    processes[0].suspend()
+    supervisor.kill()
+    assert not any(process.is_running() for process in processes)
+    assert [role.pid for role in roles] == [0, 0]
+
+
+def test_interrupted_while_it_stops(stage: Stage) -> None:
+    """An interrupt while roles are asked to end kills them, and what ends after them too."""
+    role, other = (stage.role(name, ASKED_IN_VAIN) for name in ("role", "other"))
+    first, second = Supervisor([role]), Supervisor([other])
+    first.start()
+    second.start()
+    assert {stage.told(), stage.told()} == {"role runs", "other runs"}
+    ending = Ending()
+
+    def interrupt() -> None:
+        assert stage.told() == "role is asked"
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+    interrupter = Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        ending.of(first.stop, first.kill)
+    interrupter.join()
+    ending.of(second.stop, second.kill)
+    assert (role.pid, other.pid) == (0, 0)

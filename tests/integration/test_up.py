@@ -224,6 +224,18 @@ def test_interrupted_at_its_start(home: Path) -> None:
         assert left_of(children) == []
 
 
+def test_interrupted_twice(running: Command) -> None:
+    """A second Ctrl-C kills what does not end, and it says that it had been up."""
+    children = running.children()
+    follower = next(each for each in children if "follower" in each.cmdline())
+    follower.suspend()
+    running.process.send_signal(signal.SIGINT)
+    running.wait_for("stopping")
+    assert running.end(signal.SIGINT) == ExitCode.INTERRUPTED
+    running.wait_for("interrupted while it stopped: what was left was killed")
+    assert left_of(children) == []
+
+
 def test_broker_dies(running: Command) -> None:
     """Without its broker it ends as a whole, and says why."""
     broker = next(each for each in running.children() if each.name() == "java")
