@@ -112,7 +112,10 @@ def up(
     ] = None,
     lease_s: LeaseOption = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make all rows anew from the log.")
+        bool,
+        typer.Option(
+            "--rebuild", help="Remove all rows and make them anew; until then there are none."
+        ),
     ] = False,
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""

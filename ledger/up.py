@@ -19,19 +19,16 @@ from urllib.parse import urlsplit
 from ledger.address import Address, home_folder
 from ledger.broker import Broker
 from ledger.broker_folder import LOOPBACK
-from ledger.errors import LogUnavailableError, SettingsError
+from ledger.coming_up import wait_for_leader, wait_for_rows
+from ledger.errors import SettingsError
 from ledger.jars import fetch
-from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, verify_topics
 from ledger.process import ExitCode
-from ledger.sequencer import beat_epoch
 from ledger.settings import OFF
 from ledger.supervisor import Role, Supervisor
 
-LOOK_S = 0.1
-READY_S = 60.0
 ALONE_S = 1.0
 LOCK = "lock"
 STORE = "store"
@@ -66,12 +63,16 @@ class UpSettings:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A ledger that is up: where clients find it and which processes it is made of."""
+    """A ledger that is up: where clients find it and which processes it is made of.
+
+    `has_rows` says whether the rows had come as far as the log when it was.
+    """
 
     address: Address
     supervisor: Supervisor
     broker: Broker | None
     cache_urls: Sequence[str] = ()
+    has_rows: bool = True
 
     def roles(self) -> Mapping[str, int]:
         """Return the process ids by role."""
@@ -151,9 +152,11 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
             supervisor.start()
-            wait_for_leader(address, supervisor)
+            newest = wait_for_leader(address, supervisor)
             address.write(folder)
-            yield Running(address, supervisor, broker, [f"http://{each}" for each in caches])
+            has_rows = wait_for_rows(folder / STORE, newest, supervisor, say)
+            urls = [f"http://{each}" for each in caches]
+            yield Running(address, supervisor, broker, urls, has_rows)
         finally:
             ending.of(supervisor.stop, supervisor.kill)
             address.remove(folder)
@@ -182,9 +185,21 @@ class Ending:
 
 
 def remove_rows(folder: Path) -> None:
-    """Remove what the roles made of the log: nobody is to read rows that cannot be gone on with."""
+    """Remove what the roles made of the log; raises SettingsError if that cannot be.
+
+    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
+    the new ones are there.
+    """
     for rows in (folder / STORE, folder / SPARK):
-        shutil.rmtree(rows, ignore_errors=True)
+        try:
+            shutil.rmtree(rows)
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            raise SettingsError(
+                f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it "
+                "one that this user may write to; the log still holds everything"
+            ) from problem
 
 
 def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | None:
@@ -223,29 +238,6 @@ def free_endpoint() -> str:
     """Return a `host:port` of this machine where nobody listens now."""
     with socket.create_server((LOOPBACK, 0)) as server:
         return f"{LOOPBACK}:{server.getsockname()[1]}"
-
-
-def wait_for_leader(address: Address, supervisor: Supervisor) -> None:
-    """Wait until a sequencer leads; raises LogUnavailableError when none does in time."""
-    log = KafkaLog(address.bootstrap, address.ledger)
-    beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
-    try:
-        for _ in range(round(READY_S / LOOK_S)):
-            for role in supervisor.roles:
-                code = supervisor.look_after(role)
-                if code is not None:
-                    raise SettingsError(
-                        f"{role.name} ended at once with code {code}; its lines above say why"
-                    )
-            if any(beat_epoch(record.value) > 0 for record in beats.read(100, LOOK_S)):
-                return
-    finally:
-        beats.close()
-        log.close()
-    raise LogUnavailableError(
-        f"no sequencer of ledger {address.ledger} leads after {READY_S:.0f} s; their lines above "
-        "say why"
-    )
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
@@ -287,6 +279,8 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
     """Say what is up, and what comes next."""
     address = up.address
     say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
+    if not up.has_rows:
+        say("its rows are still being made: until then reads wait, show less, or find none")
     if address.reads_url:
         say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
     for url in up.cache_urls:

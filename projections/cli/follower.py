@@ -35,7 +35,10 @@ def serve_follower(
     settings: SetOption = None,
     *,
     no_http: Annotated[bool, typer.Option("--no-http", help="Answer no HTTP.")] = False,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the rows anew.")] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Make the rows anew; readers keep the old ones until then."),
+    ] = False,
     with_parent: WithParentOption = False,
 ) -> None:
     """Fold the log into rows that every process of this host can read, and others over HTTP."""

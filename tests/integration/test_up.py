@@ -14,6 +14,8 @@ import pytest
 from ledger.address import Address
 from ledger.client import Ledger
 from ledger.process import ExitCode
+from ledger.up import UpSettings
+from ledger.up import running as running_up
 from projections.queries import open_reads
 from projections.rocks_store import RocksStore
 from projections.store import FORMAT_VERSION
@@ -98,6 +100,16 @@ def test_answers(running: Command, home: Path) -> None:
     people = lakeledger(home, "txn", "show", "2")
     assert "no longer wanted [1]" in people.stdout
     assert "as of position" in people.stderr
+
+
+def test_second_at_the_same_kafka(shared: Path, tmp_path: Path) -> None:
+    """Where another one leads already, it is up no sooner than its own rows can be read."""
+    address = answer_of(shared, "status")["bootstrap"]
+    settings = UpSettings(LEDGER, tmp_path, address, sequencers=1, http="off")
+    with running_up(settings) as second, closing(open_reads(store_of(tmp_path))) as reads:
+        assert second.has_rows
+        assert reads.identity().name == LEDGER
+        assert reads.txn_counts() == (0, 1)
 
 
 def test_counts_of_many(running: Command, home: Path) -> None:

@@ -1,0 +1,91 @@
+"""Coming up: a ledger is up when its rows can be read, and says what is missing until then."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ledger.coming_up import newest_of, reached, wait_for_rows
+from ledger.errors import SettingsError
+from ledger.log.port import Record, Topic
+from ledger.process import ExitCode
+from ledger.supervisor import Role, Supervisor
+from ledger.up import remove_rows
+from projections.rocks_store import RocksStore
+from tests.driver import Driver
+from tests.projections.followed import Followed
+
+SHELL = ("/bin/sh", "-c")
+SOON_S = 0.3
+PATIENCE_S = 60.0
+
+
+@contextmanager
+def supervised(script: str) -> Iterator[Supervisor]:
+    """Run one role, and end it."""
+    supervisor = Supervisor([Role("role", (script,), SHELL)], stop_s=SOON_S)
+    supervisor.start()
+    yield supervisor
+    supervisor.stop()
+
+
+def test_rows_that_are_there(tmp_path: Path) -> None:
+    """Rows that have come as far as the log need no waiting, and nothing to be said."""
+    said: list[str] = []
+    with RocksStore.open(tmp_path) as store, supervised("read -r line") as supervisor:
+        domain = Followed(store)
+        domain.follow()
+        newest = domain.head.position
+        assert wait_for_rows(tmp_path, newest, supervisor, said.append, rows_s=PATIENCE_S)
+    assert said == []
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_rows_that_take_long(tmp_path: Path, *, made: bool) -> None:
+    """Rows that are behind, or not there at all, are waited for a while, and that is said."""
+    said: list[str] = []
+    position = 0
+    with supervised("read -r line") as supervisor:
+        if made:
+            with RocksStore.open(tmp_path) as store:
+                domain = Followed(store)
+                domain.follow()
+                position = domain.head.position
+        assert not wait_for_rows(tmp_path, 99, supervisor, said.append, rows_s=SOON_S, tell_s=0.0)
+    assert said[0] == f"the rows are still being made: position {position} of 99 can be read"
+
+
+def test_role_that_ends_for_good(tmp_path: Path) -> None:
+    """Nobody waits for rows that nobody makes."""
+    script, said = f"exit {ExitCode.INCOMPATIBLE}", "role ended at once with code 8"
+    with supervised(script) as supervisor, pytest.raises(SettingsError, match=said):
+        wait_for_rows(tmp_path, 1, supervisor, print, rows_s=PATIENCE_S)
+
+
+def test_reached() -> None:
+    """What the log has reached is told by its last records, whatever stands between them."""
+    driver = Driver()
+    driver.open_session()
+    end = driver.log.ends(Topic.EVENTS)[1]
+    strange = Record(end, b"", b"no event", 0)
+
+    assert reached(driver.log) == driver.head.position
+    assert newest_of([*driver.records, strange]) == driver.head.position
+    assert newest_of([strange]) == newest_of([]) == 1
+
+
+def test_rows_that_cannot_be_removed(tmp_path: Path) -> None:
+    """Rows that stay although they were to go are no silent success."""
+    (tmp_path / "store").write_text("a file where the rows should lie")
+    with pytest.raises(SettingsError, match=r"the rows in .*store cannot be removed"):
+        remove_rows(tmp_path)
+
+
+def test_rows_that_are_removed(tmp_path: Path) -> None:
+    """Rows go whether or not there are those of Spark as well."""
+    with RocksStore.open(tmp_path / "store"):
+        pass
+    remove_rows(tmp_path)
+    remove_rows(tmp_path)
+    assert list(tmp_path.iterdir()) == []
