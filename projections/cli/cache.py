@@ -13,6 +13,7 @@ import typer
 from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
+from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import (
@@ -137,6 +138,8 @@ def cache_read(
     if write_ids is not None and position != NOW:
         raise typer.BadParameter("give a list or a position, not both")
     listed, place = list_of(write_ids), position_of(position)
+    if listed is not None and number_of(table) is None:
+        check_list(listed, catalog, table)
     least = place_of(token or "0")
     with opened(url, ledger, catalog) as cache:
         seen = position_in(cache, least)
@@ -150,7 +153,12 @@ def cache_read(
                 [Read(named, listed, read.table_id, what, catalog=catalog)], bounds
             )[0]
 
-        found = by_name_or_id(ask, ReadAt(table, catalog, table_id, place, what))
+        asked = ReadAt(table, catalog, table_id, place, what)
+        found = by_name_or_id(ask, asked)
+        if listed is not None and number_of(table) is not None:
+            meant = by_name_or_id(ask, asked._replace(what=TABLE)).value
+            if isinstance(meant, TableMetadata):
+                check_list(listed, meant.catalog, meant.name)
     if found.value is None:
         say(f"{what} {table} does not exist for this reader at position {found.position}")
         raise typer.Exit(ExitCode.NOT_FOUND)
@@ -242,7 +250,21 @@ def list_of(text: str | None) -> ValidWriteIdList | None:
     try:
         return None if text is None else ValidWriteIdList.parse(text)
     except ValueError as problem:
-        raise typer.BadParameter(f"{problem}; a list looks like main.db.t:7:3:3,5:4") from problem
+        raise typer.BadParameter(
+            f"{text!r} is no list ({problem}); a list looks like main.db.t:7:3:3,5:4"
+        ) from problem
+
+
+def check_list(listed: ValidWriteIdList, catalog: str, name: str) -> None:
+    """Raise BadParameter for a list of another table; one without a table is of any."""
+    if listed.table is None:
+        return
+    key = name_key(catalog, name)
+    if name_key(catalog, listed.table.removeprefix(f"{catalog}.")) != key:
+        raise typer.BadParameter(
+            f"the list is one of {listed.table}, the table to read is {catalog}.{name}; write ids "
+            "of one table say nothing about another"
+        )
 
 
 def position_of(text: str) -> int | None:

@@ -189,6 +189,35 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("table", "listed", "said"),
+    [
+        ("t", "garbage", "'garbage' is no list"),
+        ("t", "lake.sales:2:2::", "the list is one of lake.sales, the table to read is lake.t"),
+        ("t", "other.t:2:2::", "the list is one of other.t, the table to read is lake.t"),
+        ("1", f"sales:{2**63 - 1}::", "'sales:9223372036854775807::' is no list"),
+        ("1", "lake.sales:0:1::", "the list is one of lake.sales, the table to read is lake.t"),
+    ],
+)
+def test_lists_of_others(run: Lakeledger, table: str, listed: str, said: str) -> None:
+    """A list is refused with the text that was given, and one of another table by its name."""
+    result = run("read", table, "--catalog", CATALOG, "--write-ids", listed)
+
+    assert result.exit_code == ExitCode.USAGE
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("name", ["t", "T", f"{CATALOG}.t", "null"])
+@pytest.mark.parametrize("table", ["t", "1"])
+def test_lists_of_the_table(run: Lakeledger, table: str, name: str) -> None:
+    """A list of the table may name its catalog or not, in any case, or name no table."""
+    listed = f"{name}:0:{2**63 - 1}::"
+    answer = told(
+        run("read", table, "--catalog", CATALOG, "--write-ids", listed, "--output", "json")
+    )
+    assert answer["name"] == "t"
+
+
+@pytest.mark.parametrize(
     ("command", "error", "code"),
     [
         (["read", "none"], UnknownTableError, ExitCode.NOT_FOUND),
