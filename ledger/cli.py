@@ -12,7 +12,7 @@ import sys
 import traceback
 from enum import StrEnum
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated, Any, NoReturn
@@ -34,6 +34,7 @@ from ledger.process import (
 )
 from ledger.whole_numbers import NUMBER_MAX
 
+DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"
 COPIES_MAX = 2**15 - 1  # Kafka's own bound.
 log_lines = structlog.get_logger("lakeledger.cli")
@@ -82,9 +83,26 @@ class Output(StrEnum):
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
 
 
+def tell_version(*, wanted: bool) -> None:
+    """Say which version is installed, if that is asked for, and end."""
+    if wanted:
+        print(f"{DISTRIBUTION} {version(DISTRIBUTION)}")
+        raise typer.Exit
+
+
 @app.callback()
 def root(
-    *, debug: Annotated[bool, typer.Option("--debug", help="Log more, show tracebacks.")] = False
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help="Log more, show tracebacks.")] = False,
+    is_version: Annotated[  # noqa: ARG001 - answered before any command is looked for
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda wanted: tell_version(wanted=wanted),
+            is_eager=True,
+            help="Say which version is installed, and end.",
+        ),
+    ] = False,
 ) -> None:
     """Set up what every command shares."""
     set_up_logging(debug=debug)
@@ -123,7 +141,8 @@ def up(
     from ledger.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    found = load({"ledger": ledger, "home": home, "bootstrap": bootstrap}).settings
+    flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
+    found = load({**flags, "sequencer.lease_s": lease_s}).settings
     settings = UpSettings(
         ledger=found.ledger,
         home=found.home,

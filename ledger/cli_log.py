@@ -19,6 +19,7 @@ from ledger.cli import (
     number_option,
     say,
 )
+from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import SettingsError
@@ -107,18 +108,14 @@ def whatif(
     *,
     bootstrap: NearOption = None,
     ledger: NameOption = None,
-    level: Annotated[str, typer.Option(help="serializable, write-serializable or snapshot.")],
+    level: Annotated[
+        str, typer.Option(help=f"One of {', '.join(LEVELS)}, in any case; or snapshot.")
+    ],
     since: Annotated[int, number_option("Only commits from this position on.")] = 1,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Judge the commits of the log again at another level; list those that would end otherwise."""
-    wanted = LEVEL_OF.get(level.replace("-", "").lower()) or LEVEL_OF.get(
-        f"{level.lower()}isolation"
-    )
-    if wanted is None:
-        raise SettingsError(
-            f"{level!r} is no level; there are serializable, write-serializable, snapshot"
-        )
+    wanted = level_of(level)
     address = find_address(bootstrap, ledger)
     with (
         closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
@@ -136,6 +133,15 @@ def whatif(
     changed = [each for each in found if each.committed != each.would_commit]
     say(f"{len(found)} commits judged at {wanted}: {len(changed)} would end otherwise")
     answer_rows([changed_row(each) for each in changed], output)
+
+
+def level_of(text: str) -> IsolationLevel:
+    """Return the level of a text, in any case and with dashes or not; raises SettingsError."""
+    plain = text.replace("-", "").replace("_", "").lower()
+    found = LEVEL_OF.get(plain) or LEVEL_OF.get(f"{plain}isolation")
+    if found is None:
+        raise SettingsError(f"{text!r} is no level; there are {', '.join(LEVELS)}")
+    return found
 
 
 def changed_row(each: Redecided) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def check_names(layer: Layer) -> None:
     for name in layer.values:
         if name not in known:
             near = get_close_matches(name, known, 1)
-            meant = f"; is {near[0]} meant?" if near else ""
+            meant = f"; is {near[0]} meant?" if near else "."
             raise SettingsError(
                 f"there is no setting {name} ({layer.origin}){meant} "
                 "`lakeledger config show` lists all of them"

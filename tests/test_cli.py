@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ COMMANDS = {
     "up",
     "watermark explain",
 }
+NAME = "lakeledger"
 HOSTILE = "[/] [bold]no markup[/bold] [Errno 2]"
 
 
@@ -80,6 +82,22 @@ def test_commands() -> None:
     """The packages that are installed add their commands to one root."""
     found = {" ".join(path) for path in commands(typer.main.get_command(whole_app()))}
     assert found == COMMANDS
+
+
+def test_version() -> None:
+    """Whoever reports a fault can say of which version."""
+    result = invoked("--version")
+    assert (result.exit_code, result.stdout) == (ExitCode.DONE, f"lakeledger {version(NAME)}\n")
+
+
+@pytest.mark.parametrize("level", ["SnapshotIsolation", "snapshot", "Write-Serializable", "none"])
+def test_levels(tmp_path: Path, level: str) -> None:
+    """Every level has the name it has elsewhere; what is none is told which there are."""
+    result = invoked("conflict", "whatif", "--level", level, LAKELEDGER_HOME=str(tmp_path))
+    told = (
+        "no ledger is up" if level != "none" else "there are SnapshotIsolation, WriteSerializable"
+    )
+    assert told in str(result.exception)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -199,6 +217,8 @@ def test_debug(tmp_path: Path) -> None:
     [
         ("--ledger", "../../x", "'../../x' cannot be the name of a ledger"),
         ("--ledger", "", "'' cannot be the name of a ledger"),
+        ("--lease-s", "1e300", "sequencer.lease_s is 1e+300 (flag); give a number from 0.5 to 31"),
+        ("--lease-s", "inf", "sequencer.lease_s is inf (flag); give a number from 0.5 to 31536000"),
         ("--http", "here", "'here' is no host:port to listen at"),
         ("--http", "127.0.0.1:99999", "'127.0.0.1:99999' is no host:port to listen at"),
     ],

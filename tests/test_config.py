@@ -154,6 +154,7 @@ REFUSED = [
     ("", {"LAKELEDGER_SEQUENCER": "5"}, [], "no setting sequencer (environment)"),
     ("", {"LAKELEDGER_LEDGER__NAME": "x"}, [], "no setting ledger.name (environment)"),
     ("", {"LAKELEDGER_SEQUENCER__LEASE_S": "0"}, [], "sequencer.lease_s is 0.0 (environment)"),
+    ("", {}, ["-X", "a=b"], "no setting a (flag). `lakeledger config show` lists all of them"),
     ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
