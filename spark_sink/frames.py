@@ -6,7 +6,7 @@ external table everything at its location is read, as nobody commits there.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -25,6 +25,10 @@ COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
+
+
+Partition = tuple[tuple[str, str | None], ...]
+"""The values of a partition, each with its column."""
 
 
 class UnreadableTableError(LedgerError):
@@ -50,7 +54,7 @@ def cached_table(
             " read it with a Delta reader"
         )
     if found.files is not None:
-        frame = files_frame(spark, table, found.files)
+        frame = files_frame(spark, table, found.files, found.partitioned)
     elif found.write_ids is not None:
         folders = valid_folders(spark, table, found.write_ids)
         frame = scan(spark, table, folders) if folders else empty(spark, table)
@@ -87,8 +91,16 @@ def folders(spark: SparkSession, pattern: str) -> list[str]:
     return sorted(each.getPath().toString() for each in found if each.isDirectory())
 
 
-def files_frame(spark: SparkSession, table: TableDefinition, files: Sequence[FileRow]) -> DataFrame:
-    """Return the rows of files; partition values are what the ledger says they are."""
+def files_frame(
+    spark: SparkSession,
+    table: TableDefinition,
+    files: Sequence[FileRow],
+    partitioned: Mapping[int, Sequence[str]],
+) -> DataFrame:
+    """Return the rows of files; partition values are what the ledger says they are.
+
+    They are of the columns that `partitioned` names by where a file was added, else of the table's.
+    """
     for file in files:
         if file.vector or "%" in file.path:
             what = "has a deletion vector" if file.vector else "has an encoded path"
@@ -98,12 +110,14 @@ def files_frame(spark: SparkSession, table: TableDefinition, files: Sequence[Fil
             )
     if not files:
         return empty(spark, table)
-    if all(lies_in_partition(table, file) for file in files):
+    if not partitioned and all(lies_in_partition(table, file) for file in files):
         return scan(spark, table, [path_of(table, file) for file in files])
-    by_partition: dict[tuple[str | None, ...], list[FileRow]] = {}
+    by_partition: dict[Partition, list[FileRow]] = {}
     for file in files:
-        by_partition.setdefault(tuple(file.partition), []).append(file)
-    parts = [partition_frame(spark, table, each, of) for of, each in by_partition.items()]
+        columns = partitioned.get(file.added, table.partition_columns)
+        values = tuple(zip(columns, file.partition, strict=True))
+        by_partition.setdefault(values, []).append(file)
+    parts = [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -118,14 +132,15 @@ def partition_frame(
     spark: SparkSession,
     table: TableDefinition,
     files: Sequence[FileRow],
-    partition: Sequence[str | None],
+    values: Mapping[str, str | None],
 ) -> DataFrame:
-    """Return the rows of files of one partition, wherever they lie."""
-    values = dict(zip(table.partition_columns, partition, strict=True))
+    """Return the rows of files of one partition, wherever they lie; its columns may be gone."""
     own = [each for each in table.columns if each.name not in values]
     reader = spark.read.schema(schema_of(table._replace(columns=own)))
     types = {each.name: each.type for each in table.columns}
-    literals = {name: sf.lit(value).cast(types[name]) for name, value in values.items()}
+    literals = {
+        name: sf.lit(value).cast(types[name]) for name, value in values.items() if name in types
+    }
     return reader.parquet(*(path_of(table, file) for file in files)).withColumns(literals)
 
 

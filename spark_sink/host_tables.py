@@ -5,14 +5,16 @@ task ever sees metadata that moves. Nothing here loads Spark.
 """
 
 import atexit
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
 from ledger.address import find_address
 from ledger.config import load
+from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
+from ledger.core.traits import traits_of
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.write_form import pending_from
 from ledger.errors import SettingsError, UnknownTableError
@@ -54,12 +56,14 @@ class HostTable(NamedTuple):
     """A table as a snapshot sees it.
 
     `write_ids` are those it may read, None for an external table; `files` those that were live at
-    the snapshot, None where folders tell by their names whose they are.
+    the snapshot, None where folders tell by their names whose they are. `partitioned` has the
+    columns that the values of files are of, by where they were added, if not the partition columns.
     """
 
     metadata: TableMetadata
     write_ids: ValidWriteIdList | None
     files: Sequence[FileRow] | None
+    partitioned: Mapping[int, Sequence[str]]
 
 
 class HostTables:
@@ -106,7 +110,8 @@ class HostTables:
             )
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
-                return HostTable(found, ids, self._files(found, snapshot))
+                files = self._files(found, snapshot)
+                return HostTable(found, ids, files, self._partitioned(found, files or ()))
         raise UnknownTableError(
             f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
             f"opened at position {snapshot.opened}; open a txn after its creation",
@@ -129,6 +134,26 @@ class HostTables:
         if found.definition.kind == "external" or found.definition.layout == "directories":
             return None
         return self.reads.files(found.table, position=snapshot.opened)
+
+    def _partitioned(
+        self, found: TableMetadata, files: Sequence[FileRow]
+    ) -> Mapping[int, Sequence[str]]:
+        row, seen = self.reads.table(found.table), found.definition
+        if row is None or not files:
+            return {}
+        # What the reader itself changes holds for no file that is there.
+        is_own = traits_of(seen).schema != traits_of(row.definition).schema
+        adds = {each.added for each in files if is_own or each.added <= row.partitioned}
+        then = {added: self.reads.definition(found.table, added) or seen for added in adds}
+        columns = {added: columns_now(each, seen) for added, each in then.items()}
+        return {at: names for at, names in columns.items() if names != [*seen.partition_columns]}
+
+
+def columns_now(then: TableDefinition, now: TableDefinition) -> list[str]:
+    """Return the partition columns that a table had, by the names that they have now."""
+    ids = {column.name.lower(): column.id for column in then.columns}
+    names = {column.id: column.name for column in now.columns}
+    return [names.get(ids.get(each.lower(), 0), each) for each in then.partition_columns]
 
 
 def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:

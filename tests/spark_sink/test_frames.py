@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from ledger.core.commands import Column
+from ledger.definitions import TableChanges
+from ledger.file_list import AddFile
 from spark_sink import cached_table
 from spark_sink.frames import UnreadableTableError
 from tests.spark_sink.host import NAME, Host, running_host
@@ -87,6 +90,53 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     assert frame.dtypes == [("day", "int"), ("tail", "string")]
     assert rows(frame.where("day IS NOT NULL")) == [(1, "N1"), (1, "N2"), (2, "N3")]
     assert rows(frame.where("day IS NULL")) == [(None, "N4")]
+
+
+RENAMED = [Column("on", "INT", nullable=True, id=1), Column("tail", "STRING", nullable=True, id=2)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "columns", "expected"),
+    [
+        ({"partition_columns": ["tail"]}, ["day", "tail"], [(1, "N1"), (None, "9")]),
+        ({"partition_columns": []}, ["day", "tail"], [(1, "N1"), (None, "N9")]),
+        (
+            {"columns": RENAMED, "partition_columns": ["on"]},
+            ["on", "tail"],
+            [(1, "N1"), (9, "N9")],
+        ),
+        (
+            {"columns": [("tail", "STRING")], "partition_columns": []},
+            ["tail"],
+            [("N1",), ("N9",)],
+        ),
+    ],
+    ids=["other", "none", "renamed", "dropped"],
+)
+def test_partitioned_otherwise_before(
+    spark: SparkSession,
+    host: Host,
+    changes: TableChanges,
+    columns: list[str],
+    expected: list[tuple[object, ...]],
+) -> None:
+    """The values of a file are of the columns the table was partitioned by when it was added."""
+    host.create("listed")
+    host.ledger.append(NAME, [host.file("day=1/a.parquet", "N1")])
+    with host.ledger.transaction() as txn:
+        txn.alter_table(NAME, **changes)
+        own = cached_table(spark, NAME, txn, host.tables)
+        assert (own.columns, rows(own)) == (columns, expected[:1])
+    now = host.ledger.table(NAME).definition.partition_columns
+    host.write("b.parquet", ["N9"])
+    host.ledger.append(NAME, [AddFile("b.parquet", ("9",) * len(now))])
+
+    found = cached_table(spark, NAME, host.snapshot(), host.tables)
+
+    assert (found.columns, sorted(found.collect(), key=str)) == (
+        columns,
+        sorted(expected, key=str),
+    )
 
 
 def test_external_table(spark: SparkSession, host: Host) -> None:
