@@ -6,7 +6,7 @@ vector together; a decision knows them by the hash of their path.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
 from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
@@ -26,6 +26,7 @@ ROW_COUNT: Final = "numRecords"
 NUMBERS_ALL: Final = "ROW TRACKING BACKFILL"
 
 FileKey = tuple[str, str]
+Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 
 class FootprintWriter:
@@ -70,21 +71,18 @@ class FootprintWriter:
     def add(self, files: Iterable[AddFile]) -> None:
         """Note files added, by a WRITE unless another operation is named.
 
-        Raises ValueError for one that was noted before.
+        Raises ValueError for one that was noted before; then none of them is noted.
         """
+        self._take((), files)
         self._note("WRITE")
-        for each in files:
-            self._check_new((each.path, each.vector))
-            self._adds[each.path, each.vector] = each
 
-    def remove(self, files: Iterable[RemoveLike], *, data_change: bool = True) -> None:
-        """Note files removed, by a DELETE unless files are added too or another name is given."""
+    def remove(self, files: Iterable[RemoveLike]) -> None:
+        """Note files removed, by a DELETE unless files are added too or another name is given.
+
+        Raises as `add`.
+        """
+        self._take(map(self._removed, files), ())
         self._note(self._usual_operation or "DELETE")
-        for each in files:
-            found = removed(*self.removal(each))
-            self._check_new((found.path, found.vector))
-            changes = found.data_change and data_change
-            self._removes[found.path, found.vector] = found._replace(data_change=changes)
 
     def read_whole(self) -> None:
         """Note that the part depends on every file of the table."""
@@ -92,9 +90,12 @@ class FootprintWriter:
         self._reads_whole = True
 
     def rewrite(self, removes: Iterable[RemoveLike], adds: Iterable[AddFile]) -> None:
-        """Note that the same rows lie in other files now: an OPTIMIZE unless named otherwise."""
-        self.remove(removes, data_change=False)
-        self.add(each._replace(data_change=False) for each in adds)
+        """Note that the same rows lie in other files now: an OPTIMIZE unless named otherwise.
+
+        Raises as `add`.
+        """
+        gone = (self._removed(each)._replace(data_change=False) for each in removes)
+        self._take(gone, (each._replace(data_change=False) for each in adds))
         self._note("OPTIMIZE")
 
     def removal(self, file: RemoveLike) -> RemoveFile:
@@ -169,9 +170,34 @@ class FootprintWriter:
     def _note(self, usual_operation: str) -> None:
         self._usual_operation = usual_operation
 
-    def _check_new(self, key: FileKey) -> None:
-        if key in self._adds or key in self._removes:
-            raise ValueError(f"file {key[0]} is added or removed twice in one txn; once is enough")
+    def _removed(self, file: RemoveLike) -> RemoveFile:
+        return removed(*self.removal(file))
+
+    def _take(self, removes: Iterable[RemoveFile], adds: Iterable[AddFile]) -> None:
+        """Note files, or none of them if one is refused or what lists them raises."""
+        gone = by_key(removes)
+        new = by_key(adds)
+        for key in (*gone, *new):
+            if key in self._adds or key in self._removes or (key in gone and key in new):
+                raise twice(key)
+        self._removes.update(gone)
+        self._adds.update(new)
+
+
+def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
+    """Return files by what tells them apart; raises ValueError for one that is there twice."""
+    found: dict[FileKey, Listed] = {}
+    for each in files:
+        key = each.path, each.vector
+        if key in found:
+            raise twice(key)
+        found[key] = each
+    return found
+
+
+def twice(key: FileKey) -> ValueError:
+    """Return the error for a file that was noted before."""
+    return ValueError(f"file {key[0]} is added or removed twice in one txn; once is enough")
 
 
 def rows_of(stats: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ledger.core.commands import AppVersion, Domain, Protocol
-from ledger.footprint_writer import AddLike, FootprintWriter, RemoveLike, added_files
+from ledger.footprint_writer import AddLike, RemoveLike, added_files
 from ledger.names import TableLike, TxnNames
 from ledger.reading import TableFiles, read_table
 from ledger.receipt import Token
@@ -84,12 +84,13 @@ class TxnFiles:
 
         `operation` is Delta's name of what is done, by default WRITE. `data_change` False says that
         the rows were in the table before. Raises ValueError for a file that was named before, or
-        does not have a value for every partition column.
+        does not have a value for every partition column; what raises changes nothing.
         """
         number, row = self._names.find(table)
         columns = None if row is None else row.definition.partition_columns
-        writer = self._named(number, operation)
-        writer.add(added_files(files, columns, data_change=data_change))
+        kept = list(added_files(files, columns, data_change=data_change))
+        with self._writes.growing(number, operation) as writer:
+            writer.add(kept)
 
     def remove_files(
         self,
@@ -102,10 +103,13 @@ class TxnFiles:
         """Remove files from a table: a DELETE, or with files added a WRITE, unless it is named.
 
         Files found by another way than a read of this txn need `read_at`, the position they were
-        found at; by default they are taken from the txn's snapshot.
+        found at; by default they are taken from the txn's snapshot. Raises as `add_files`.
         """
-        number = self._removing(table, read_at)
-        self._named(number, operation).remove(files)
+        number, _ = self._names.find(table)
+        place, kept = self._view.position_of(read_at), list(files)
+        with self._writes.growing(number, operation) as writer:
+            writer.remove(kept)
+        self._writes.plan_from(number, place)
 
     def rewrite_files(
         self,
@@ -118,17 +122,20 @@ class TxnFiles:
     ) -> None:
         """Put the same rows into other files: an OPTIMIZE, which loses to removals alone.
 
-        `read_at` as for `remove_files`.
+        `read_at` as for `remove_files`. Raises as `add_files`.
         """
-        _, row = self._names.find(table)
+        number, row = self._names.find(table)
         columns = None if row is None else row.definition.partition_columns
-        number = self._removing(table, read_at)
-        made = added_files(adds, columns, data_change=False)
-        self._named(number, operation).rewrite(removes, made)
+        place, gone = self._view.position_of(read_at), list(removes)
+        made = list(added_files(adds, columns, data_change=False))
+        with self._writes.growing(number, operation) as writer:
+            writer.rewrite(gone, made)
+        self._writes.plan_from(number, place)
 
     def operation(self, table: TableLike, name: str) -> None:
         """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""
-        self._named(self._names.find(table)[0], name)
+        with self._writes.growing(self._names.find(table)[0], name):
+            pass
 
     def set_protocol(
         self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()
@@ -154,14 +161,3 @@ class TxnFiles:
         """
         numbers = [self._names.find(table)[0] for table in tables]
         self._writes.record(AppVersion(app, version), numbers)
-
-    def _named(self, table: int, operation: str) -> FootprintWriter:
-        writer = self._writes.writer(table)
-        if operation:
-            writer.name(operation)
-        return writer
-
-    def _removing(self, table: TableLike, read_at: Token | int) -> int:
-        number, _ = self._names.find(table)
-        self._writes.plan_from(number, self._view.position_of(read_at))
-        return number

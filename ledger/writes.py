@@ -4,7 +4,8 @@ A coarse write is of a whole unit, the files unknown: a partition, the rows of a
 partitions, or a whole table. What is known file by file is gathered by `FootprintWriter`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint
@@ -73,6 +74,19 @@ class DeclaredWrites:
         """Return what gathers the files of a table; raises ValueError once it is frozen."""
         self._check_open()
         return self._writers.setdefault(table, FootprintWriter())
+
+    @contextmanager
+    def growing(self, table: int, operation: str = "") -> Iterator[FootprintWriter]:
+        """Lend what gathers the files of a table, and name the operation unless the block raises.
+
+        If it raises, a table that was not known before stays unknown. Raises as `writer`.
+        """
+        self._check_open()
+        writer = self._writers.get(table) or FootprintWriter()
+        yield writer
+        if operation:
+            writer.name(operation)
+        self._writers[table] = writer
 
     def read(self, read: TableFiles) -> None:
         """Declare a read of files."""

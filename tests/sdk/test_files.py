@@ -1,6 +1,6 @@
 """What a txn and a client do with the files of tables, and what the commit says of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from ledger.errors import ConcurrentAppendException
 from ledger.expressions import Expression, col
 from ledger.file_list import AddFile, RemoveFile
 from ledger.reads import VersionRow
+from ledger.receipt import Token
 from ledger.testing import InMemoryLedger
 from ledger.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
@@ -230,6 +231,63 @@ def test_added_and_removed(ledger: Ledger, table: int) -> None:
 
     with pytest.raises(ValueError, match="day3 is added or removed twice"):
         txn.remove_files(table, [of_day(3)])
+
+
+def broken() -> Iterator[AddFile]:
+    """Yield a file, and raise."""
+    yield of_day(4)
+    raise ValueError("no more files")
+
+
+GOOD, BAD = of_day(4), AddFile("bad")
+REFUSED: dict[str, Callable[[Transaction, int], object]] = {
+    "add": lambda txn, to: txn.add_files(to, [GOOD, BAD], operation="MERGE"),
+    "add twice": lambda txn, to: txn.add_files(to, [GOOD, GOOD], operation="MERGE"),
+    "add half": lambda txn, to: txn.add_files(to, broken(), operation="MERGE"),
+    "remove": lambda txn, to: txn.remove_files(to, ["day1", ""], operation="MERGE"),
+    "remove half": lambda txn, to: txn.remove_files(to, broken(), operation="MERGE"),
+    "remove at another ledger's": lambda txn, to: txn.remove_files(
+        to, ["day1"], operation="MERGE", read_at=Token("another", 0, 1)
+    ),
+    "rewrite": lambda txn, to: txn.rewrite_files(to, ["day1"], [GOOD, BAD], operation="MERGE"),
+    "rewrite half": lambda txn, to: txn.rewrite_files(to, ["day1"], broken(), operation="MERGE"),
+    "rewrite same": lambda txn, to: txn.rewrite_files(to, ["day4"], [GOOD], operation="MERGE"),
+    "rewrite to a known file": lambda txn, to: (
+        txn.add_files(to, [of_day(5)]),
+        txn.rewrite_files(to, ["day1"], [of_day(5)], operation="MERGE"),
+    ),
+    "remove a known file": lambda txn, to: (
+        txn.add_files(to, [of_day(5)]),
+        txn.remove_files(to, ["day1", "day5"], operation="MERGE"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_files(ledger: Ledger, memory: InMemoryLedger, table: int, name: str) -> None:
+    """A call that raised has noted nothing: neither some of its files nor its operation."""
+    with ledger.transaction() as txn:
+        txn.add_files(table, [of_day(3)])
+        with pytest.raises(ValueError, match=r"."):
+            REFUSED[name](txn, table)
+
+    kept = {"day1", "day2", "day3", *(("day5",) if "known" in name else ())}
+    assert kept == set(ledger.read(TABLE).paths)
+    assert last_version(memory, table)[7:10] == ("WRITE", "WriteSerializable", True)
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if "known" not in name])
+def test_refused_files_of_another_table(ledger: Ledger, table: int, name: str) -> None:
+    """A table of which nothing but a call that raised is known is no part of the commit."""
+    other = ledger.create_table("other", [("day", "int")], partition_columns=["day"]).table
+    with ledger.transaction() as txn:
+        txn.add_files(table, [of_day(3)])
+        with pytest.raises(ValueError, match=r"."):
+            REFUSED[name](txn, other)
+        ledger.drop_table(other)
+
+    assert txn.receipt is not None
+    assert {table: 2} == txn.receipt.versions
 
 
 def test_append(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
