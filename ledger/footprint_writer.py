@@ -65,7 +65,8 @@ class FootprintWriter:
         self._read.update((each.path, each) for each in files)
 
     def name(self, operation: str) -> None:
-        """Say what is done, in Delta's words."""
+        """Say what is done, in Delta's words; raises TypeError for what is no text."""
+        check_text("an operation", operation)
         self._operation = operation
 
     def add(self, files: Iterable[AddFile]) -> None:
@@ -193,6 +194,13 @@ def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
             raise twice(key)
         found[key] = each
     return found
+
+
+def check_text(what: str, given: object) -> None:
+    """Raise TypeError or ValueError for what is no text that a record takes."""
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is a text, not {given!r}")
+    given.encode()
 
 
 def twice(key: FileKey) -> ValueError:

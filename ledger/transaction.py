@@ -34,7 +34,6 @@ from ledger.errors import (
     LedgerError,
     LogError,
     OutcomeUnknownError,
-    RefusedError,
     SessionExpiredError,
     TxnNotOpenError,
 )
@@ -266,8 +265,10 @@ class Transaction(TxnFiles, TxnTables):
     def _abandon(self, error: BaseException) -> None:
         """Abort because of an error, which stays the one that is raised."""
         has_written = self._write_ids or self._writes.has_written
+        # An error may say what no record takes, such as half of a surrogate pair.
+        reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
         try:
-            self.abort(f"{type(error).__name__}: {error}", None if has_written else ())
+            self.abort(reason, None if has_written else ())
         except LedgerError as failure:
             # What became of a txn that is not open its refusal says in words alone.
             if "is not open (committed)" in str(failure):
@@ -292,7 +293,9 @@ class Transaction(TxnFiles, TxnTables):
             return
         try:
             self.commit()
-        except (RefusedError, ValueError) as error_of_commit:
+        except (OutcomeUnknownError, LogError):
+            raise
+        except Exception as error_of_commit:
             if self.status == "open":
                 self._abandon(error_of_commit)
             raise

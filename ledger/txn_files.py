@@ -134,8 +134,8 @@ class TxnFiles:
 
     def operation(self, table: TableLike, name: str) -> None:
         """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""
-        with self._writes.growing(self._names.find(table)[0], name):
-            pass
+        with self._writes.growing(self._names.find(table)[0]) as writer:
+            writer.name(name)
 
     def set_protocol(
         self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint
 from ledger.core.ids import IsolationLevel, Operation
 from ledger.core.traits import LEVEL_OF, traits_of
-from ledger.footprint_writer import FootprintWriter
+from ledger.footprint_writer import FootprintWriter, check_text
 from ledger.reading import TableFiles
 from ledger.reads import TableRow
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
+VERSIONS: Final = range(-(2**63), 2**63)
 STRONGEST: Final[IsolationLevel] = "Serializable"
 
 
@@ -97,8 +98,12 @@ class DeclaredWrites:
             self._strict.add(table)
 
     def record(self, app: AppVersion, tables: Iterable[int]) -> None:
-        """Declare the progress of an application in all tables written, and in these."""
+        """Declare the progress of an application in all tables written, and in these.
+
+        Raises TypeError or ValueError for a name or a version that no record takes.
+        """
         self._check_open()
+        check_app(app)
         self._apps[app.app] = app.version
         self._app_tables.update(tables)
 
@@ -179,6 +184,15 @@ def coarse_write(
         f"table {row.name} is partitioned by {columns}: say partition='...' for each partition "
         f"whose rows the {operation} changed, or whole_table=True"
     )
+
+
+def check_app(app: AppVersion) -> None:
+    """Raise TypeError or ValueError for the progress of an application that no record takes."""
+    check_text("the name of an application", app.app)
+    if type(app.version) is not int:
+        raise TypeError(f"version {app.version!r} of application {app.app!r} is no whole number")
+    if app.version not in VERSIONS:
+        raise ValueError(f"version {app.version} of application {app.app!r} is no 64-bit number")
 
 
 def level_named(text: str | None) -> str:

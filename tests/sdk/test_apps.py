@@ -1,6 +1,7 @@
 """Applications that say how far they came: a batch that is sent again is applied once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,33 @@ def test_no_table(ledger: Ledger) -> None:
         txn.app(APP, 1)
 
     assert txn.status == "aborted"
+
+
+NO_APPS: list[tuple[Any, type[Exception], str]] = [
+    (("job", "3"), TypeError, "version '3' of application 'job' is no whole number"),
+    (("job", True), TypeError, "version True of application 'job' is no whole number"),
+    (("job", 2**63), ValueError, f"version {2**63} of application 'job' is no 64-bit number"),
+    ((5, 3), TypeError, "the name of an application is a text, not 5"),
+    (("\ud800", 3), ValueError, "surrogates not allowed"),
+]
+
+
+@pytest.mark.parametrize(("app", "error", "said"), NO_APPS)
+def test_no_progress(
+    ledger: Ledger, table: int, app: Any, error: type[Exception], said: str
+) -> None:
+    """What no record takes as progress is refused where it is said, and the txn goes on."""
+    before = ledger.token
+    with pytest.raises(error, match=said):
+        ledger.append(table, [of_day(3)], app)
+    assert before == ledger.token
+
+    with ledger.transaction() as txn:
+        txn.add_files(table, [of_day(3)])
+        with pytest.raises(error, match=said):
+            txn.app(*app, tables=[table])
+
+    assert len(ledger.read(table)) == 3
 
 
 def test_concurrent_batches(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:

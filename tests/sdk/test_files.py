@@ -239,6 +239,18 @@ def broken() -> Iterator[AddFile]:
     raise ValueError("no more files")
 
 
+def to_known(txn: Transaction, table: int) -> None:
+    """Add a file, and rewrite another one to it."""
+    txn.add_files(table, [of_day(5)])
+    txn.rewrite_files(table, ["day1"], [of_day(5)], operation="MERGE")
+
+
+def remove_known(txn: Transaction, table: int) -> None:
+    """Add a file, and remove it with another one."""
+    txn.add_files(table, [of_day(5)])
+    txn.remove_files(table, ["day1", "day5"], operation="MERGE")
+
+
 GOOD, BAD = of_day(4), AddFile("bad")
 REFUSED: dict[str, Callable[[Transaction, int], object]] = {
     "add": lambda txn, to: txn.add_files(to, [GOOD, BAD], operation="MERGE"),
@@ -252,14 +264,8 @@ REFUSED: dict[str, Callable[[Transaction, int], object]] = {
     "rewrite": lambda txn, to: txn.rewrite_files(to, ["day1"], [GOOD, BAD], operation="MERGE"),
     "rewrite half": lambda txn, to: txn.rewrite_files(to, ["day1"], broken(), operation="MERGE"),
     "rewrite same": lambda txn, to: txn.rewrite_files(to, ["day4"], [GOOD], operation="MERGE"),
-    "rewrite to a known file": lambda txn, to: (
-        txn.add_files(to, [of_day(5)]),
-        txn.rewrite_files(to, ["day1"], [of_day(5)], operation="MERGE"),
-    ),
-    "remove a known file": lambda txn, to: (
-        txn.add_files(to, [of_day(5)]),
-        txn.remove_files(to, ["day1", "day5"], operation="MERGE"),
-    ),
+    "rewrite to a known file": to_known,
+    "remove a known file": remove_known,
 }
 
 
