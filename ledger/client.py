@@ -184,7 +184,7 @@ class Ledger(LedgerTables, LedgerFiles):
         """
         asked = level_named(level)
         deadline_ms = 0 if deadline_s is None else milliseconds(deadline_s)
-        numbers = [self._names.find(table)[0] for table in tables]
+        numbers = [self._names.number(table) for table in tables]
         command = OpenTxn(*UNNUMBERED, type, count, deadline_ms, numbers)
         session, answer = self._sessions.ask(command)
         self._view.note(answer.control.position)
@@ -203,7 +203,7 @@ class Ledger(LedgerTables, LedgerFiles):
         self, txns: Sequence[Transaction], tables: Sequence[TableLike]
     ) -> Mapping[tuple[int, int], int]:
         """Return the write ids of many txns by (table id, txn id), in one round trip."""
-        numbers = [self._names.find(table)[0] for table in tables]
+        numbers = [self._names.number(table) for table in tables]
         return allocate(txns, numbers) if txns and numbers else {}
 
     def run(
@@ -244,7 +244,7 @@ class Ledger(LedgerTables, LedgerFiles):
         Either whole `txns`, or `write_ids` of one `table`; this lets the cleanup watermark move on.
         """
         numbers = [each if isinstance(each, int) else each.id for each in txns]
-        number = 0 if table is None else self._names.find(table)[0]
+        number = 0 if table is None else self._names.number(table)
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
 
     def snapshot(self) -> ValidTxnList:

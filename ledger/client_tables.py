@@ -88,7 +88,7 @@ class LedgerTables:
 
         Raises MetadataChangedException if it was changed after `read_at`, or every time.
         """
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         place = self._view.position_of(read_at)
         is_fixed = bool(place) or isinstance(change, TableDefinition)
         for _ in range(0 if is_fixed else ALTER_ATTEMPTS - 1):
@@ -101,11 +101,12 @@ class LedgerTables:
 
         Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
         """
-        number, row = self._names.find(table)
+        number = self._names.number(table)
+        row, since = self._names.known(number)
         place = self._view.position_of(read_at)
         receipt = self._done(RenameTable(*UNNUMBERED, 0, place, number, name), TableRenamed)
         if row is not None:
-            self._names.remember(row._replace(name=name), receipt.position)
+            self._names.changed(row._replace(name=name), since, receipt.position)
         return receipt
 
     def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
@@ -113,7 +114,7 @@ class LedgerTables:
 
         Raises MetadataChangedException if it was changed after `read_at`.
         """
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         place = self._view.position_of(read_at)
         return self._done(DropTable(*UNNUMBERED, 0, place, number), TableDropped)
 
@@ -169,13 +170,13 @@ class LedgerTables:
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
         receipt = self._done(command, TableAltered)
-        self._names.remember(row._replace(definition=definition), receipt.position)
+        self._names.changed(row._replace(definition=definition), position, receipt.position)
         return receipt
 
     def _metadata(
         self, table: TableLike, what: str, write_ids: ValidWriteIdList | None, token: Place
     ) -> Metadata:
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         place = Token.parse(token) if isinstance(token, str) else token
         read = Read(number, write_ids, what=what)
         return self._view.metadata(read, self._view.position_of(place))

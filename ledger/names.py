@@ -4,6 +4,7 @@ A name that the client gave itself it knows without reading, until somebody alte
 a table; then the read model is asked again. A txn sees its own changes of names before anyone else.
 """
 
+from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from ledger.core.events import Control, TableCreated
 from ledger.core.metadata_diff import metadata_kind
 from ledger.core.outcomes import Reason
 from ledger.core.tables import name_key
-from ledger.errors import MetadataChangedException, UnknownTableError
+from ledger.errors import MetadataChangedException, SettingsError, UnknownTableError
 from ledger.reads import TableRow
 from ledger.tail import Tail
 from ledger.view import View
@@ -48,9 +49,10 @@ class Names:
     def find(self, table: TableLike) -> Found:
         """Return the table that is meant; raises UnknownTableError for a name nobody has."""
         if isinstance(table, int):
-            known = self._known(table)
-            return table, None if known is None else known.row
-        row = table if isinstance(table, TableRow) else self._own(table) or self.read(table)
+            return table, self.known(table)[0]
+        if isinstance(table, TableRow):
+            return table.table, self._newest(table)
+        row = self._own(table) or self.read(table)
         return row.table, row
 
     def look_up(self, table: TableLike) -> Standing:
@@ -67,6 +69,10 @@ class Names:
         known = self._known(own.table) if own is not None else None
         return known or self._read(table)[1]
 
+    def number(self, table: TableLike) -> int:
+        """Return the id of the table that is meant; raises as `find`."""
+        return table.table if isinstance(table, TableRow) else self.find(table)[0]
+
     def read(self, name: str) -> TableRow:
         """Return the table of a name as it is now, from the read model; raises as `find`."""
         return self._read(name)[0]
@@ -77,6 +83,22 @@ class Names:
             self._forget()
             self._rows[row.table] = row, position
             self._given[name_key(row.catalog, row.name)] = row.table, position
+
+    def known(self, table: int) -> tuple[TableRow | None, int]:
+        """Return a table, and up to where it is known to be so; None if it may have changed since.
+
+        It is never what a caller says of it: that may be old.
+        """
+        known = self._known(table)
+        return (None, 0) if known is None else (known.row, known.position)
+
+    def changed(self, row: TableRow, since: int, position: int) -> None:
+        """Note a table as this client's change at `position` left it: made of what it was `since`.
+
+        It is not noted if somebody may have changed it in between.
+        """
+        if self._tail.is_only_change(position, since):
+            self.remember(row._replace(changed=position), position)
 
     def _read(self, name: str) -> tuple[TableRow, Standing]:
         position, reads = self.view.look()
@@ -114,6 +136,16 @@ class Names:
             self._given = {each: given for each, given in self._given.items() if given[1] >= since}
             self._forgotten_below = since
 
+    def _newest(self, row: TableRow) -> TableRow:
+        """Return a table as it is now, which may be long after the caller got its row."""
+        known = self.known(row.table)[0]
+        if known is not None and known.changed >= row.changed:
+            return known
+        if row.changed < self._tail.redefined_at:
+            with suppress(SettingsError):
+                return self.view.reads(row.changed).table(row.table) or row
+        return row
+
     def _own(self, name: str) -> TableRow | None:
         key = name_key(self.catalog, name)
         with self._turn:
@@ -141,40 +173,78 @@ class TxnNames:
     def __init__(self, names: Names, txn: int) -> None:
         self.client = names
         self._txn = txn
-        # To the table that has the name now, or None where this txn has freed it.
-        self._changed: dict[tuple[str, str], TableRow | None] = {}
+        # The names that the txn gave, and the tables that lost theirs: told apart by id, for what a
+        # table was called before is known to none but who looked it up.
+        self._given: dict[tuple[str, str], int] = {}
+        self._moved: set[int] = set()
+        self._rows: dict[int, TableRow] = {}
 
     def find(self, table: TableLike) -> Found:
         """Return the table that is meant; raises UnknownTableError."""
-        if isinstance(table, int):
-            own = self.own(table)
-            return (table, own) if own is not None else self.client.find(table)
-        if isinstance(table, TableRow):
-            return table.table, table
-        key = name_key(self.client.catalog, table)
-        if key not in self._changed:
-            return self.client.find(table)
-        row = self._changed[key]
-        if row is None:
-            raise unknown_table(f"txn {self._txn} has freed the name {table}")
-        return row.table, row
+        if isinstance(table, str):
+            number, row = self._named(table)
+            return number, self._rows.get(number, row)
+        own = self._rows.get(self.number(table))
+        return (own.table, own) if own is not None else self.client.find(table)
+
+    def number(self, table: TableLike) -> int:
+        """Return the id of the table that is meant; raises as `find`."""
+        if isinstance(table, str):
+            return self._named(table)[0]
+        return self.client.number(table)
 
     def own(self, table: int) -> TableRow | None:
         """Return a table as the txn made it or changed it, None if it did neither."""
-        return next((row for row in self.given() if row.table == table), None)
+        return self._rows.get(table)
 
-    def give(self, row: TableRow) -> None:
-        """Note that the txn gave a table its name or definition."""
-        self._changed[name_key(row.catalog, row.name)] = row
+    def changeable(self, table: int) -> TableRow | None:
+        """Return a table as it is for the txn, None if there is nothing to read it from.
 
-    def free(self, row: TableRow | None) -> None:
-        """Note that the txn took the name from a table; None = which name is not known."""
+        If somebody else has changed it since the txn opened, the sequencer refuses to change it.
+        """
+        row = self.own(table) or self.client.known(table)[0]
+        if row is None:
+            with suppress(SettingsError):
+                return self.client.view.reads().table(table)
+        return row
+
+    def create(self, row: TableRow) -> None:
+        """Note a table that the txn created."""
+        self._rows[row.table] = row
+        self._given[name_key(row.catalog, row.name)] = row.table
+
+    def alter(self, row: TableRow) -> None:
+        """Note a table as the txn altered it."""
+        self._rows[row.table] = row
+
+    def rename(self, table: int, row: TableRow | None, catalog: str, name: str) -> None:
+        """Note the name that the txn gave a table, of which `row` says what it is beside that."""
+        self._free(table)
+        self._given[name_key(catalog, name)] = table
         if row is not None:
-            self._changed[name_key(row.catalog, row.name)] = None
+            self._rows[table] = row._replace(name=name)
+
+    def drop(self, table: int) -> None:
+        """Note that the txn dropped a table."""
+        self._free(table)
+        self._rows.pop(table, None)
 
     def given(self) -> list[TableRow]:
         """Return the tables that the txn made or changed, as it left them."""
-        return [row for row in self._changed.values() if row is not None]
+        return list(self._rows.values())
+
+    def _free(self, table: int) -> None:
+        self._moved.add(table)
+        self._given = {key: each for key, each in self._given.items() if each != table}
+
+    def _named(self, name: str) -> Found:
+        given = self._given.get(name_key(self.client.catalog, name))
+        if given is not None:
+            return given, None
+        found = self.client.find(name)
+        if found[0] in self._moved:
+            raise unknown_table(f"txn {self._txn} has freed the name {name}")
+        return found
 
 
 def created_row(control: Control, body: TableCreated) -> TableRow:

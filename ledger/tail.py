@@ -76,14 +76,13 @@ class Tail:
 
     Attributes:
         position: that of the newest event seen.
-        redefined_at: that of the newest event that altered, renamed or dropped a table, no earlier
-            than where this tail began; who reads it after `position` knows of all up to there.
         trouble: why nothing can be read at the moment, None if that is not known.
     """
 
     def __init__(self, log: Log, head: LogHead, offset: int) -> None:
         self.position = head.position
-        self.redefined_at = head.position
+        # What was redefined up to there was not heard here, and may have been the last event.
+        self._redefined = head.position, head.position
         self.trouble: LogUnavailableError | None = None
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
@@ -141,6 +140,20 @@ class Tail:
         """Tell whether nothing more will be heard here."""
         return self._ended is not None
 
+    @property
+    def redefined_at(self) -> int:
+        """Return the position of the newest event that altered, renamed or dropped a table.
+
+        It is no earlier than where this tail began; who asks after `position` knows of all up to
+        there.
+        """
+        return self._redefined[0]
+
+    def is_only_change(self, position: int, since: int) -> bool:
+        """Tell whether behind `since` the event at `position` alone has redefined a table."""
+        newest, before = self._redefined
+        return newest <= position and before <= since
+
     def close(self, timeout_s: float = 1.0) -> None:
         """End the thread; whoever still waits is told that this ledger was closed."""
         self._stop.set()
@@ -184,7 +197,7 @@ class Tail:
 
     def _take(self, control: Control, framed: bytes) -> None:
         if framed[:CHAIN_AT] in REDEFINITIONS:
-            self.redefined_at = control.position
+            self._redefined = control.position, self._redefined[0]
         self.position = control.position
         if control.session:
             awaited = self._commands.pop((control.session, control.n), None)

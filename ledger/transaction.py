@@ -112,7 +112,7 @@ class Transaction(TxnFiles, TxnTables):
 
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
         """Return the write ids of a table that this txn may see, its own included."""
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
 
     def write_id(self, table: TableLike) -> int:
@@ -121,7 +121,7 @@ class Transaction(TxnFiles, TxnTables):
 
     def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
         """Return the txn's write ids in the order of `tables`, missing ones in one round trip."""
-        numbers = [self._names.find(table)[0] for table in tables]
+        numbers = [self._names.number(table) for table in tables]
         missing = [each for each in numbers if each not in self._write_ids]
         if missing:
             allocate([self], missing)
@@ -178,7 +178,8 @@ class Transaction(TxnFiles, TxnTables):
             raise
         self.status = "aborted" if self.receipt.skipped else "committed"
         for row in self._names.given():
-            self._names.client.remember(row._replace(creator=0), self.receipt.position)
+            position = self.receipt.position
+            self._names.client.remember(row._replace(creator=0, changed=position), position)
         return self.receipt
 
     def abort(self, reason: str = "", wrote: Iterable[TableLike] | None = None) -> Receipt:
@@ -187,7 +188,7 @@ class Transaction(TxnFiles, TxnTables):
         `wrote` names the tables it may have left data in, `()` none; None = not known, which counts
         as every table it has a write id in.
         """
-        tables = None if wrote is None else [self._names.find(table)[0] for table in wrote]
+        tables = None if wrote is None else [self._names.number(table) for table in wrote]
         answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
         if not isinstance(answer.body, CommandRepeated | TxnAborted):
             body_as(TxnAborted, answer.control, answer.body)

@@ -50,7 +50,7 @@ class TxnFiles:
 
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
         """
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         if version is None and not position:
             position = self.opened
         found = read_table(
@@ -61,7 +61,7 @@ class TxnFiles:
 
     def read_whole(self, table: TableLike) -> None:
         """Say that the txn depends on everything in a table, without asking for its files."""
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         self._writes.writer(number).read_whole()
         self._writes.plan_from(number, 0)
 
@@ -105,7 +105,7 @@ class TxnFiles:
         Files found by another way than a read of this txn need `read_at`, the position they were
         found at; by default they are taken from the txn's snapshot. Raises as `add_files`.
         """
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         place, kept = self._view.position_of(read_at), list(files)
         with self._writes.growing(number, operation) as writer:
             writer.remove(kept)
@@ -134,14 +134,14 @@ class TxnFiles:
 
     def operation(self, table: TableLike, name: str) -> None:
         """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""
-        with self._writes.growing(self._names.find(table)[0]) as writer:
+        with self._writes.growing(self._names.number(table)) as writer:
             writer.name(name)
 
     def set_protocol(
         self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()
     ) -> None:
         """Say what it takes from now on to read and write a Delta table."""
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         protocol = Protocol(min_reader, min_writer, sorted(set(features)))
         self._writes.writer(number).set_protocol(protocol)
 
@@ -149,7 +149,7 @@ class TxnFiles:
         self, table: TableLike, name: str, configuration: str = "", *, removed: bool = False
     ) -> None:
         """Write a domain metadata entry; two txns that write one domain conflict."""
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         self._writes.writer(number).set_domain(Domain(name, configuration, removed))
 
     def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
@@ -159,5 +159,5 @@ class TxnFiles:
         receipt that is `skipped`: so a batch that is sent again is applied once. If another txn
         records progress of the application meanwhile, the commit loses to it.
         """
-        numbers = [self._names.find(table)[0] for table in tables]
+        numbers = [self._names.number(table) for table in tables]
         self._writes.record(AppVersion(app, version), numbers)

@@ -89,7 +89,7 @@ class TxnTables:
         body = body_as(TableCreated, answer.control, answer.body)
         self.note_write_id(body.table, body.write_id)
         row = created_row(answer.control, body)
-        self._names.give(row)
+        self._names.create(row)
         return row
 
     def alter_table(
@@ -106,34 +106,33 @@ class TxnTables:
         to change, see TableChanges. `operation` is Delta's name of it, by default that of the
         difference. Raises MetadataChangedException if it was changed after this txn opened.
         """
-        number, _ = self._names.find(table)
+        number = self._names.number(table)
         row = self._names.own(number) or known_row(self._view.reads(), number)
         definition = changed(row.definition, change, **changes)
         name = operation or operation_of(row.definition, definition)
         answer = self.ask(AlterTable(*UNNUMBERED, self.id, 0, number, definition, name))
         body = body_as(TableAltered, answer.control, answer.body)
         self.note_write_id(number, body.write_id)
-        self._names.give(row._replace(definition=definition))
+        self._names.alter(row._replace(definition=definition))
         return self._receipt(answer)
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Give a table another name, which others see once this txn has committed."""
-        number, row = self._names.find(table)
+        number = self._names.number(table)
+        row = self._names.changeable(number)
         answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))
         body = body_as(TableRenamed, answer.control, answer.body)
         self.note_write_id(number, body.write_id)
-        self._names.free(row)
-        if row is not None:
-            self._names.give(row._replace(name=name))
+        self._names.rename(number, row, body.catalog, body.name)
         return self._receipt(answer)
 
     def drop_table(self, table: TableLike) -> Receipt:
         """Drop a table, which others see once this txn has committed."""
-        number, row = self._names.find(table)
+        number = self._names.number(table)
         answer = self.ask(DropTable(*UNNUMBERED, self.id, 0, number))
         body = body_as(TableDropped, answer.control, answer.body)
         self.note_write_id(number, body.write_id)
-        self._names.free(row)
+        self._names.drop(number)
         return self._receipt(answer)
 
     def _metadata(self, table: TableLike, what: str) -> Metadata:

@@ -1,7 +1,8 @@
 """Which table a name means to a client and to its txns, and what becomes of tables."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,6 +16,8 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
+from ledger.file_list import AddFile
+from ledger.names import TableLike
 from ledger.reads import TableRow
 from ledger.testing import InMemoryLedger
 from tests.sdk.lossy import LossyLog
@@ -103,6 +106,115 @@ def test_rename_without_reads(blind: Ledger) -> None:
     blind.rename_table("flights", "voyages")
 
     assert blind.begin().write_id("voyages") == 1
+
+
+ONE, TWO = [("a", "int")], [("a", "int"), ("b", "int")]
+
+
+def renamed_at_once(ledger: Ledger, row: TableRow) -> None:
+    """Rename a table, known as it once was, and alter it."""
+    ledger.rename_table(row, "voyages")
+    ledger.alter_table("voyages", properties={"k": "v"})
+
+
+def renamed_in_a_txn(ledger: Ledger, row: TableRow) -> None:
+    """Rename a table in a txn, known as it once was, and alter it there."""
+    with ledger.transaction() as txn:
+        txn.rename_table(row, "voyages")
+        txn.alter_table("voyages", properties={"k": "v"})
+
+
+def renamed_before_a_txn(ledger: Ledger, row: TableRow) -> None:
+    """Rename a table, known as it once was, and then again in a txn that alters it."""
+    ledger.rename_table(row, "trips")
+    with ledger.transaction() as txn:
+        txn.rename_table("trips", "voyages")
+        txn.alter_table("voyages", properties={"k": "v"})
+
+
+def altered_in_a_txn(ledger: Ledger, row: TableRow) -> None:
+    """Alter a table in a txn that renamed it by its id before and names it as it once was."""
+    with ledger.transaction() as txn:
+        txn.rename_table(row.table, "voyages")
+        txn.alter_table(row, properties={"k": "v"})
+
+
+@pytest.mark.parametrize("who", ["the client", "another client"])
+@pytest.mark.parametrize(
+    "rename", [renamed_at_once, renamed_in_a_txn, renamed_before_a_txn, altered_in_a_txn]
+)
+def test_rename_of_an_old_row(
+    ledger: Ledger, memory: InMemoryLedger, rename: Callable[[Ledger, TableRow], object], who: str
+) -> None:
+    """Who renames a table changes its name alone, however old the row is that it was named by."""
+    row = ledger.create_table("flights", ONE)
+    writer = ledger if who == "the client" else memory.connect()
+    writer.alter_table("flights", columns=TWO, partition_columns=["b"])
+
+    rename(ledger, row)
+
+    found = ledger.table("voyages").definition
+    assert [each.name for each in found.columns] == ["a", "b"]
+    assert (list(found.partition_columns), dict(found.properties)) == (["b"], {"k": "v"})
+    with pytest.raises(ValueError, match="the table is partitioned by b"):
+        ledger.append("voyages", ["unpartitioned"])
+
+
+@pytest.mark.parametrize("named", ["name", "id", "row", "old row"])
+def test_rename_after_an_alter(ledger: Ledger, memory: InMemoryLedger, named: str) -> None:
+    """What is known of a renamed table is what somebody made of it just before, or nothing."""
+    old = ledger.create_table("flights", TWO)
+    memory.connect().alter_table("flights", partition_columns=["b"])
+    row = memory.reads.table(old.table)
+    assert row is not None
+    tables: dict[str, TableLike] = {"name": "flights", "id": old.table, "row": row, "old row": old}
+
+    ledger.rename_table(tables[named], "voyages")
+
+    assert ledger.append("voyages", [AddFile("one", ("1",))]).versions == {old.table: 2}
+    with ledger.transaction() as txn:
+        txn.add_files(old, [AddFile("two", ("1",))])
+
+
+def test_rename_that_somebody_foils(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A txn that renamed a table loses to who alters it meanwhile: neither undoes the other."""
+    row = ledger.create_table("flights", ONE)
+    txn = ledger.begin()
+    txn.rename_table(row, "voyages")
+    memory.connect().alter_table("flights", columns=TWO)
+
+    with pytest.raises(MetadataChangedException):
+        txn.commit()
+
+    assert len(ledger.table("flights").definition.columns) == len(TWO)
+
+
+@pytest.mark.parametrize("client", ["maker", "other", "blind"])
+def test_changed_by_id_within_a_txn(
+    ledger: Ledger, memory: InMemoryLedger, blind: Ledger, client: str
+) -> None:
+    """A txn knows what it renamed and dropped by id, also if it never looked the tables up."""
+    tables = [ledger.create_table(name, ONE).table for name in ("flights", "routes", "spare")]
+    own = {"maker": ledger, "other": memory.connect(), "blind": blind}[client]
+    own.begin().abort()  # So it has seen the tables, if it reads at all.
+    memory.reads.wait(ledger.token.position, 10_000)
+    with own.transaction() as txn:
+        txn.rename_table(tables[0], "voyages")
+        txn.drop_table(tables[1])
+        ids = txn.write_ids(["voyages", tables[2]])
+        if client != "blind":
+            for name, freed in (("flights", True), ("routes", True), ("spare", False)):
+                with pytest.raises(UnknownTableError) if freed else nullcontext():
+                    txn.write_id(name)
+            txn.alter_table("voyages", properties={"k": "v"})
+        txn.rename_table("voyages", "routes")
+
+    assert ids == [1, 1]
+    assert [(each.table, each.name) for each in memory.reads.tables()] == [
+        (tables[0], "routes"),
+        (tables[2], "spare"),
+    ]
+    assert own.begin().write_id("routes" if client != "blind" else tables[0]) == 2
 
 
 def test_drop(ledger: Ledger) -> None:
