@@ -13,6 +13,7 @@ from ledger.core.metadata_diff import metadata_kind
 from ledger.core.outcomes import Reason
 from ledger.core.tables import name_key
 from ledger.errors import MetadataChangedException, SettingsError, UnknownTableError
+from ledger.former_names import FormerNames
 from ledger.reads import TableRow
 from ledger.tail import Tail
 from ledger.view import View
@@ -168,11 +169,16 @@ class Names:
 
 
 class TxnNames:
-    """The names as one txn sees them: those it changed itself, else its client's."""
+    """The names as one txn sees them: those it changed itself, else those of its open.
 
-    def __init__(self, names: Names, txn: int) -> None:
+    What a name meant when the txn first used it, it means to its end, whatever others do.
+    """
+
+    def __init__(self, names: Names, txn: int, opened: int) -> None:
         self.client = names
         self._txn = txn
+        self._opened = opened
+        self._used: dict[tuple[str, str], int] = {}
         # The names that the txn gave, and the tables that lost theirs: told apart by id, for what a
         # table was called before is known to none but who looked it up.
         self._given: dict[tuple[str, str], int] = {}
@@ -182,22 +188,20 @@ class TxnNames:
     def find(self, table: TableLike) -> Found:
         """Return the table that is meant; raises UnknownTableError."""
         if isinstance(table, str):
-            number, row = self._named(table)
-            return number, self._rows.get(number, row)
+            number = self._named(table)
+            return number, self.row(number)
         own = self._rows.get(self.number(table))
         return (own.table, own) if own is not None else self.client.find(table)
 
     def number(self, table: TableLike) -> int:
         """Return the id of the table that is meant; raises as `find`."""
-        if isinstance(table, str):
-            return self._named(table)[0]
-        return self.client.number(table)
+        return self._named(table) if isinstance(table, str) else self.client.number(table)
 
     def own(self, table: int) -> TableRow | None:
         """Return a table as the txn made it or changed it, None if it did neither."""
         return self._rows.get(table)
 
-    def changeable(self, table: int) -> TableRow | None:
+    def row(self, table: int) -> TableRow | None:
         """Return a table as it is for the txn, None if there is nothing to read it from.
 
         If somebody else has changed it since the txn opened, the sequencer refuses to change it.
@@ -237,14 +241,32 @@ class TxnNames:
         self._moved.add(table)
         self._given = {key: each for key, each in self._given.items() if each != table}
 
-    def _named(self, name: str) -> Found:
-        given = self._given.get(name_key(self.client.catalog, name))
-        if given is not None:
-            return given, None
-        found = self.client.find(name)
-        if found[0] in self._moved:
+    def _named(self, name: str) -> int:
+        key = name_key(self.client.catalog, name)
+        number = self._given.get(key)
+        if number is not None:
+            return number
+        number = self._used.get(key) or self._looked_up(name)
+        if number in self._moved:
             raise unknown_table(f"txn {self._txn} has freed the name {name}")
-        return found
+        self._used[key] = number
+        return number
+
+    def _looked_up(self, name: str) -> int:
+        """Return the table of a name; raises UnknownTableError if it may be that of another now."""
+        number, row = self.client.find(name)
+        if row is None or row.changed <= self._opened or number in self._rows:
+            return number
+        with suppress(SettingsError):
+            former = FormerNames(self.client.view.reads(), self._opened, self._txn)
+            if former.is_doubtful(number):
+                raise UnknownTableError(
+                    f"the name {name} is that of table {number} now, and may have been another's "
+                    f"when txn {self._txn} opened, at position {self._opened}. Name the table that "
+                    "you mean by its id, or begin another txn",
+                    reason=Reason.UNKNOWN_TABLE,
+                )
+        return number
 
 
 def created_row(control: Control, body: TableCreated) -> TableRow:

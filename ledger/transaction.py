@@ -85,7 +85,7 @@ class Transaction(TxnFiles, TxnTables):
         self.receipt: Receipt | None = None
         self._session = session
         self._view = names.view
-        self._names = TxnNames(names, txn)
+        self._names = TxnNames(names, txn, control.position)
         self._opening = opening
         self._valid_txns: ValidTxnList | None = None
         self._write_ids: dict[int, int] = {}

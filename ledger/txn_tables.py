@@ -119,7 +119,7 @@ class TxnTables:
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Give a table another name, which others see once this txn has committed."""
         number = self._names.number(table)
-        row = self._names.changeable(number)
+        row = self._names.row(number)
         answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))
         body = body_as(TableRenamed, answer.control, answer.body)
         self.note_write_id(number, body.write_id)
