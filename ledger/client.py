@@ -33,7 +33,7 @@ from ledger.refusals import body_as
 from ledger.retry import Pace, run
 from ledger.session import UNNUMBERED, Answer
 from ledger.sessions import Labels, Sessions
-from ledger.settings import ClientSettings
+from ledger.settings import ClientSettings, checked_timeout
 from ledger.tail import read_genesis
 from ledger.transaction import Transaction, allocate
 from ledger.view import View, open_rows
@@ -103,8 +103,10 @@ class Ledger(LedgerTables, LedgerFiles):
         call waits up to `timeout_s` for its answer. Ledgers that one process connects alike have
         sessions of their own and share what is costly, see `ledger.lines`.
 
-        Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
+        Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away,
+        ValueError for a timeout that is no duration.
         """
+        settings = ClientSettings(timeout_s=checked_timeout(timeout_s))
         address = None
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
@@ -122,7 +124,7 @@ class Ledger(LedgerTables, LedgerFiles):
                 catalog=catalog,
                 open_reads=lambda: open_rows(address) if reads is None else reads,
                 application=application,
-                settings=ClientSettings(timeout_s=timeout_s),
+                settings=settings,
                 open_channel=open_channel,
             )
             if reads is None:
@@ -184,7 +186,7 @@ class Ledger(LedgerTables, LedgerFiles):
         """
         asked = level_named(level)
         deadline_ms = 0 if deadline_s is None else milliseconds(deadline_s)
-        numbers = [self._names.number(table) for table in tables]
+        numbers = self._names.numbers(tables)
         command = OpenTxn(*UNNUMBERED, type, count, deadline_ms, numbers)
         session, answer = self._sessions.ask(command)
         self._view.note(answer.control.position)
@@ -203,7 +205,7 @@ class Ledger(LedgerTables, LedgerFiles):
         self, txns: Sequence[Transaction], tables: Sequence[TableLike]
     ) -> Mapping[tuple[int, int], int]:
         """Return the write ids of many txns by (table id, txn id), in one round trip."""
-        numbers = [self._names.number(table) for table in tables]
+        numbers = self._names.numbers(tables)
         return allocate(txns, numbers) if txns and numbers else {}
 
     def run(
@@ -258,10 +260,11 @@ class Ledger(LedgerTables, LedgerFiles):
     def wait(self, token: Token | str | int, timeout_s: float | None = None) -> int:
         """Wait until the read model has reached a token or position; return where it is.
 
-        Raises ReaderBehindError if it has not in time, ValueError for a token of another ledger.
+        Raises ReaderBehindError if it has not in time, ValueError for a token of another ledger
+        and for a timeout that is no duration, TypeError for what is no place.
         """
         place = Token.parse(token) if isinstance(token, str) else token
-        timeout_ms = None if timeout_s is None else round(timeout_s * MS)
+        timeout_ms = None if timeout_s is None else round(checked_timeout(timeout_s) * MS)
         return self._view.reads(self._view.position_of(place), timeout_ms).position()
 
     def outcome(self, session: int, n: int) -> Outcome:

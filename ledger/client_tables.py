@@ -26,7 +26,7 @@ from ledger.definitions import (
 )
 from ledger.errors import MetadataChangedException
 from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
-from ledger.names import Names, TableLike, created_row
+from ledger.names import Names, TableLike, check_name, created_row
 from ledger.reading import known_row
 from ledger.reads import TableRow
 from ledger.receipt import Receipt, Token
@@ -64,6 +64,7 @@ class LedgerTables:
 
         Raises TableExistsError if the name is taken.
         """
+        check_name(name)
         definition = table_definition(columns, **options)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer.control, answer.body))
@@ -101,6 +102,7 @@ class LedgerTables:
 
         Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
         """
+        check_name(name)
         number = self._names.number(table)
         row, since = self._names.known(number)
         place = self._view.position_of(read_at)

@@ -117,13 +117,18 @@ def changed(
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
     Raises ValueError if both are given, or neither, TypeError for a name that there is not, for a
-    property that is no text, and for a column that is no pair of texts.
+    property that is no text, for a column that is no pair of texts, and for a change that makes no
+    definition.
     """
     check_named(changes, TableChanges)
     if (change is None) == (not changes):
         raise ValueError("give a new definition, a function that makes it, or what is to change")
     if change is not None:
         made = change(before) if callable(change) else change
+        if not isinstance(made, TableDefinition):
+            raise TypeError(
+                f"a change is to be a TableDefinition, or a function that returns one, not {made!r}"
+            )
         check_texts(made.properties)
         return made
     unset = set(changes.get("unset", ()))

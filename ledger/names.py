@@ -4,6 +4,7 @@ A name that the client gave itself it knows without reading, until somebody alte
 a table; then the read model is asked again. A txn sees its own changes of names before anyone else.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
@@ -53,6 +54,7 @@ class Names:
             return table, self.known(table)[0]
         if isinstance(table, TableRow):
             return table.table, self._newest(table)
+        check_name(table)
         row = self._own(table) or self.read(table)
         return row.table, row
 
@@ -66,6 +68,7 @@ class Names:
             return self._unchanged(table)
         if isinstance(table, int):
             return self._known(table) or Standing(table, None, 0)
+        check_name(table)
         own = self._own(table)
         known = self._known(own.table) if own is not None else None
         return known or self._read(table)[1]
@@ -74,8 +77,13 @@ class Names:
         """Return the id of the table that is meant; raises as `find`."""
         return table.table if isinstance(table, TableRow) else self.find(table)[0]
 
+    def numbers(self, tables: Iterable[TableLike]) -> list[int]:
+        """Return the ids of tables; raises as `find`, and TypeError for one in place of a list."""
+        return [self.number(table) for table in listed(tables)]
+
     def read(self, name: str) -> TableRow:
         """Return the table of a name as it is now, from the read model; raises as `find`."""
+        check_name(name)
         return self._read(name)[0]
 
     def remember(self, row: TableRow, position: int) -> None:
@@ -197,6 +205,10 @@ class TxnNames:
         """Return the id of the table that is meant; raises as `find`."""
         return self._named(table) if isinstance(table, str) else self.client.number(table)
 
+    def numbers(self, tables: Iterable[TableLike]) -> list[int]:
+        """Return the ids of tables; raises as `find`, and TypeError for one in place of a list."""
+        return [self.number(table) for table in listed(tables)]
+
     def own(self, table: int) -> TableRow | None:
         """Return a table as the txn made it or changed it, None if it did neither."""
         return self._rows.get(table)
@@ -267,6 +279,19 @@ class TxnNames:
                     reason=Reason.UNKNOWN_TABLE,
                 )
         return number
+
+
+def check_name(name: object) -> None:
+    """Raise TypeError for what is no name of a table."""
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is no table: one goes by its name, its id or a row of it")
+
+
+def listed(tables: Iterable[TableLike]) -> Iterable[TableLike]:
+    """Return tables as they are; raises TypeError for one in their place, or for none."""
+    if isinstance(tables, str | TableRow) or not isinstance(tables, Iterable):
+        raise TypeError(f"tables are a list, such as [{tables!r}]")
+    return tables
 
 
 def created_row(control: Control, body: TableCreated) -> TableRow:

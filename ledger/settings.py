@@ -16,6 +16,9 @@ from ledger.log.port import Log, Topic
 OFF: Final = "off"
 """The setting of what is not wanted."""
 
+TIMEOUT_MAX_S: Final = 2_000_000.0
+"""The longest wait; Kafka's client counts milliseconds in 32 bits."""
+
 CHECKPOINT_S: Final = 60.0
 """How old the state checkpoint of a store may become while there are events."""
 
@@ -136,3 +139,12 @@ class FeederSettings:
     trigger_ms: int = 0
     publish: bool = False
     checkpoint_s: float = CHECKPOINT_S
+
+
+def checked_timeout(timeout_s: float) -> float:
+    """Return a timeout; raises TypeError or ValueError for one that nobody can wait for."""
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float):
+        raise TypeError(f"a timeout is a number of seconds, not {timeout_s!r}")
+    if not 0 <= timeout_s <= TIMEOUT_MAX_S:
+        raise ValueError(f"a timeout of {timeout_s} s is none: say from 0 to {TIMEOUT_MAX_S:.0f} s")
+    return timeout_s

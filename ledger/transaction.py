@@ -121,7 +121,7 @@ class Transaction(TxnFiles, TxnTables):
 
     def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
         """Return the txn's write ids in the order of `tables`, missing ones in one round trip."""
-        numbers = [self._names.number(table) for table in tables]
+        numbers = self._names.numbers(tables)
         missing = [each for each in numbers if each not in self._write_ids]
         if missing:
             allocate([self], missing)
@@ -188,7 +188,7 @@ class Transaction(TxnFiles, TxnTables):
         `wrote` names the tables it may have left data in, `()` none; None = not known, which counts
         as every table it has a write id in.
         """
-        tables = None if wrote is None else [self._names.number(table) for table in wrote]
+        tables = None if wrote is None else self._names.numbers(wrote)
         answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
         if not isinstance(answer.body, CommandRepeated | TxnAborted):
             body_as(TxnAborted, answer.control, answer.body)

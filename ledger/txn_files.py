@@ -51,6 +51,8 @@ class TxnFiles:
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
         """
         number = self._names.number(table)
+        if version is not None and type(version) is not int:
+            raise TypeError(f"version {version!r} is no whole number")
         if version is None and not position:
             position = self.opened
         found = read_table(
@@ -159,5 +161,4 @@ class TxnFiles:
         receipt that is `skipped`: so a batch that is sent again is applied once. If another txn
         records progress of the application meanwhile, the commit loses to it.
         """
-        numbers = [self._names.number(table) for table in tables]
-        self._writes.record(AppVersion(app, version), numbers)
+        self._writes.record(AppVersion(app, version), self._names.numbers(tables))

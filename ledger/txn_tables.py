@@ -26,7 +26,7 @@ from ledger.definitions import (
     table_definition,
 )
 from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
-from ledger.names import TableLike, TxnNames, created_row
+from ledger.names import TableLike, TxnNames, check_name, created_row
 from ledger.reading import known_row
 from ledger.reads import TableRow
 from ledger.receipt import Receipt
@@ -83,6 +83,7 @@ class TxnTables:
         self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
     ) -> TableRow:
         """Create a table, which others see once this txn has committed."""
+        check_name(name)
         definition = table_definition(columns, **options)
         catalog = self._names.client.catalog
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
@@ -118,6 +119,7 @@ class TxnTables:
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Give a table another name, which others see once this txn has committed."""
+        check_name(name)
         number = self._names.number(table)
         row = self._names.row(number)
         answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))

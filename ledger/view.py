@@ -7,7 +7,7 @@ write. The rows come from wherever `Reads` are found; nothing is opened before t
 from collections.abc import Callable
 from functools import reduce
 from importlib.metadata import entry_points
-from operator import xor
+from operator import index, xor
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -23,7 +23,6 @@ from ledger.metadata import Bounds, Metadata, Read
 from ledger.read_errors import unknown_object
 from ledger.reads import Identity, Reads
 from ledger.receipt import Token
-from ledger.whole_numbers import whole
 
 READS_GROUP: Final = "lakeledger.reads"
 
@@ -91,13 +90,18 @@ class View:
             return self._reads
 
     def position_of(self, place: Token | int) -> int:
-        """Return a position; raises ValueError for a token of another ledger or domain.
+        """Return a position.
 
-        What is no whole number raises TypeError.
+        Raises ValueError for a token of another ledger or domain, TypeError for what is no place.
         """
         if isinstance(place, Token):
             return place.position_in(self.origin)
-        return whole("position", place)
+        try:
+            return index(place)
+        except TypeError:
+            raise TypeError(
+                f"{place!r} is no place in the log: give a token or a whole number"
+            ) from None
 
     def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
         """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.

@@ -1,5 +1,6 @@
 """What fits no record is refused where it is said, or ends the txn that was to send it."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.testing import InMemoryLedger
 from ledger.transaction import Transaction
+from tests.sdk.lossy import LossyLog
 
 
 def in_a_block(ledger: Ledger, work: Callable[[Transaction], object]) -> None:
@@ -67,3 +69,79 @@ def test_operation_is_a_text(ledger: Ledger, name: Any) -> None:
                 txn.add_files("flights", ["a"], operation=name)
 
     assert ledger.read("flights").paths == []
+
+
+ODD: Any = {"none": None, "half": 5.5, "text": "5", "other": object()}
+NO_PLACE = "is no place in the log: give a token or a whole number"
+NO_LIST = r"tables are a list, such as \['flights'\]"
+NO_TABLE = "None is no table: one goes by its name, its id or a row of it"
+NO_CHANGE = "a change is to be a TableDefinition, or a function that returns one, not None"
+ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
+    (lambda ledger: ledger.begin(tables="flights"), TypeError, NO_LIST),
+    (lambda ledger: ledger.begin(tables=ODD["none"]), TypeError, "tables are a list"),
+    (lambda ledger: ledger.begin(tables=[ODD["none"]]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.run(print, tables="flights"), TypeError, NO_LIST),
+    (lambda ledger: ledger.allocate([ledger.begin()], "flights"), TypeError, NO_LIST),
+    (lambda ledger: ledger.begin().write_ids("flights"), TypeError, NO_LIST),
+    (lambda ledger: ledger.begin().abort(wrote="flights"), TypeError, NO_LIST),
+    (lambda ledger: ledger.begin().app("job", 3, tables="flights"), TypeError, NO_LIST),
+    (
+        lambda ledger: ledger.begin(tables=ledger.create_table("routes")),  # type: ignore[arg-type]
+        TypeError,
+        r"tables are a list, such as \[TableRow",
+    ),
+    (lambda ledger: ledger.wait(0, math.inf), ValueError, "a timeout of inf s is none: say"),
+    (lambda ledger: ledger.wait(0, math.nan), ValueError, "a timeout of nan s is none: say"),
+    (lambda ledger: ledger.wait(0, -1), ValueError, "a timeout of -1 s is none: say"),
+    (lambda ledger: ledger.wait(0, ODD["text"]), TypeError, "a number of seconds, not '5'"),
+    (lambda ledger: ledger.wait(ODD["half"]), TypeError, f"5.5 {NO_PLACE}"),
+    (lambda ledger: ledger.wait(ODD["none"]), TypeError, f"None {NO_PLACE}"),
+    (lambda ledger: ledger.read("flights", position=ODD["text"]), TypeError, f"'5' {NO_PLACE}"),
+    (lambda ledger: ledger.begin().read("flights", position=ODD["half"]), TypeError, NO_PLACE),
+    (
+        lambda ledger: ledger.begin().read("flights", version=ODD["text"]),
+        TypeError,
+        "version '5' is no whole number",
+    ),
+    (lambda ledger: ledger.create_table(ODD["none"]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.begin().create_table(ODD["none"]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.rename_table("flights", ODD["none"]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.begin().rename_table("flights", ODD["none"]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.table(ODD["none"]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.begin().write_id(ODD["none"]), TypeError, NO_TABLE),
+    (lambda ledger: ledger.alter_table("flights", lambda _: ODD["none"]), TypeError, NO_CHANGE),
+    (
+        lambda ledger: ledger.begin().alter_table("flights", lambda _: ODD["none"]),
+        TypeError,
+        NO_CHANGE,
+    ),
+    (
+        lambda ledger: ledger.alter_table("flights", ODD["other"]),
+        TypeError,
+        "a function that returns one, not <object",
+    ),
+    (
+        lambda ledger: ledger.append("flights", ["a"], app=ODD["text"] + "6"),
+        TypeError,
+        "version '6' of application '5' is no whole number",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "said"), ODD_CALLS)
+def test_odd_values(
+    ledger: Ledger, call: Callable[[Ledger], object], error: type[Exception], said: str
+) -> None:
+    """What cannot be meant is told where it is said, and in words of the caller."""
+    ledger.create_table("flights")
+
+    with pytest.raises(error, match=said):
+        call(ledger)
+
+
+@pytest.mark.parametrize("timeout_s", [math.inf, math.nan, -1.0, 1e9, "5", None])
+def test_odd_timeout(log: LossyLog, memory: InMemoryLedger, timeout_s: Any) -> None:
+    """Nobody connects with a timeout that cannot be waited for."""
+    assert memory.log is log
+    with pytest.raises((TypeError, ValueError), match=r"a timeout (of .* s is none|is a number)"):
+        Ledger.connect(log=log, timeout_s=timeout_s)
