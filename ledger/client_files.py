@@ -9,7 +9,7 @@ from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWri
 from ledger.core.ids import TxnType
 from ledger.errors import ConflictError, SnapshotTooOldError
 from ledger.explain import name_conflict
-from ledger.footprint_writer import AddLike, added_files
+from ledger.footprint_writer import AddLike, added_files, several
 from ledger.names import Names, TableLike
 from ledger.reading import TableFiles, read_table
 from ledger.receipt import Receipt, Token, receipt_of
@@ -90,7 +90,7 @@ class LedgerFiles:
         which a change of the table after its look-up, or after a row of it that is given, is one;
         without an `app`, ask `outcome` after OutcomeUnknownError before doing it again.
         """
-        made = Appended(list(files), None if app is None else AppVersion(*app), operation)
+        made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
         asked = level_named(level)
         # What is looked up again is known as of the refusal, so it can hardly be too old again.
         for _ in range(APPEND_ATTEMPTS - 1):

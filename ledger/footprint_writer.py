@@ -6,7 +6,7 @@ vector together; a decision knows them by the hash of their path.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
 from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
@@ -82,7 +82,7 @@ class FootprintWriter:
 
         Raises as `add`.
         """
-        self._take(map(self._removed, files), ())
+        self._take(map(self._removed, several(files)), ())
         self._note(self._usual_operation or "DELETE")
 
     def read_whole(self) -> None:
@@ -95,7 +95,7 @@ class FootprintWriter:
 
         Raises as `add`.
         """
-        gone = (self._removed(each)._replace(data_change=False) for each in removes)
+        gone = (self._removed(each)._replace(data_change=False) for each in several(removes))
         self._take(gone, (each._replace(data_change=False) for each in adds))
         self._note("OPTIMIZE")
 
@@ -185,6 +185,13 @@ class FootprintWriter:
         self._adds.update(new)
 
 
+def several(files: Iterable[Any]) -> Iterable[Any]:
+    """Return files as they are; raises TypeError for a text: each letter would be one."""
+    if isinstance(files, str):
+        raise TypeError(f"files are a list, such as [{files!r}]")
+    return files
+
+
 def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
     """Return files by what tells them apart; raises ValueError for one that is there twice."""
     found: dict[FileKey, Listed] = {}
@@ -224,9 +231,9 @@ def added_files(
     """Return files to add; `partition_columns` None = not known, and not checked.
 
     Raises ValueError for a file that does not have one value per partition column, TypeError for
-    what is no file.
+    what is no file, and for a text in the place of several.
     """
-    for each in files:
+    for each in several(files):
         given = AddFile(each) if isinstance(each, str) else each
         if not isinstance(given, AddFile):
             raise TypeError(f"{each!r} is no file to add: give an AddFile, or a path")

@@ -14,14 +14,12 @@ from ledger.core.ids import Layout
 from ledger.core.outcomes import Refused
 from ledger.errors import LedgerError, RefusedError, UnknownTableError
 from ledger.metadata import Bounds, Read
-from ledger.reading import read_files
 from ledger.reads import Reads
 from ledger.state_reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
-from tests.core.parts import table_of
 from tests.driver import CATALOG, NEVER, Driver
-from tests.projections.filing import commit, filed, filings
+from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
 from tests.web.served import serving
 
@@ -350,102 +348,6 @@ def test_nothing_is_before_the_first(asked: int) -> None:
                 negative(reads)[asked]()
 
 
-COLUMNS = ("a", "int"), ("b", "int")
-BY_A, BY_B = table_of(*COLUMNS, by=["a"]), table_of(*COLUMNS, by=["b"])
-
-
-def at_once(driver: Driver, session: int, table: int) -> int:
-    """Partition the table otherwise; return where."""
-    return driver.alter_table(session, table, BY_B, "REPLACE TABLE").control.position
-
-
-def and_back(driver: Driver, session: int, table: int) -> int:
-    """Partition the table otherwise, and then as it was."""
-    at_once(driver, session, table)
-    return driver.alter_table(session, table, BY_A, "REPLACE TABLE").control.position
-
-
-def other_types(driver: Driver, session: int, table: int) -> int:
-    """Give the partition column another type."""
-    other = table_of(("a", "string"), ("b", "int"), by=["a"])
-    return driver.alter_table(session, table, other, "CHANGE COLUMN").control.position
-
-
-def in_txn(driver: Driver, session: int, table: int) -> int:
-    """Partition the table otherwise in a txn, which takes effect with its commit."""
-    txn = driver.open_txn(session)
-    driver.alter_table(session, table, BY_B, "REPLACE TABLE", txn=txn)
-    return driver.commit(session, txn).control.position
-
-
-def and_more(driver: Driver, session: int, table: int) -> int:
-    """Partition the table otherwise, then change all but that, and drop it."""
-    found = at_once(driver, session, table)
-    wider = table_of(*COLUMNS, ("c", "int"), by=["b"], owner="ada")
-    driver.alter_table(session, table, wider, "ADD COLUMNS")
-    driver.rename_table(session, table, "z")
-    driver.drop_table(session, table)
-    return found
-
-
-def not_at_all(driver: Driver, session: int, table: int) -> int:
-    """Change all but the partition columns, those in a txn that is aborted."""
-    wider = table_of(*COLUMNS, ("c", "int"), by=["a"], owner="ada")
-    driver.alter_table(session, table, wider, "ADD COLUMNS")
-    txn = driver.open_txn(session)
-    driver.alter_table(session, table, BY_B, "REPLACE TABLE", txn=txn)
-    driver.abort(session, txn)
-    return 0
-
-
-def of_one_txn(driver: Driver, session: int, _table: int) -> int:
-    """Create another table in a txn that partitions it otherwise before it commits."""
-    txn = driver.open_txn(session)
-    table = driver.create_table(session, "b", made=BY_A, txn=txn)
-    driver.alter_table(session, table, BY_B, "REPLACE TABLE", txn=txn)
-    return driver.commit(session, txn).control.position
-
-
-@pytest.mark.parametrize(
-    "play", [at_once, and_back, other_types, in_txn, and_more, not_at_all, of_one_txn]
-)
-def test_when_partition_columns_changed(play: Callable[[Driver, int, int], int]) -> None:
-    """A table's row says since when its partition columns are those, and keeps it."""
-    driver = Driver()
-    session = driver.open_session()
-    table = driver.create_table(session, "a", made=BY_A)
-    place = play(driver, session, table)
-    newest = driver.state.tables.next_table - 1
-    store = rows_of(driver)
-
-    with serving(lambda: StoreReads(store.reader())) as served:
-        for reads in (StoreReads(store), StateReads(driver.log), served.reads):
-            row = reads.table(newest)
-            assert row is not None
-            assert place == row.partitioned
-            assert row in reads.tables(include_dropped=True)
-
-
-@pytest.mark.parametrize(
-    ("where", "found"), [("a = 1", [["x"], ["x", "y"]]), ("b = 7", [["x"], ["x"]])]
-)
-def test_same_files_of_a_condition(where: str, found: list[list[str]]) -> None:
-    """Files from before the partition columns changed are found, whatever is asked."""
-    driver = Driver()
-    session = driver.open_session()
-    table = driver.create_table(session, "a", made=BY_B)
-    before = commit(driver, session, table, ["x"]).control.position
-    driver.alter_table(session, table, BY_A, "REPLACE TABLE")
-    driver.alter_table(session, table, table_of(*COLUMNS, by=["a", "b"]), "REPLACE TABLE")
-    driver.alter_table(session, table, BY_B if "b" in where else BY_A, "REPLACE TABLE")
-    after = commit(driver, session, table, ["y"]).control.position
-    store = rows_of(driver)
-
-    with serving(lambda: StoreReads(store.reader())) as served:
-        for reads in (StoreReads(store), StateReads(driver.log), served.reads):
-            assert found == [
-                read_files(reads, table, where, place).paths for place in (before, after)
-            ]
 @pytest.mark.parametrize("asked", range(10))
 def test_unknown_table(asked: int) -> None:
     """What a table that never was has is an error, whatever is read from and from wherever."""

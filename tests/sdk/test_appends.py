@@ -104,6 +104,7 @@ CHANGES: dict[str, Rival] = {
     ),
     "properties": lambda ledger: ledger.alter_table(TABLE, properties={"owner": "ada"}),
 }
+SHAPES = {name: change for name, change in CHANGES.items() if name != "properties"}
 OTHERS: dict[str, Rival] = {
     "append": lambda ledger: ledger.append(TABLE, [of_day(3, "theirs")]),
     "progress": lambda ledger: ledger.append(TABLE, [of_day(3, "theirs")], app=(APP, 1)),
@@ -116,8 +117,15 @@ OTHERS: dict[str, Rival] = {
 FILES = {"small": [of_day(3)], "large": large(3)}
 
 
-@pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(
+    ("change", "files"),
+    [
+        *((change, FILES["small"]) for change in CHANGES.values()),
+        # These open a txn, and what their files are made for is all that is asked again.
+        *((change, FILES["large"]) for change in SHAPES.values()),
+    ],
+    ids=[*CHANGES, *(f"{name}, large" for name in SHAPES)],
+)
 def test_changed_after_look_up(
     ledger: Ledger, memory: InMemoryLedger, late: Late, change: Rival, files: list[AddFile]
 ) -> None:
@@ -132,7 +140,20 @@ def test_changed_after_look_up(
 
 
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("is_own", [True, False])
+def test_properties_after_the_row(
+    ledger: Ledger, memory: InMemoryLedger, files: list[AddFile], *, is_own: bool
+) -> None:
+    """A row that is held for long serves until its columns are others."""
+    row = create_flights(ledger)
+    CHANGES["properties"](memory.connect())
+    late = ledger if is_own else memory.connect()
+
+    assert late.append(row, files).versions
+
+
+@pytest.mark.parametrize("files", FILES.values(), ids=FILES)
+@pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("is_own", [True, False])
 def test_changed_after_the_row(
     ledger: Ledger,

@@ -204,6 +204,10 @@ ODD: Any = {
             r"\('a', \('3',\)\) is no file to add: give an AddFile, or a path",
         ),
         (
+            lambda txn: txn.add_files(TABLE, ODD["lone text"]),
+            r"files are a list, such as \['3'\]",
+        ),
+        (
             lambda txn: txn.remove_files(TABLE, [ODD["pair"]]),
             r"\('a', \('3',\)\) is no file to remove: give one as it was read, or a path",
         ),
@@ -212,7 +216,7 @@ ODD: Any = {
         *("value of a file added", "value of a file removed", "statistics", "path"),
         *("lone value of a file added", "lone value of a file removed"),
         *("data change of a file added", "data change of a file removed"),
-        *("pair to add", "pair to remove"),
+        *("pair to add", "text in place of a list", "pair to remove"),
     ],
 )
 def test_odd_files(
