@@ -40,7 +40,7 @@ def forget(domain: Followed, session: int, table: int) -> None:
         ),
         (
             lambda d, s, t: d.commit(s, 0, write(t)),
-            {"type": "TxnCommitted", "txn": 1, "tables": [1], "watermark": 2, "ended": ()},
+            {"type": "TxnCommitted", "txn": 1, "tables": (1,), "watermark": 2, "ended": ()},
         ),
         (
             lambda d, s, _: d.drop_table(s, 5),
@@ -52,14 +52,14 @@ def forget(domain: Followed, session: int, table: int) -> None:
         ),
         (
             lambda d, s, _: d.abort(s, d.open_txn(s)),
-            {"type": "TxnAborted", "outcome": "no longer wanted", "ended": [1]},
+            {"type": "TxnAborted", "outcome": "no longer wanted", "ended": (1,)},
         ),
         (lose, {"type": "TxnAborted", "outcome": "conflict", "message": "ConcurrentDeleteDelete"}),
         (
             lambda d, s, _: d.tidy(sessions=[s], txns=[d.open_txn(s)]),
-            {"type": "TxnsExpired", "session": 0, "n": 0, "ended": [1]},
+            {"type": "TxnsExpired", "session": 0, "n": 0, "ended": (1,)},
         ),
-        (forget, {"type": "AbortedForgotten", "tables": [1], "forgotten": [1, 2]}),
+        (forget, {"type": "AbortedForgotten", "tables": (1,), "forgotten": (1, 2)}),
         (
             lambda d, _s, _t: d.internal(CommandsMoved("c", "retention"), last_cmd=9),
             {"type": "CommandsMoved", "message": "retention"},

@@ -74,20 +74,20 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
     [
         (
             lambda d, s, _: d.open_txn(s, "compaction"),
-            {"type": "compaction", "status": "open", "opened": 6, "ended": 0, "parts": []},
+            {"type": "compaction", "status": "open", "opened": 6, "ended": 0, "parts": ()},
         ),
         (
             lambda d, s, t: d.allocate(s, [d.open_txn(s)], [t]),
-            {"status": "open", "parts": [TxnPart(1, 1, 0, None, 0, wrote=False)]},
+            {"status": "open", "parts": (TxnPart(1, 1, 0, None, 0, wrote=False),)},
         ),
         (
             changed_metadata,
             {
                 "status": "open",
-                "parts": [
+                "parts": (
                     TxnPart(1, 1, 2, None, 0, wrote=False),
                     TxnPart(2, 1, 1, None, 0, wrote=False),
-                ],
+                ),
             },
         ),
         (
@@ -97,7 +97,7 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
                 "opened": 6,
                 "ended": 8,
                 "min_open": 1,
-                "parts": [TxnPart(1, 1, 0, 1, 6, wrote=True)],
+                "parts": (TxnPart(1, 1, 0, 1, 6, wrote=True),),
             },
         ),
         (
@@ -108,7 +108,7 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
                 "ended": 6,
                 "deadline": 0,
                 "min_open": 0,
-                "parts": [TxnPart(1, 1, 0, 1, 0, wrote=True)],
+                "parts": (TxnPart(1, 1, 0, 1, 0, wrote=True),),
             },
         ),
         (
@@ -118,7 +118,7 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
                 "ended": 8,
                 "reason": "no longer wanted",
                 "forgotten": 0,
-                "parts": [TxnPart(1, 1, 0, None, 0, wrote=True)],
+                "parts": (TxnPart(1, 1, 0, None, 0, wrote=True),),
             },
         ),
         (expired, {"status": "aborted", "ended": 7, "reason": "deadline"}),
