@@ -114,6 +114,8 @@ OTHERS: dict[str, Rival] = {
     "identity mark": lambda ledger: ledger.alter_table(TABLE, columns=[MARKED, ("tail", "string")]),
     "another table": lambda ledger: ledger.drop_table(ledger.create_table("other")),
 }
+# What also is in no way of a txn that opens, stages and commits.
+LATER = ("append", "rename")
 FILES = {"small": [of_day(3)], "large": large(3)}
 
 
@@ -186,8 +188,14 @@ def test_dropped_after_look_up(
     assert memory.reads.tables() == []
 
 
-@pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(
+    ("other", "files"),
+    [
+        *((other, FILES["small"]) for other in OTHERS.values()),
+        *((OTHERS[name], FILES["large"]) for name in LATER),
+    ],
+    ids=[*OTHERS, *(f"{name}, large" for name in LATER)],
+)
 def test_not_in_the_way(
     ledger: Ledger, memory: InMemoryLedger, late: Late, other: Rival, files: list[AddFile]
 ) -> None:
