@@ -343,7 +343,7 @@ MUTANTS: Final = (
     Mutant("denial of blindness ignored", [Swap(judge, "is_blind", every_blind)]),
     Mutant(
         "blind appends exempt although current changes metadata",
-        attempted_otherwise(conflicts.added_hits, lambda each: each._replace(changes=False)),
+        attempted_otherwise(conflicts.added_hits, lambda each: each._replace(alters=False)),
     ),
     Mutant("downgrade ignored", [leveled(never_downgraded)]),
     Mutant("downgrade always", [leveled(always_downgraded)]),
