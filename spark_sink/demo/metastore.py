@@ -101,13 +101,18 @@ class Metastore:
 
         Return where the cache is then. Its readers are answered from here on.
         """
+        # Held before it has come to what was the end when it began, it would never come there.
+        self._wait_until(lambda: self._entries.has_come, "what was the end of the log")
         self._log.hold(position)
-        until_s = monotonic() + PATIENCE_S
-        while self._entries.position() < position or not self._entries.has_come:
-            if monotonic() > until_s:
-                raise CheckFailedError(f"the cache has not come to position {position} in time")
-            self._entries.advance(STEP_S)
+        self._wait_until(lambda: self._entries.position() >= position, f"position {position}")
         return {"position": self._entries.position()}
+
+    def _wait_until(self, has_come: Callable[[], bool], where: str) -> None:
+        until_s = monotonic() + PATIENCE_S
+        while not has_come():
+            if monotonic() > until_s:
+                raise CheckFailedError(f"the cache has not come to {where} in time")
+            self._entries.advance(STEP_S)
 
     def alter(self, table: int, word: str) -> Answers:
         """Open a txn and alter a table in it; return the txn, its write id and the position."""
