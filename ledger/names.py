@@ -130,12 +130,8 @@ class Names:
         now = reads.table(row.table)
         if now is None or now.creator or now.dropped:
             return Standing(row.table, None, 0)  # The ledger itself will say what became of it.
-        found = standing(now, position)
-        with self._turn:
-            self._forget()
-            if found.position >= self._rows.get(row.table, (now, 0))[1]:
-                self._rows[row.table] = now, found.position
-        return found
+        # It is not kept: the tail hears of a change in a txn before its commit, not of the commit.
+        return standing(now, position)
 
     def _forget(self) -> None:
         """Let go of what somebody may have changed since: it is read again in any case."""

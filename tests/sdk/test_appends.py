@@ -175,6 +175,21 @@ def test_changed_after_the_row(
         late.append(row, files)
 
 
+def test_changed_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
+    """A change that was said before an append, and took effect after it, stops the next append."""
+    row = create_flights(ledger)
+    CHANGES["properties"](ledger)
+    late = memory.connect()
+    with ledger.transaction() as txn:
+        txn.alter_table(TABLE, columns=[("day", "string"), ("tail", "string")])
+        late.begin().abort()  # Whoever heard of this has heard what the txn said.
+        late.append(row, [of_day(3)])
+    late.begin().abort()
+
+    with pytest.raises(errors.MetadataChangedException):
+        late.append(row, [of_day(4)])
+
+
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
 def test_dropped_after_look_up(
     ledger: Ledger, memory: InMemoryLedger, late: Late, files: list[AddFile]
