@@ -23,8 +23,8 @@ from ledger.core.table_winners import TableWinners
 from ledger.core.winning_parts import ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
 
 COMPILED_MAX: Final = 4_096
-# To ask a scan of a partition takes microseconds. A commit whose scans would be asked of more new
-# partitions than this would hold up all others: its scans read everything, and it plans again.
+# To ask a scan of a partition takes microseconds. A part whose scans would be asked of more new
+# partitions than this would hold up all others: they count as reading everything.
 ASKED_MAX: Final = 100_000
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})
@@ -65,7 +65,10 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Predicates:
-    """Compiled predicates, the last used ones kept; those of a commit are asked so many times."""
+    """Compiled predicates, the last used ones kept.
+
+    The scans of one part are asked of at most `asked_max` partitions.
+    """
 
     compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
         default_factory=OrderedDict

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.decide_tables import check_ahead
-from ledger.core.decide_txns import aborted_parts, not_open, own_txn
+from ledger.core.decide_txns import aborted_parts, not_open, own_txn, status_for
 from ledger.core.events import (
     Answer,
     CommandRepeated,
@@ -35,7 +35,7 @@ from ledger.core.footprints import (
 from ledger.core.ids import JUDGED_TYPES, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
-from ledger.core.tables import Pending, Table, by_table
+from ledger.core.tables import Pending, Table, by_table, redefines
 from ledger.core.traits import LEVEL_OF, is_level
 from ledger.core.txns import OpenTxn
 
@@ -79,7 +79,7 @@ class Candidate(NamedTuple):
 
     def alters(self, table: int) -> bool:
         """Tell whether a part changes its table; another name meets no commit of data."""
-        return any(change.kind != "rename" for change in self.changes.get(table, ()))
+        return redefines(self.changes.get(table, ()))
 
     @property
     def is_judged(self) -> bool:
@@ -309,14 +309,8 @@ def repeated_commit(position: int, txn: int) -> CommandRepeated:
 
 
 def already_committed(state: DomainState, session: int, txn: int) -> Answer | None:
-    """Return the answer for a txn that is not open any more, None if it is.
-
-    Where its end is no longer among those remembered of all, its session may remember it.
-    """
-    status, position = state.txns.status(txn)
-    if status == "forgotten":
-        position = state.sessions.told_of(session, "TxnCommitted", txn)
-        status = "committed" if position else status
+    """Return the answer for a txn that is not open any more, None if it is."""
+    status, position = status_for(state, session, txn)
     if status == "committed":
         return repeated_commit(position, txn)
     if status != "open":

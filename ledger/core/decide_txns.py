@@ -28,6 +28,7 @@ from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.txns import OpenTxn as OpenState
+from ledger.core.txns import TxnStatus
 
 IDS_PER_COMMAND_MAX = 10_000
 # The end of a txn names all its tables in one record.
@@ -150,6 +151,21 @@ def writable_txn(state: DomainState, session: int, txn: int) -> OpenState:
     return found
 
 
+def status_for(state: DomainState, session: int, txn: int) -> tuple[TxnStatus, int]:
+    """Return what is known of a txn, and the position of its end.
+
+    Where that is no longer among the ends remembered of all, a session may remember its own.
+    """
+    status, position = state.txns.status(txn)
+    if status != "forgotten":
+        return status, position
+    if position := state.sessions.told_of(session, "TxnCommitted", txn):
+        return "committed", position
+    if position := state.sessions.told_of(session, "TxnAborted", txn):
+        return "aborted", position
+    return "forgotten", 0
+
+
 def not_open(state: DomainState, txn: int) -> Refused:
     """Return the refusal for a txn that is not open, saying what became of it."""
     status, position = state.txns.status(txn)
@@ -180,10 +196,7 @@ def abort(state: DomainState, command: AbortTxn) -> Answer:
     """Abort a txn; anyone may, but only its owner is believed about what it wrote (rule a5)."""
     txn = state.txns.open.get(command.txn)
     if txn is None:
-        status, position = state.txns.status(command.txn)
-        if status == "forgotten":
-            position = state.sessions.told_of(command.session, "TxnAborted", command.txn)
-            status = "aborted" if position else status
+        status, position = status_for(state, command.session, command.txn)
         if status == "aborted":
             return CommandRepeated(b"", position, "TxnAborted", command.txn, 1, ())
         raise not_open(state, command.txn)

@@ -22,7 +22,7 @@ from ledger.core.footprints import (
 from ledger.core.ids import JUDGED_TYPES
 from ledger.core.metadata_diff import metadata_kind
 from ledger.core.state import DomainState
-from ledger.core.tables import Change, Pending, Progress, Table, by_table
+from ledger.core.tables import Change, Pending, Progress, Table, by_table, redefines
 from ledger.core.txns import OpenTxn
 from ledger.core.winning_parts import WinningPart, main_operation
 
@@ -107,10 +107,10 @@ def enter_winner(
     """
     table = state.tables.by_id[part.table]
     altered = [change for change in changes if change.definition is not None]
-    is_changed = any(change.kind != "rename" for change in changes)
     if not (coarse or footprint is not None or altered):
         return
     protocol = footprint.protocol if footprint is not None else None
+    does_more = bool(coarse) or redefines(changes)
     last = altered[-1] if altered else None
     winner = WinningPart(
         control.position,
@@ -120,7 +120,7 @@ def enter_winner(
         control.at,
         operation_of(coarse, footprint, last),
         part.blind,
-        footprint is not None and rearranges(footprint, does_more=is_changed or bool(coarse)),
+        footprint is not None and rearranges(footprint, does_more=does_more),
         kind_of_change(table, last.definition if last is not None else None, protocol),
         any(change.operation in REPLACES for change in altered),
         protocol_change(table, protocol),

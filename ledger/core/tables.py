@@ -85,6 +85,11 @@ class Pending(NamedTuple):
     operation: str = ""
 
 
+def redefines(changes: Iterable[Pending]) -> bool:
+    """Tell whether there is more among the changes of a table than another name."""
+    return any(change.kind != "rename" for change in changes)
+
+
 def by_table(changes: Iterable[Pending]) -> dict[int, list[Pending]]:
     """Return the changes of a txn by table, those of each in order."""
     found: dict[int, list[Pending]] = {}
