@@ -265,14 +265,18 @@ def test_backlog_of_commands(domain: Domain) -> None:
     assert client.expired() == ([silent], [])
 
 
-def test_heartbeats_held_up(domain: Domain) -> None:
-    """While heartbeats are on their way nobody is ended; once read they count as signs of life."""
-    client = domain.client
+@pytest.mark.parametrize("trouble", ["held up", "not told the end of"])
+def test_heartbeats_not_read(domain: Domain, trouble: str) -> None:
+    """While heartbeats are on their way, or nobody says up to where they go, nobody is ended.
+
+    Once they are read they count as signs of life, and the leader leads on.
+    """
+    client, log = domain.client, domain.log
     live, silent = client.open_session(), client.open_session()
-    domain.log.is_held_up = True
+    log.is_held_up, log.is_away = trouble == "held up", trouble != "held up"
     domain.live(live, for_s=5 * LEASE_S)
     assert client.expired() == ([], [])
-    domain.log.is_held_up = False
+    log.is_held_up = log.is_away = False
     domain.live(live, for_s=LEASE_S)
     assert client.expired() == ([silent], [])
 
@@ -293,18 +297,6 @@ def test_broker_away(domain: Domain, lived_s: float) -> None:
     domain.live(live, for_s=2 * LEASE_S)
     assert client.expired() == ([silent], [])
     assert client.state.txns.status(txn)[0] == "open"
-
-
-def test_broker_that_does_not_answer(domain: Domain) -> None:
-    """While the broker cannot be asked who beat, nobody is ended, and the leader leads on."""
-    client = domain.client
-    live, silent = client.open_session(), client.open_session()
-    domain.log.is_away = True
-    domain.live(live, for_s=2 * LEASE_S)
-    assert client.expired() == ([], [])
-    domain.log.is_away = False
-    domain.live(live, for_s=LEASE_S)
-    assert client.expired() == ([silent], [])
 
 
 def test_beats_of_a_leader_that_are_lost(domain: Domain) -> None:
