@@ -52,6 +52,12 @@ def tell_ids(state: DomainState, entries: Mapping[int, Entry]) -> None:
                 entries[table].ids.aborted[write_id] = number
 
 
+def gone_of(state: DomainState) -> set[int]:
+    """Return the tables that were dropped while txns that are still open hold ids in them."""
+    held = (table for txn in state.txns.open.values() for table in txn.write_ids)
+    return {table for table in held if table not in state.tables.by_id}
+
+
 def changes_of(state: DomainState) -> Iterator[Changed]:
     """Return the changes that wait with open txns; a table may have been dropped meanwhile."""
     tables = state.tables.by_id

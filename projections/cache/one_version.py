@@ -18,7 +18,7 @@ from ledger.core.state import DomainState
 from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import Answer, Metadata, Name, Objects, Reason, described
-from projections.cache.bootstrap import entries_of
+from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import Commit, Entry, Waiting, is_external
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
@@ -167,7 +167,8 @@ class TaggedEntry:
 class OneVersionCache:
     """Entries with one version each, folded from the log or from a domain's state.
 
-    Each begins as a `blank` one; only tests that show why a rule is needed bring another kind.
+    Each begins as a `blank` one; only tests that show why a rule is needed bring another kind. What
+    is heard of the tables in `gone` is passed over, as in `metadata_cache`.
     """
 
     def __init__(
@@ -175,6 +176,7 @@ class OneVersionCache:
     ) -> None:
         self.entries: dict[int, TaggedEntry] = {}
         self.positions = Positions(position)
+        self.gone: set[int] = set()
         self._blank = blank
 
     def adopt(self, entry: Entry) -> None:
@@ -243,7 +245,7 @@ class OneVersionCache:
     def _concerned(self, step: Step) -> list[TaggedEntry]:
         if not step.table:
             return list(self.entries.values())
-        return [self._entry(step.table)]
+        return [] if step.table in self.gone else [self._entry(step.table)]
 
     def _refuses(self, wanted: Wanted, entry: TaggedEntry | None, position: int) -> Reason | None:
         if position < wanted.token:
@@ -286,4 +288,5 @@ def bootstrap(
     cache = OneVersionCache(state.position, blank=blank)
     for entry in entries_of(state).values():
         cache.adopt(entry)
+    cache.gone = gone_of(state)
     return cache

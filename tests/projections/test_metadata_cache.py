@@ -1,5 +1,6 @@
 """The fold of the metadata cache: what is kept, what is let go, and whom it refuses."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from projections.metadata_cache import (
     read,
 )
 from tests.driver import CATALOG
+from tests.projections.cache_play import MultiVersion, OneVersion
 from tests.projections.followed import Followed
 
 T: Name = (CATALOG, "t")
@@ -265,6 +267,40 @@ def test_dropped_tables_are_forgotten_in_the_end() -> None:
     assert told[-3:] == [{last - 2}, {last - 1, 1}, {last, 2}]
     assert len(cache.entries) == DROPS_REMEMBERED_MAX
     assert cache.names.takers(T) == ()
+
+
+def anew(scene: Scene) -> MultiVersion:
+    """Return a cache that begins after the table was dropped."""
+    return MultiVersion(scene.domain.state)
+
+
+def anew_with_one_version(scene: Scene) -> OneVersion:
+    """Return the same with one version for each table."""
+    return OneVersion(scene.domain.state)
+
+
+def forgetful(scene: Scene) -> MultiVersion:
+    """Return a cache that let go of the table in the end."""
+    cache = MultiVersion(DomainState())
+    for event in scene.domain.events:
+        cache.apply(event)
+    cache.cache.remove(scene.table)
+    return cache
+
+
+@pytest.mark.parametrize("begun", [anew, anew_with_one_version, forgetful])
+def test_ids_of_a_table_that_is_gone_are_passed_over(
+    scene: Scene, begun: Callable[[Scene], MultiVersion | OneVersion]
+) -> None:
+    """How the ids of a forgotten table end is no news, and none of those before it is opened."""
+    txns = [scene.domain.open_txn(scene.session) for _ in range(3)]
+    scene.domain.allocate(scene.session, txns, [scene.table])
+    scene.domain.drop_table(scene.session, scene.table)
+    subject = begun(scene)
+    for txn in reversed(txns):
+        subject.apply(scene.domain.abort(scene.session, txn))
+
+    assert subject.cache.entries == {}
 
 
 def test_changes_without_objects_are_missed(scene: Scene) -> None:
