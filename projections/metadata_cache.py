@@ -117,8 +117,15 @@ class CacheState:
     def adopt(self, entry: Entry) -> None:
         """Take an entry made elsewhere in the place of the one there is."""
         self.entries[entry.table] = entry
-        for name in entry.names():
+        self.rename(entry, frozenset())
+
+    def rename(self, entry: Entry, before: frozenset[Name]) -> None:
+        """Find an entry by the names it has now, and no more by those it only had before."""
+        names = entry.names()
+        for name in names - before:
             self.names.take(name, entry.table)
+        for name in before - names:
+            self.names.forget(name, entry.table)
 
     def remove(self, table: int) -> None:
         """Forget a table altogether."""
@@ -195,11 +202,7 @@ def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> frozenset[
 
     Returns its table, and the one that was forgotten for it if any.
     """
-    names = entry.names()
-    for name in names - before:
-        cache.names.take(name, entry.table)
-    for name in before - names:
-        cache.names.forget(name, entry.table)
+    cache.rename(entry, before)
     if entry.is_void():
         cache.remove(entry.table)
     elif entry.is_dropped():
@@ -265,8 +268,9 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
         return False
     entry, ids = cache.entry(stored.table), wanted.ids or NO_IDS
     if entry.states is None and stored.is_current and not entry.ids.lacks_committed(ids):
+        before = entry.names()
         entry.load(stored.position, ids, stored.name, stored.objects)
-        cache.adopt(entry)
+        cache.rename(entry, before)
         return True
     return wanted.ids is not None and entry.keep_exact(
         stored.position, ids, stored.name, stored.objects
@@ -284,4 +288,10 @@ def cut(cache: CacheState, table: int, floor: ReaderIds) -> int:
 
     Returns how many versions went.
     """
-    return cache.entries[table].cut(floor) if table in cache.entries else 0
+    entry = cache.entries.get(table)
+    if entry is None:
+        return 0
+    before = entry.names()
+    gone = entry.cut(floor)
+    cache.rename(entry, before)
+    return gone

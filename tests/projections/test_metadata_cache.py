@@ -269,6 +269,35 @@ def test_dropped_tables_are_forgotten_in_the_end() -> None:
     assert cache.names.takers(T) == ()
 
 
+def cut_behind(scene: Scene) -> None:
+    """Let go of what the table was before its newest version."""
+    entry = scene.cache.entries[scene.table]
+    cut(scene.cache, scene.table, ReaderIds.of(entry.ids.listed()))
+
+
+def filled_anew(scene: Scene) -> None:
+    """Evict the table and fill it with what it is now."""
+    evict(scene.cache, scene.table)
+    assert fill(
+        scene.cache, Wanted(None, ids(1), scene.table), scene.stored("v0", name=(CATALOG, "r"))
+    )
+
+
+@pytest.mark.parametrize("renew", [cut_behind, filled_anew])
+def test_names_go_with_the_history(scene: Scene, renew: Callable[[Scene], None]) -> None:
+    """Nobody is sent to a table by a name of before, also not once the table is forgotten."""
+    txn = scene.domain.open_txn(scene.session)
+    scene.domain.rename_table(scene.session, scene.table, "r", txn=txn)
+    scene.domain.commit(scene.session, txn)
+    scene.catch_up()
+    renew(scene)
+    found = [scene.cache.names.takers((CATALOG, name)) for name in ("t", "r")]
+    scene.cache.remove(scene.table)
+
+    assert found == [(), (scene.table,)]
+    assert scene.read(ids(1)) == (None, "absent")
+
+
 def anew(scene: Scene) -> MultiVersion:
     """Return a cache that begins after the table was dropped."""
     return MultiVersion(scene.domain.state)
