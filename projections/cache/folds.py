@@ -59,6 +59,10 @@ class CacheFold(Protocol):
         """Return how many versions of a table are held."""
         ...
 
+    def is_aged(self, table: int) -> bool:
+        """Tell whether a cut may let something go of a table."""
+        ...
+
     def cut(self, table: int, floor: ReaderIds) -> int:
         """Let go of what only readers need who do not see all of `floor`; return how much went."""
         ...
@@ -117,6 +121,11 @@ class ManyVersions(CacheFold):
         """Return how many versions of a table are held."""
         entry = self._cache.entries.get(table)
         return entry.length() if entry is not None else 0
+
+    def is_aged(self, table: int) -> bool:
+        """Tell whether a table has older versions, or aborted ids."""
+        entry = self._cache.entries.get(table)
+        return entry is not None and (entry.length() > 1 or bool(entry.ids.aborted))
 
     def cut(self, table: int, floor: ReaderIds) -> int:
         """Let go of what only readers need who do not see all of `floor`; return how much went."""
@@ -186,6 +195,10 @@ class OneVersion(CacheFold):
     def length(self, table: int) -> int:
         """Return 1 if objects are held."""
         return int(self._held(table) is not None)
+
+    def is_aged(self, table: int) -> bool:  # noqa: ARG002
+        """Say no: there is no history."""
+        return False
 
     def cut(self, table: int, floor: ReaderIds) -> int:  # noqa: ARG002
         """Let go of nothing: there is no history."""

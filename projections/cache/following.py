@@ -155,6 +155,11 @@ class FollowedEntries(Entries):
         with self._changed:
             return {table: self._fold.length(table) for table in self.tables.tables()}
 
+    def aged(self) -> Sequence[int]:
+        """Return the tables with history or aborted ids; these stay when objects are evicted."""
+        with self._changed:
+            return [table for table in self._fold.tables() if self._fold.is_aged(table)]
+
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Let go of the history below floors; return how many versions went."""
         with self._changed:

@@ -204,9 +204,9 @@ class MetadataCache(MetadataReads):
         gone = self.entries.cut(self._floors)
         with self._counting:
             self.cut_versions += gone
-        long = [table for table, versions in self.entries.lengths().items() if versions > 1]
+        aged = self.entries.aged()
         source = source or Random()  # noqa: S311 - which tables come first is no secret
-        self._floors = self._store.floors(source.sample(long, min(tables, len(long))))
+        self._floors = self._store.floors(source.sample(aged, min(tables, len(aged))))
         return gone
 
     def watch(self, stop: Signal, every_s: float = 10.0) -> None:

@@ -93,6 +93,10 @@ class RowEntries(Entries):
         with self._turn:
             return {table: each.length() for table, each in self._cache.entries.items()}
 
+    def aged(self) -> Sequence[int]:
+        """Return the tables with history; the ids of a table come from its rows."""
+        return [table for table, versions in self.lengths().items() if versions > 1]
+
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Let go of the history below floors; return how many versions went."""
         with self._turn:

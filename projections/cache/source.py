@@ -60,6 +60,10 @@ class Entries(Protocol):
         """Return how many versions are held of each table."""
         ...
 
+    def aged(self) -> Sequence[int]:
+        """Return the tables of which a cut may let something go."""
+        ...
+
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Let go of what only readers need who do not see all of a table's floor.
 

@@ -101,6 +101,10 @@ class StartingEntries(ServedEntries):
         """Return how many versions are held of each table."""
         return {} if self._followed is None else self._followed.lengths()
 
+    def aged(self) -> Sequence[int]:
+        """Return the tables of which a cut may let something go."""
+        return [] if self._followed is None else self._followed.aged()
+
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Let go of the history below floors; return how many versions went."""
         return 0 if self._followed is None else self._followed.cut(floors)

@@ -306,6 +306,24 @@ def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
     cached.cache.close()
 
 
+def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> None:
+    """Aborted ids go also where no version does."""
+    cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
+    for _ in range(5):
+        txn = in_memory.open_txn(cached.session)
+        in_memory.allocate(cached.session, [txn], [cached.table])
+        in_memory.abort(cached.session, txn)
+    in_memory.tidy()
+    cached.catch_up()
+
+    found = [(cached.cache.tidy(), aborted(cached)) for _ in range(2)]
+
+    assert found == [(0, 5), (0, 0)]
+    for newest in ("5:", "5:1,2,3,4,5"):
+        assert cached.read(newest) == ("v0", "cache", "hit")
+    cached.cache.close()
+
+
 def test_few_tables_a_round(in_memory: Followed) -> None:
     """A round looks at so many tables and no more."""
     cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
