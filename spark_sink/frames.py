@@ -18,7 +18,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError
 from ledger.reads import FileRow
-from spark_sink.host_tables import HostTables, Snapshot, host_tables
+from spark_sink.host_tables import HostTables, Snapshot, host_table
 
 DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
@@ -40,12 +40,12 @@ def cached_table(
 ) -> DataFrame:
     """Return the data of a table as a snapshot sees it, with the columns that it sees.
 
-    `snapshot` is an open `Transaction`, `tables` those of `host_tables()` by default. Of its own
-    txn a reader gets folders, but not files that are only declared. Raises UnknownTableError,
+    `snapshot` is an open `Transaction`, `tables` those of this host by default. Of its own txn a
+    reader gets folders, but not files that are only declared. Raises UnknownTableError,
     ReaderBehindError, SettingsError, and UnreadableTableError for deletion vectors, column mapping
     and folders of other makers.
     """
-    found = (tables or host_tables()).resolve(name, snapshot)
+    found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
     table = found.metadata.definition
     properties = {each.key: each.value for each in table.properties}
     if properties.get(COLUMN_MAPPING, "") not in NOT_MAPPED:

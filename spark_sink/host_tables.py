@@ -21,6 +21,7 @@ from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
 from projections.cache.reads import MetadataCache
+from projections.cache.store import Reopened
 from projections.metadata_cache import is_called
 from projections.metadata_store import takers
 from projections.queries import StoreReads
@@ -165,10 +166,10 @@ def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
             yield change.table
 
 
-def host_tables() -> HostTables:
-    """Return the tables of the rows that the settings name, else of the ledger that is up here.
+def host_table(name: str, snapshot: Snapshot) -> HostTable:
+    """Return what a snapshot sees of a table, by the rows that the settings name or are up here.
 
-    They are opened once in a process. Raises SettingsError if there are none.
+    Raises SettingsError if there are none, and as `HostTables.resolve`.
     """
     settings = load().settings
     store = settings.store or find_address().store
@@ -177,11 +178,16 @@ def host_tables() -> HostTables:
             "planning needs the rows of this host. Set LAKELEDGER_STORE to the folder that a "
             "follower or a feeder writes, or give tables=HostTables.open(...)"
         )
-    return _opened(store, settings.catalog)
+    return tables_at(store, settings.catalog).ask(lambda tables: tables.resolve(name, snapshot))
 
 
 @cache
-def _opened(store: Path, catalog: str) -> HostTables:
-    found = HostTables.open(store, catalog)
+def tables_at(store: Path, catalog: str) -> Reopened[HostTables]:
+    """Return the tables of the rows at a path, opened once in a process.
+
+    Where rows could not be read, as while they are made anew, they are opened again by whoever asks
+    next.
+    """
+    found = Reopened(lambda: HostTables.open(store, catalog))
     atexit.register(found.close)
     return found

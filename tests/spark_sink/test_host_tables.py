@@ -1,11 +1,14 @@
 """Tables of this host as a snapshot sees them, whatever became of their names since."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ledger.errors import ReaderBehindError, UnknownTableError
+from projections.errors import StoreMissingError
+from spark_sink.host_tables import tables_at
 from tests.spark_sink.host import NAME, Host, running_host
 
 
@@ -83,6 +86,19 @@ def test_rows_that_are_behind(host: Host) -> None:
     snapshot = host.snapshot()
     with pytest.raises(ReaderBehindError):
         host.tables.resolve(NAME, snapshot, max_wait_ms=0)
+
+
+def test_rows_that_were_away(host: Host, tmp_path: Path) -> None:
+    """Who asks while the rows are away is told, who asks again when they are back is answered."""
+    snapshot, rows = host.snapshot(), tmp_path / "rows"
+    with closing(tables_at(rows, host.tables.catalog)) as kept:
+        before = kept.ask(lambda tables: tables.resolve(NAME, snapshot).metadata)
+        host.end()
+        rows.rename(tmp_path / "away")
+        with pytest.raises(StoreMissingError):
+            kept.ask(lambda tables: tables.resolve(NAME, snapshot))
+        (tmp_path / "away").rename(rows)
+        assert kept.ask(lambda tables: tables.resolve(NAME, snapshot).metadata) == before
 
 
 def test_plans_come_from_the_cache(host: Host) -> None:
