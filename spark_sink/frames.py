@@ -60,7 +60,7 @@ def cached_table(
         frame = scan(spark, table, folders) if folders else empty(spark, table)
     else:
         frame = scan(spark, table, [table.location])
-    return frame.select(*map(quoted, (each.name for each in table.columns or ())) or ["*"])
+    return frame.select([quoted(each.name) for each in table.columns] or ["*"])
 
 
 def valid_folders(

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column
+from ledger.core.ids import Layout
 from ledger.definitions import TableChanges
 from ledger.file_list import AddFile
 from spark_sink import cached_table
@@ -66,6 +67,21 @@ def test_files_of_a_snapshot(spark: SparkSession, host: Host) -> None:
         txn.add_files(NAME, [host.file("day=1/b.parquet", "N9")])
     assert rows(cached_table(spark, NAME, snapshot, host.tables)) == [(1, "N1")]
     assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [(1, "N9")]
+
+
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+def test_table_without_columns(spark: SparkSession, host: Host, layout: Layout) -> None:
+    """Of a table that does not say what its columns are, those are read that its files have."""
+    host.ledger.create_table(NAME, location=str(host.warehouse / "flights"), layout=layout)
+    with host.ledger.transaction() as txn:
+        if layout == "listed":
+            host.write("a.parquet", ["N1"])
+            txn.add_files(NAME, [AddFile("a.parquet", ())])
+        else:
+            host.write(f"delta_{txn.write_id(NAME)}/a.parquet", ["N1"])
+            txn.insert(NAME)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert (frame.columns, rows(frame)) == (["tail"], [("N1",)])
 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])
