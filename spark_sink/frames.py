@@ -122,10 +122,14 @@ def files_frame(
 
 
 def lies_in_partition(table: TableDefinition, file: FileRow) -> bool:
-    """Tell whether the folders of a file say its partition, so that one scan reads all."""
+    """Tell whether the folders of a file say its partition, so that one scan reads all.
+
+    Of an unpartitioned table none may say anything: Spark would take what they say for a column,
+    and leave out the files that lie in none.
+    """
     pairs = zip(table.partition_columns, file.partition, strict=True)
     expected = [f"{name}={NULL_FOLDER if value is None else value}" for name, value in pairs]
-    return not expected or file.path.split("/")[:-1] == expected
+    return bool(expected) and file.path.split("/")[:-1] == expected
 
 
 def partition_frame(
@@ -135,8 +139,10 @@ def partition_frame(
     values: Mapping[str, str | None],
 ) -> DataFrame:
     """Return the rows of files of one partition, wherever they lie; its columns may be gone."""
-    own = [each for each in table.columns if each.name not in values]
-    reader = spark.read.schema(schema_of(table._replace(columns=own)))
+    reader = spark.read
+    if table.columns:
+        own = [each for each in table.columns if each.name not in values]
+        reader = reader.schema(schema_of(table._replace(columns=own)) if own else StructType([]))
     types = {each.name: each.type for each in table.columns}
     literals = {
         name: sf.lit(value).cast(types[name]) for name, value in values.items() if name in types

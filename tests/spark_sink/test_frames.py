@@ -108,6 +108,31 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     assert rows(frame.where("day IS NULL")) == [(None, "N4")]
 
 
+def test_folders_of_an_unpartitioned_table(spark: SparkSession, host: Host) -> None:
+    """What the folders of its files are called says nothing, wherever they lie."""
+    host.ledger.create_table(NAME, [("tail", "STRING")], location=str(host.warehouse / "flights"))
+    paths = ["tail=x/a.parquet", "day=1/b.parquet", "c.parquet"]
+    files = [AddFile(path, ()) for path in [*paths, str(host.warehouse / "day=2" / "d.parquet")]]
+    for path, tail in zip([*paths, "../day=2/d.parquet"], ["N1", "N2", "N3", "N4"], strict=True):
+        host.write(path, [tail])
+    host.ledger.append(NAME, files)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert (frame.columns, rows(frame)) == (["tail"], [("N1",), ("N2",), ("N3",), ("N4",)])
+
+
+def test_only_partition_columns(spark: SparkSession, host: Host) -> None:
+    """Files that lie anywhere and hold no column of the table still have as many rows."""
+    host.ledger.create_table(
+        NAME,
+        [("day", "INT")],
+        partition_columns=["day"],
+        location=str(host.warehouse / "flights"),
+    )
+    host.ledger.append(NAME, [host.file("a.parquet", "N1", "N2")])
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert (frame.columns, rows(frame)) == (["day"], [(1,), (1,)])
+
+
 RENAMED = [Column("on", "INT", nullable=True, id=1), Column("tail", "STRING", nullable=True, id=2)]
 
 
