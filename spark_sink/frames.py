@@ -128,7 +128,7 @@ def lies_in_partition(table: TableDefinition, file: FileRow) -> bool:
     and leave out the files that lie in none.
     """
     pairs = zip(table.partition_columns, file.partition, strict=True)
-    expected = [f"{name}={NULL_FOLDER if value is None else value}" for name, value in pairs]
+    expected = [f"{name}={value or NULL_FOLDER}" for name, value in pairs]
     return bool(expected) and file.path.split("/")[:-1] == expected
 
 
@@ -138,14 +138,19 @@ def partition_frame(
     files: Sequence[FileRow],
     values: Mapping[str, str | None],
 ) -> DataFrame:
-    """Return the rows of files of one partition, wherever they lie; its columns may be gone."""
+    """Return the rows of files of one partition, wherever they lie; its columns may be gone.
+
+    An empty value is NULL, as everywhere in the ledger.
+    """
     reader = spark.read
     if table.columns:
         own = [each for each in table.columns if each.name not in values]
         reader = reader.schema(schema_of(table._replace(columns=own)) if own else StructType([]))
     types = {each.name: each.type for each in table.columns}
     literals = {
-        name: sf.lit(value).cast(types[name]) for name, value in values.items() if name in types
+        name: sf.lit(value or None).cast(types[name])
+        for name, value in values.items()
+        if name in types
     }
     return reader.parquet(*(path_of(table, file) for file in files)).withColumns(literals)
 
