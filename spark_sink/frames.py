@@ -18,7 +18,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError
 from ledger.reads import FileRow
-from spark_sink.host_tables import HostTables, Snapshot, host_table
+from spark_sink.host_tables import HostTables, Snapshot, host_table, partition_columns
 
 DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
@@ -47,6 +47,7 @@ def cached_table(
     """
     found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
     table = found.metadata.definition
+    table = table._replace(partition_columns=partition_columns(table))
     properties = {each.key: each.value for each in table.properties}
     if properties.get(COLUMN_MAPPING, "") not in NOT_MAPPED:
         raise UnreadableTableError(
@@ -72,7 +73,7 @@ def valid_folders(
 
 def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
     """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
-    levels = [f"{literal(column)}=*" for column in table.partition_columns]
+    levels = [f"{in_any_case(column)}=*" for column in table.partition_columns]
     pattern = "/".join([literal(table.location.rstrip("/")), *levels, "delta_*"])
     for path in folders(spark, pattern):
         found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
@@ -183,6 +184,14 @@ def path_of(table: TableDefinition, file: FileRow) -> str:
 def quoted(name: str) -> str:
     """Return a column's name as SQL takes any."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def in_any_case(name: str) -> str:
+    """Return the name of a column as a pattern that fits it however its letters are written."""
+    return "".join(
+        literal(each) if each.lower() == each.upper() else f"[{each.lower()}{each.upper()}]"
+        for each in name
+    )
 
 
 def literal(text: str) -> str:

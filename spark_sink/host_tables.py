@@ -147,7 +147,13 @@ class HostTables:
         adds = {each.added for each in files if is_own or each.added <= row.partitioned}
         then = {added: self.reads.definition(found.table, added) or seen for added in adds}
         columns = {added: columns_now(each, seen) for added, each in then.items()}
-        return {at: names for at, names in columns.items() if names != [*seen.partition_columns]}
+        return {at: names for at, names in columns.items() if names != partition_columns(seen)}
+
+
+def partition_columns(table: TableDefinition) -> list[str]:
+    """Return the partition columns of a table, spelled as its columns are."""
+    names = {column.name.lower(): column.name for column in table.columns}
+    return [names.get(each.lower(), each) for each in table.partition_columns]
 
 
 def columns_now(then: TableDefinition, now: TableDefinition) -> list[str]:

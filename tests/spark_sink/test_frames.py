@@ -121,6 +121,29 @@ def test_folders_of_an_unpartitioned_table(spark: SparkSession, host: Host) -> N
     assert (frame.columns, rows(frame)) == (["tail"], [("N1",), ("N2",), ("N3",), ("N4",)])
 
 
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+def test_partition_column_in_other_letters(spark: SparkSession, host: Host, layout: Layout) -> None:
+    """A column is known however partition columns, folders or files spell it."""
+    host.ledger.create_table(
+        NAME,
+        [("day", "INT"), ("tail", "STRING")],
+        partition_columns=["Day"],
+        location=str(host.warehouse / "flights"),
+        layout=layout,
+    )
+    paths = ["DAY=1/a.parquet", "day=2/b.parquet", "c.parquet"]
+    with host.ledger.transaction() as txn:
+        if layout == "listed":
+            files = [host.file(path, f"N{n}", day=str(n)) for n, path in enumerate(paths, 1)]
+            txn.add_files(NAME, files)
+        else:
+            for n in (1, 2, 3):
+                host.write(f"DAY={n}/delta_{txn.write_id(NAME)}/a.parquet", [f"N{n}"])
+            txn.insert(NAME)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert (frame.columns, rows(frame)) == (["day", "tail"], [(1, "N1"), (2, "N2"), (3, "N3")])
+
+
 def test_only_partition_columns(spark: SparkSession, host: Host) -> None:
     """Files that lie anywhere and hold no column of the table still have as many rows."""
     host.ledger.create_table(
