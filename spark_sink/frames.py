@@ -153,7 +153,8 @@ def partition_frame(
         for name, value in values.items()
         if name in types
     }
-    return reader.parquet(*(path_of(table, file) for file in files)).withColumns(literals)
+    paths = (literal(path_of(table, file)) for file in files)
+    return reader.parquet(*paths).withColumns(literals)
 
 
 def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:
@@ -161,7 +162,7 @@ def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> D
     reader = spark.read.option("basePath", table.location)
     if table.columns:
         reader = reader.schema(schema_of(table))
-    return reader.parquet(*paths)
+    return reader.parquet(*map(literal, paths))
 
 
 def empty(spark: SparkSession, table: TableDefinition) -> DataFrame:

@@ -109,6 +109,30 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     assert rows(frame.where("day IS NULL")) == [(None, "N4"), (None, "N5")]
 
 
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+def test_paths_are_no_patterns(spark: SparkSession, host: Host, layout: Layout) -> None:
+    """A file is read by its own name, also where the name is a pattern that fits another one."""
+    place = "flights/[12]/{a}?*"
+    columns, location = [("day", "INT"), ("tail", "STRING")], str(host.warehouse / place)
+    host.ledger.create_table(
+        NAME, columns, partition_columns=["day"], location=location, layout=layout
+    )
+    host.write("1/a?*/day=1/[ab].parquet", ["other"])
+    with host.ledger.transaction() as txn:
+        if layout == "listed":
+            host.write("[12]/{a}?*/day=1/a.parquet", ["other"])
+            host.write("[12]/{a}?*/day=1/[ab].parquet", ["N1"])
+            host.write("[12]/{a}?*/[ab].parquet", ["N2"])
+            paths = ["day=1/[ab].parquet", "[ab].parquet"]
+            txn.add_files(NAME, [AddFile(path, ("1",)) for path in paths])
+        else:
+            folder = f"[12]/{{a}}?*/day=1/delta_{txn.write_id(NAME)}"
+            host.write(f"{folder}/[ab].parquet", ["N1", "N2"])
+            txn.insert(NAME)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert rows(frame) == [(1, "N1"), (1, "N2")]
+
+
 def test_folders_of_an_unpartitioned_table(spark: SparkSession, host: Host) -> None:
     """What the folders of its files are called says nothing, wherever they lie."""
     host.ledger.create_table(NAME, [("tail", "STRING")], location=str(host.warehouse / "flights"))
