@@ -24,6 +24,8 @@ DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
+# A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
+ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 
 
@@ -177,7 +179,7 @@ def schema_of(table: TableDefinition) -> str:
 
 def path_of(table: TableDefinition, file: FileRow) -> str:
     """Return where a file of a table lies; a path may be one of its own."""
-    if file.path.startswith("/") or "://" in file.path:
+    if ABSOLUTE.match(file.path):
         return file.path
     return f"{table.location.rstrip('/')}/{file.path}"
 

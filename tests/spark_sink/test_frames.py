@@ -137,12 +137,14 @@ def test_folders_of_an_unpartitioned_table(spark: SparkSession, host: Host) -> N
     """What the folders of its files are called says nothing, wherever they lie."""
     host.ledger.create_table(NAME, [("tail", "STRING")], location=str(host.warehouse / "flights"))
     paths = ["tail=x/a.parquet", "day=1/b.parquet", "c.parquet"]
-    files = [AddFile(path, ()) for path in [*paths, str(host.warehouse / "day=2" / "d.parquet")]]
-    for path, tail in zip([*paths, "../day=2/d.parquet"], ["N1", "N2", "N3", "N4"], strict=True):
-        host.write(path, [tail])
-    host.ledger.append(NAME, files)
+    elsewhere = {f"../day={n}/d.parquet": str(host.warehouse / f"day={n}/d.parquet") for n in "234"}
+    roots = ("", "file:", "file://")
+    files = [*paths, *(root + path for root, path in zip(roots, elsewhere.values(), strict=True))]
+    for number, path in enumerate([*paths, *elsewhere], start=1):
+        host.write(path, [f"N{number}"])
+    host.ledger.append(NAME, [AddFile(path, ()) for path in files])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
-    assert (frame.columns, rows(frame)) == (["tail"], [("N1",), ("N2",), ("N3",), ("N4",)])
+    assert (frame.columns, rows(frame)) == (["tail"], [(f"N{n}",) for n in range(1, 7)])
 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])
