@@ -105,12 +105,7 @@ def files_frame(
     They are of the columns that `partitioned` names by where a file was added, else of the table's.
     """
     for file in files:
-        if file.vector or "%" in file.path:
-            what = "has a deletion vector" if file.vector else "has an encoded path"
-            raise UnreadableTableError(
-                f"the file {file.path} {what}, of which a plain scan knows nothing; read the table "
-                "with a Delta reader"
-            )
+        check_plain(file)
     if not files:
         return empty(spark, table)
     if not partitioned and all(lies_in_partition(table, file) for file in files):
@@ -122,6 +117,22 @@ def files_frame(
         by_partition.setdefault(values, []).append(file)
     parts = [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
     return reduce(DataFrame.unionByName, parts)
+
+
+def check_plain(file: FileRow) -> None:
+    """Raise UnreadableTableError for a file of which Spark would read other rows than it has."""
+    if file.vector:
+        what = "has a deletion vector"
+    elif "%" in file.path:
+        what = "has an encoded path"
+    elif file.path.rsplit("/", 1)[-1].startswith(("_", ".")):
+        what = "has a name that Spark takes for hidden"
+    else:
+        return
+    raise UnreadableTableError(
+        f"the file {file.path} {what}, so a plain scan would not show its rows as they are; read "
+        "the table with a Delta reader"
+    )
 
 
 def lies_in_partition(table: TableDefinition, file: FileRow) -> bool:

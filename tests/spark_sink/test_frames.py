@@ -244,11 +244,22 @@ def test_external_table(spark: SparkSession, host: Host) -> None:
     assert rows(cached_table(spark, NAME, snapshot, host.tables)) == [("N1",), ("N2",)]
 
 
-def test_deletion_vector(spark: SparkSession, host: Host) -> None:
-    """A file of which rows were deleted is not read as if they were there."""
+@pytest.mark.parametrize(
+    ("path", "vector", "why"),
+    [
+        ("day=1/a.parquet", "u1", "has a deletion vector"),
+        ("day=1/a%20b.parquet", "", "has an encoded path"),
+        ("day=1/_a.parquet", "", "has a name that Spark takes for hidden"),
+        (".a.parquet", "", "has a name that Spark takes for hidden"),
+    ],
+)
+def test_files_that_are_not_plain(
+    spark: SparkSession, host: Host, path: str, vector: str, why: str
+) -> None:
+    """A file of which Spark would show other rows, or none, is refused."""
     host.create("listed")
-    host.ledger.append(NAME, [host.file("day=1/a.parquet", "N1", vector="u1")])
-    with pytest.raises(UnreadableTableError, match="has a deletion vector"):
+    host.ledger.append(NAME, [host.file(path, "N1", vector=vector), host.file("b.parquet", "N2")])
+    with pytest.raises(UnreadableTableError, match=why):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
