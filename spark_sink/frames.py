@@ -26,6 +26,7 @@ NOT_MAPPED: Final = ("", "none")
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 # A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 
 
@@ -184,8 +185,10 @@ def empty(spark: SparkSession, table: TableDefinition) -> DataFrame:
 
 
 def schema_of(table: TableDefinition) -> str:
-    """Return the columns of a table as Spark reads them."""
-    return ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+    """Return the columns of a table as Spark reads them: it takes no CHAR or VARCHAR there."""
+    types = (BOUNDED_TEXT.sub("STRING", column.type) for column in table.columns)
+    names = (quoted(column.name) for column in table.columns)
+    return ", ".join(map(" ".join, zip(names, types, strict=True)))
 
 
 def path_of(table: TableDefinition, file: FileRow) -> str:

@@ -170,6 +170,23 @@ def test_partition_column_in_other_letters(spark: SparkSession, host: Host, layo
     assert (frame.columns, rows(frame)) == (["day", "tail"], [(1, "N1"), (2, "N2"), (3, "N3")])
 
 
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_bounded_texts(spark: SparkSession, host: Host, *, is_empty: bool) -> None:
+    """Columns of types that Spark knows in its own tables alone are read as texts."""
+    types = ["VARCHAR(5)", "STRUCT<a: array<char (2)>>", "char(3)"]
+    host.ledger.create_table(
+        NAME,
+        [*zip(("tail", "b", "c"), types, strict=True)],
+        partition_columns=["c"],
+        location=str(host.warehouse / "flights"),
+    )
+    if not is_empty:
+        host.ledger.append(NAME, [host.file("a.parquet", "N1", day="abc")])
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert frame.dtypes == [("tail", "string"), ("b", "struct<a:array<string>>"), ("c", "string")]
+    assert rows(frame) == ([] if is_empty else [("N1", None, "abc")])
+
+
 def test_only_partition_columns(spark: SparkSession, host: Host) -> None:
     """Files that lie anywhere and hold no column of the table still have as many rows."""
     host.ledger.create_table(
