@@ -51,8 +51,8 @@ def cached_table(
     found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
     table = found.metadata.definition
     table = table._replace(partition_columns=partition_columns(table))
-    properties = {each.key: each.value for each in table.properties}
-    if properties.get(COLUMN_MAPPING, "") not in NOT_MAPPED:
+    properties = {each.key.lower(): each.value for each in table.properties}
+    if properties.get(COLUMN_MAPPING.lower(), "").lower() not in NOT_MAPPED:
         raise UnreadableTableError(
             f"the files of table {name} hold columns under other names (property {COLUMN_MAPPING});"
             " read it with a Delta reader"

@@ -280,10 +280,11 @@ def test_files_that_are_not_plain(
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
-def test_column_mapping(spark: SparkSession, host: Host) -> None:
+@pytest.mark.parametrize("key", ["delta.columnMapping.mode", "delta.columnmapping.mode"])
+def test_column_mapping(spark: SparkSession, host: Host, key: str) -> None:
     """Files whose columns have other names than the table's are not read as nulls."""
     host.create("listed")
-    host.ledger.alter_table(NAME, properties={"delta.columnMapping.mode": "name"})
+    host.ledger.alter_table(NAME, properties={key: "name"})
     with pytest.raises(UnreadableTableError, match="hold columns under other names"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
