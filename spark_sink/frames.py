@@ -63,7 +63,7 @@ def cached_table(
         folders = valid_folders(spark, table, found.write_ids)
         frame = scan(spark, table, folders) if folders else empty(spark, table)
     else:
-        frame = scan(spark, table, [table.location])
+        frame = scan(spark, table, [location_of(table)])
     return frame.select([quoted(each.name) for each in table.columns] or ["*"])
 
 
@@ -77,7 +77,7 @@ def valid_folders(
 def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
     """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
     levels = [f"{in_any_case(column)}=*" for column in table.partition_columns]
-    pattern = "/".join([literal(table.location.rstrip("/")), *levels, "delta_*"])
+    pattern = "/".join([literal(location_of(table)), *levels, "delta_*"])
     for path in folders(spark, pattern):
         found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
         if found is None:
@@ -173,7 +173,7 @@ def partition_frame(
 
 def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:
     """Return the rows under some paths, whose folders say their partitions."""
-    reader = spark.read.option("basePath", table.location)
+    reader = spark.read.option("basePath", location_of(table))
     if table.columns:
         reader = reader.schema(schema_of(table))
     return reader.parquet(*map(literal, paths))
@@ -195,7 +195,16 @@ def path_of(table: TableDefinition, file: FileRow) -> str:
     """Return where a file of a table lies; a path may be one of its own."""
     if ABSOLUTE.match(file.path):
         return file.path
-    return f"{table.location.rstrip('/')}/{file.path}"
+    return f"{location_of(table)}/{file.path}"
+
+
+def location_of(table: TableDefinition) -> str:
+    """Return where the files of a table lie; raises UnreadableTableError if it does not say."""
+    if not table.location:
+        raise UnreadableTableError(
+            "the table does not say where its files lie; alter it to have a location"
+        )
+    return table.location.rstrip("/")
 
 
 def quoted(name: str) -> str:

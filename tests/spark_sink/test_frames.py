@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column
 from ledger.core.ids import Layout
-from ledger.definitions import TableChanges
+from ledger.definitions import TableChanges, TableOptions
 from ledger.file_list import AddFile
 from spark_sink import cached_table
 from spark_sink.frames import UnreadableTableError
@@ -286,6 +286,16 @@ def test_column_mapping(spark: SparkSession, host: Host, key: str) -> None:
     host.create("listed")
     host.ledger.alter_table(NAME, properties={key: "name"})
     with pytest.raises(UnreadableTableError, match="hold columns under other names"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
+
+
+@pytest.mark.parametrize("options", [{}, {"layout": "directories"}, {"kind": "external"}], ids=str)
+def test_table_without_location(spark: SparkSession, host: Host, options: TableOptions) -> None:
+    """Where nobody says where files lie none are looked for, in the root folder or elsewhere."""
+    host.ledger.create_table(NAME, [("tail", "STRING")], **options)
+    if not options:
+        host.ledger.append(NAME, [AddFile("a.parquet", ())])
+    with pytest.raises(UnreadableTableError, match="does not say where its files lie"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
