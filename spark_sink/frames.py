@@ -109,14 +109,18 @@ def files_frame(
         check_plain(file)
     if not files:
         return empty(spark, table)
-    if not partitioned and all(lies_in_partition(table, file) for file in files):
-        return scan(spark, table, [path_of(table, file) for file in files])
+    in_folders: list[str] = []
     by_partition: dict[Partition, list[FileRow]] = {}
     for file in files:
-        columns = partitioned.get(file.added, table.partition_columns)
-        values = tuple(zip(columns, file.partition, strict=True))
-        by_partition.setdefault(values, []).append(file)
-    parts = [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
+        columns = partitioned.get(file.added)
+        if columns is None and lies_in_partition(table, file):
+            in_folders.append(path_of(table, file))
+        else:
+            names = table.partition_columns if columns is None else columns
+            values = tuple(zip(names, file.partition, strict=True))
+            by_partition.setdefault(values, []).append(file)
+    parts = [scan(spark, table, in_folders)] if in_folders else []
+    parts += [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
     return reduce(DataFrame.unionByName, parts)
 
 

@@ -98,6 +98,7 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     files = [
         host.file("any/a.parquet", "N1"),
         host.file("any/b.parquet", "N2"),
+        host.file("day=1/f.parquet", "N6"),
         host.file("day=7/c.parquet", "N3", day="2"),
         host.file("d.parquet", "N4", day=None),
         host.file("e.parquet", "N5", day=""),
@@ -105,7 +106,8 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     host.ledger.append(NAME, files)
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert frame.dtypes == [("day", "int"), ("tail", "string")]
-    assert rows(frame.where("day IS NOT NULL")) == [(1, "N1"), (1, "N2"), (2, "N3")]
+    there = [(1, "N1"), (1, "N2"), (1, "N6"), (2, "N3")]
+    assert rows(frame.where("day IS NOT NULL")) == there
     assert rows(frame.where("day IS NULL")) == [(None, "N4"), (None, "N5")]
 
 
