@@ -60,11 +60,40 @@ def cached_table(
     if found.files is not None:
         frame = files_frame(spark, table, found.files, found.partitioned)
     elif found.write_ids is not None:
-        folders = valid_folders(spark, table, found.write_ids)
-        frame = scan(spark, table, folders) if folders else empty(spark, table)
+        frame = folders_frame(spark, table, found.write_ids, found.levels)
     else:
         frame = scan(spark, table, [location_of(table)])
     return frame.select([quoted(each.name) for each in table.columns] or ["*"])
+
+
+def folders_frame(
+    spark: SparkSession,
+    table: TableDefinition,
+    write_ids: ValidWriteIdList,
+    levels: Sequence[Mapping[str, str]],
+) -> DataFrame:
+    """Return the rows of the folders that a list shows, in whichever way they are laid out."""
+    parts: list[DataFrame] = []
+    for names in levels:
+        then, taken = {now: name for name, now in names.items()}, set(map(str.lower, names))
+        # What is called now as a level was then is another column, and those folders have none.
+        held = [
+            each for each in table.columns if each.name in then or each.name.lower() not in taken
+        ]
+        columns = [each._replace(name=then.get(each.name, each.name)) for each in held]
+        laid_out = table._replace(columns=columns, partition_columns=[*names])
+        folders = valid_folders(spark, laid_out, write_ids)
+        if folders:
+            pairs = zip(columns, held, strict=True)
+            own = [sf.col(quoted(old.name)).alias(new.name) for old, new in pairs]
+            missing = {
+                each.name: sf.lit(None).cast(each.type)
+                for each in table.columns
+                if each not in held
+            }
+            frame = scan(spark, laid_out, folders).select(own or [sf.col("*")])
+            parts.append(frame.withColumns(missing))
+    return reduce(DataFrame.unionByName, parts) if parts else empty(spark, table)
 
 
 def valid_folders(

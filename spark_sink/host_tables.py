@@ -16,7 +16,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
 from ledger.core.traits import traits_of
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.write_form import pending_from
+from ledger.core.write_form import definition_from, pending_from
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
@@ -26,7 +26,7 @@ from projections.metadata_cache import is_called
 from projections.metadata_store import takers
 from projections.queries import StoreReads
 from projections.rocks_reader import RocksReader
-from projections.rows import WAITING, number_key, read_value
+from projections.rows import DEFINITION, WAITING, number_key, pair_key, read_value
 from projections.store import RowReader, prefix_end
 
 WAIT_MS: Final = 30_000
@@ -59,12 +59,15 @@ class HostTable(NamedTuple):
     `write_ids` are those it may read, None for an external table; `files` those that were live at
     the snapshot, None where folders tell by their names whose they are. `partitioned` has the
     columns that the values of files are of, by where they were added, if not the partition columns.
+    `levels` are the ways in which folders may be laid out, the newest first: the names that the
+    partition columns had, each with the one it has now.
     """
 
     metadata: TableMetadata
     write_ids: ValidWriteIdList | None
     files: Sequence[FileRow] | None
     partitioned: Mapping[int, Sequence[str]]
+    levels: Sequence[Mapping[str, str]]
 
 
 class HostTables:
@@ -111,8 +114,8 @@ class HostTables:
             )
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
-                files = self._files(found, snapshot)
-                return HostTable(found, ids, files, self._partitioned(found, files or ()))
+                files, levels = self._files(found, snapshot), self._levels(found, snapshot)
+                return HostTable(found, ids, files, self._partitioned(found, files or ()), levels)
         raise UnknownTableError(
             f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
             f"opened at position {snapshot.opened}; open a txn after its creation",
@@ -143,11 +146,35 @@ class HostTables:
         if row is None or not files:
             return {}
         # What the reader itself changes holds for no file that is there.
-        is_own = traits_of(seen).schema != traits_of(row.definition).schema
+        is_own = is_partitioned_otherwise(seen, row.definition)
         adds = {each.added for each in files if is_own or each.added <= row.partitioned}
         then = {added: self.reads.definition(found.table, added) or seen for added in adds}
         columns = {added: columns_now(each, seen) for added, each in then.items()}
         return {at: names for at, names in columns.items() if names != partition_columns(seen)}
+
+    def _levels(self, found: TableMetadata, snapshot: Snapshot) -> Sequence[Mapping[str, str]]:
+        """Return how the folders of a table may be laid out, by any definition it had so far."""
+        row, seen = self.reads.table(found.table), found.definition
+        definitions = [seen]
+        if row is not None and (row.partitioned or is_partitioned_otherwise(seen, row.definition)):
+            definitions += definitions_of(self._rows, found.table, snapshot.opened)
+        levels: dict[tuple[str, ...], Mapping[str, str]] = {}
+        for then in definitions:
+            names = dict(zip(partition_columns(then), columns_now(then, seen), strict=True))
+            levels.setdefault(tuple(map(str.lower, names)), names)
+        return [*levels.values()]
+
+
+def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
+    """Tell whether the partition columns of two definitions differ, or their types."""
+    return traits_of(table).schema != traits_of(other).schema
+
+
+def definitions_of(rows: RowReader, table: int, position: int) -> Iterator[TableDefinition]:
+    """Yield what a table was up to a position, the newest definition first."""
+    ends = pair_key(DEFINITION, table, 0), pair_key(DEFINITION, table, position + 1)
+    for _, data in rows.scan(*ends, reverse=True):
+        yield definition_from(read_value(data))
 
 
 def partition_columns(table: TableDefinition) -> list[str]:

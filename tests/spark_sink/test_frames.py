@@ -1,6 +1,6 @@
 """What Spark reads of a table is the data of one snapshot, in either layout, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from ledger.core.commands import Column
 from ledger.core.ids import Layout
 from ledger.definitions import TableChanges, TableOptions
 from ledger.file_list import AddFile
+from ledger.transaction import Transaction
 from spark_sink import cached_table
 from spark_sink.frames import UnreadableTableError
 from tests.spark_sink.host import NAME, Host, running_host
@@ -205,6 +206,19 @@ def test_only_partition_columns(spark: SparkSession, host: Host) -> None:
 RENAMED = [Column("on", "INT", nullable=True, id=1), Column("tail", "STRING", nullable=True, id=2)]
 
 
+def add_row(host: Host, txn: Transaction, tail: str, columns: Sequence[str], value: str) -> None:
+    """Write a row into the partition of one value, as the layout of the table has it."""
+    levels = [f"{column}={value}" for column in columns]
+    if host.ledger.table(NAME).definition.layout == "listed":
+        path = "/".join([*levels, f"{txn.id}.parquet"])
+        host.write(path, [tail])
+        txn.add_files(NAME, [AddFile(path, (value,) * len(columns))])
+        return
+    host.write("/".join([*levels, f"delta_{txn.write_id(NAME)}", "part.parquet"]), [tail])
+    txn.insert(NAME)
+
+
+@pytest.mark.parametrize("layout", ["directories", "listed"])
 @pytest.mark.parametrize(
     ("changes", "columns", "expected"),
     [
@@ -216,30 +230,41 @@ RENAMED = [Column("on", "INT", nullable=True, id=1), Column("tail", "STRING", nu
             [(1, "N1"), (9, "N9")],
         ),
         (
+            {
+                "columns": [*RENAMED, Column("day", "STRING", nullable=True, id=3)],
+                "partition_columns": ["on"],
+            },
+            ["on", "tail", "day"],
+            [(1, "N1", None), (9, "N9", None)],
+        ),
+        (
             {"columns": [("tail", "STRING")], "partition_columns": []},
             ["tail"],
             [("N1",), ("N9",)],
         ),
     ],
-    ids=["other", "none", "renamed", "dropped"],
+    ids=["other", "none", "renamed", "replaced", "dropped"],
 )
 def test_partitioned_otherwise_before(
     spark: SparkSession,
     host: Host,
+    *,
+    layout: Layout,
     changes: TableChanges,
     columns: list[str],
     expected: list[tuple[object, ...]],
 ) -> None:
     """The values of a file are of the columns the table was partitioned by when it was added."""
-    host.create("listed")
-    host.ledger.append(NAME, [host.file("day=1/a.parquet", "N1")])
+    host.create(layout)
+    with host.ledger.transaction() as txn:
+        add_row(host, txn, "N1", ["day"], "1")
     with host.ledger.transaction() as txn:
         txn.alter_table(NAME, **changes)
         own = cached_table(spark, NAME, txn, host.tables)
         assert (own.columns, rows(own)) == (columns, expected[:1])
     now = host.ledger.table(NAME).definition.partition_columns
-    host.write("b.parquet", ["N9"])
-    host.ledger.append(NAME, [AddFile("b.parquet", ("9",) * len(now))])
+    with host.ledger.transaction() as txn:
+        add_row(host, txn, "N9", now, "9")
 
     found = cached_table(spark, NAME, host.snapshot(), host.tables)
 
