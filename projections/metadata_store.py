@@ -14,6 +14,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.tables import Pending, name_key
 from ledger.core.write_form import definition_from, pending_from
 from ledger.metadata import Name, Objects, objects_of
+from ledger.whole_numbers import NUMBER_MAX
 from projections import lookups
 from projections.cache.bootstrap import effect_of_change
 from projections.cache.chain import Chain, Sees, Version
@@ -93,12 +94,14 @@ def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
     return next(named, 0)
 
 
-def takers(rows: RowReader, name: Name) -> Iterator[int]:
-    """Return the tables that ever took a name, the one that did so last first."""
+def takers(
+    rows: RowReader, name: Name, *, after: int = 0, until: int = NUMBER_MAX - 1
+) -> Iterator[int]:
+    """Return the tables that took a name after a position, the one that did so last first."""
     if not lookups.is_name(*name):
         return
-    prefix = pack(NAME_TAKEN, *name_key(*name))
-    for _, data in highest_first(rows, prefix, prefix_end(prefix)):
+    start, end = (pack(NAME_TAKEN, *name_key(*name), each + 1) for each in (after, until))
+    for _, data in highest_first(rows, start, end):
         yield int(read_value(data))
 
 

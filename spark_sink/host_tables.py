@@ -26,7 +26,7 @@ from projections.metadata_cache import is_called
 from projections.metadata_store import takers
 from projections.queries import StoreReads
 from projections.rocks_reader import RocksReader
-from projections.rows import DEFINITION, WAITING, number_key, pair_key, read_value
+from projections.rows import DEFINITION, NAMED, WAITING, number_key, pair_key, read_value
 from projections.store import RowReader, prefix_end
 
 WAIT_MS: Final = 30_000
@@ -97,13 +97,14 @@ class HostTables:
         """Return what a snapshot sees of the table that had a name then.
 
         What its own txn created or renamed goes by the new name. Changes of tables outside a txn
-        hold for every reader from their position on. Raises UnknownTableError, and
-        ReaderBehindError if the rows have not come to the snapshot in time.
+        hold for every reader from their position on, but none gives a name to another table that
+        was one's then. Raises UnknownTableError, and ReaderBehindError if the rows have not come to
+        the snapshot in time.
         """
         self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
         self._rows.refresh()
         wanted = self.catalog, name
-        for table in (*named_in(self._rows, snapshot.id, wanted), *takers(self._rows, wanted)):
+        for table in named_for(self._rows, wanted, snapshot):
             ids = self._write_ids(table, snapshot)
             answer = self.cache.read(
                 table,
@@ -188,6 +189,24 @@ def columns_now(then: TableDefinition, now: TableDefinition) -> list[str]:
     ids = {column.name.lower(): column.id for column in then.columns}
     names = {column.id: column.name for column in now.columns}
     return [names.get(ids.get(each.lower(), 0), each) for each in then.partition_columns]
+
+
+def named_for(rows: RowReader, name: Name, snapshot: Snapshot) -> Iterator[int]:
+    """Yield the tables that may have a name for a snapshot, the likeliest first."""
+    yield from named_in(rows, snapshot.id, name)
+    before = takers(rows, name, until=snapshot.opened)
+    holder = next(before, 0)
+    if holder and is_named_at(rows, holder, name, snapshot.opened):
+        yield holder
+    else:
+        yield from takers(rows, name, after=snapshot.opened)
+
+
+def is_named_at(rows: RowReader, table: int, name: Name, position: int) -> bool:
+    """Tell whether a table had a name as of a position."""
+    ends = pair_key(NAMED, table, 0), pair_key(NAMED, table, position + 1)
+    found = next(rows.scan(*ends, limit=1, reverse=True), None)
+    return found is not None and is_called(read_value(found[1]).get("name"), name)
 
 
 def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:

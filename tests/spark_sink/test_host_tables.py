@@ -46,6 +46,24 @@ def test_dropped_since(host: Host) -> None:
         host.tables.resolve(NAME, host.snapshot())
 
 
+def test_replaced_at_once(host: Host) -> None:
+    """A name that was one table's for a snapshot never leads it to another, new one."""
+    first, second, names = "db.first", "db.second", ("db.first", "db.second", "db.new")
+    for name in (first, second):
+        host.ledger.create_table(name, [("old", "INT")])
+    before = host.snapshot()
+    with host.ledger.transaction() as txn:
+        txn.drop_table(first)
+    host.ledger.drop_table(second)
+    for name in names:
+        host.ledger.create_table(name, [("new", "INT")])
+    host.tables.reads.wait(host.snapshot().opened, 10_000)
+    found = {name: host.tables.resolve(name, before).metadata for name in (first, "db.new")}
+    assert [each.definition.columns[0].name for each in found.values()] == ["old", "new"]
+    with pytest.raises(UnknownTableError):
+        host.tables.resolve(second, before)
+
+
 def test_own_changes_are_seen(host: Host) -> None:
     """A txn sees its own alter and its own write id before it commits, others do not."""
     other = host.snapshot()
