@@ -224,8 +224,10 @@ class MetadataCache(MetadataReads):
 
     def hit_ratio(self) -> float:
         """Return the part of all reads that was answered from the cache, 1.0 without any."""
-        total = self.counts.total()
-        hits = sum(count for (source, _), count in self.counts.items() if source == "cache")
+        # Other threads count on meanwhile.
+        counts = Counter(dict(self.counts))
+        total = counts.total()
+        hits = sum(count for (source, _), count in counts.items() if source == "cache")
         return hits / total if total else 1.0
 
     def position(self) -> int:
