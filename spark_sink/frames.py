@@ -44,9 +44,12 @@ def cached_table(
     """Return the data of a table as a snapshot sees it, with the columns that it sees.
 
     `snapshot` is an open `Transaction`, `tables` those of this host by default. Of its own txn a
-    reader gets folders, but not files that are only declared. Raises UnknownTableError,
-    ReaderBehindError, SettingsError, and UnreadableTableError for deletion vectors, column mapping
-    and folders of other makers.
+    reader gets folders, but not files that are only declared. Files are read by the names of
+    columns: one that was renamed is NULL in those from before, unless a partition says what it is.
+
+    Raises UnknownTableError, ReaderBehindError, SettingsError, and UnreadableTableError for
+    deletion vectors, encoded and hidden paths, column mapping, folders of other makers, and a table
+    without a location.
     """
     found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
     table = found.metadata.definition
