@@ -116,8 +116,13 @@ def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:
 
 def fits_a_reader(files: Files) -> bool:
     """Tell whether readers will unpack a list of these files."""
-    texts = (len(each.path) + len(getattr(each, "stats", "")) for each in files)
-    return sum(texts) <= CHUNK_CHARS_MAX
+    return sum(map(chars_of, files)) <= CHUNK_CHARS_MAX
+
+
+def chars_of(file: AddFile | RemoveFile) -> int:
+    """Return how many characters the texts of a file have."""
+    texts = (file.path, file.vector, getattr(file, "stats", ""), *(file.partition or ()))
+    return sum(len(each) for each in texts if each is not None)
 
 
 def size_of(footprint: Footprint) -> int:

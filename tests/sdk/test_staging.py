@@ -92,10 +92,18 @@ def test_large_statistics(ledger: Ledger, log: LossyLog, table: int) -> None:
     assert all(size_of(each.footprint) <= RECORD_BYTES_MAX for each in bodies(log, WritesStaged))
 
 
-def test_what_a_reader_unpacks() -> None:
+@pytest.mark.parametrize(
+    "files",
+    [
+        many(40, stats="x" * 500_000),
+        [AddFile(f"f{at}", ("x" * 4_000, None)) for at in range(5_000)],
+        [AddFile(f"f{at}", vector="x" * 4_000) for at in range(5_000)],
+    ],
+    ids=["statistics", "partitions", "vectors"],
+)
+def test_what_a_reader_unpacks(files: list[AddFile]) -> None:
     """A chunk that packs well is divided too, before it is more than a reader will unpack."""
     writer = FootprintWriter()
-    files = many(40, stats="x" * 500_000)
     writer.add(files)
 
     chunks = list(fitting(writer, files))
