@@ -1,6 +1,7 @@
 """Fields of the actions of a Delta log, each read with the type it must have."""
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -8,6 +9,8 @@ from typing import Any, Final
 
 BITS: Final = 63
 VECTOR_KINDS: Final = frozenset({"u", "i", "p"})
+# What JSON has no numbers for, as Spark writes it there.
+DOUBLES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 class ShapeError(ValueError):
@@ -125,24 +128,33 @@ def stats_of(fields: Fields) -> str:
     stats, parsed = fields.get("stats"), fields.get("stats_parsed")
     if stats is not None or not isinstance(parsed, dict):
         return fields.text("stats", default="")
-    return json.dumps(without_nulls(parsed), separators=(",", ":"), default=plain_value)
+    return json.dumps(stated(parsed), separators=(",", ":"))
 
 
-def without_nulls(found: Any) -> Any:
-    """Return a tree of values without the nulls that a column format fills in."""
+def stated(found: Any) -> Any:
+    """Return values as Delta writes them, those of a struct without the ones that are not known."""
     if not isinstance(found, dict):
-        return found
-    return {key: without_nulls(each) for key, each in found.items() if each is not None}
+        return plain_value(found)
+    values = {key: stated(each) for key, each in found.items()}
+    return {key: each for key, each in values.items() if each is not None}
 
 
-def plain_value(found: Any) -> Any:
-    """Return a value as Delta writes it into statistics."""
+def plain_value(found: Any) -> str | int | float | None:
+    """Return a value as Delta writes it into statistics, None for what it would not be.
+
+    A bound that is rounded is none: a file would be passed over that has rows beyond it.
+    """
     match found:
+        case str() | int():
+            return found
+        case float():
+            return found if math.isfinite(found) else DOUBLES[str(found)]
+        case Decimal():
+            number = float(found) if found.as_tuple().exponent else int(found)
+            return number if Decimal(str(number)) == found else None
         case datetime():
             return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case date():
             return found.isoformat()
-        case Decimal():
-            return float(found) if found.as_tuple().exponent else int(found)
         case _:
-            return str(found)
+            return None

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from ledger.delta_actions import DeltaCommit
 from ledger.delta_fields import Fields, ShapeError, is_number
-from ledger.errors import DeltaLogError, SettingsError
+from ledger.delta_parquet import parquet_rows
+from ledger.errors import DeltaLogError
 
 LOG_FOLDER: Final = "_delta_log"
 SIDECAR_FOLDER: Final = "_sidecars"
@@ -23,11 +24,6 @@ VERSION_DIGITS: Final = 20
 COMMIT_NAME: Final = re.compile(r"(\d+)\.json")
 CHECKPOINT_NAME: Final = re.compile(
     r"(\d+)\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9A-Fa-f-]{36})?\.(?:parquet|json)"
-)
-# Statistics in typed form are wide: a few thousand rows at once are enough.
-ROWS_PER_BATCH: Final = 4_096
-ACTIONS: Final = frozenset(
-    {"add", "metaData", "protocol", "txn", "domainMetadata", "sidecar", "checkpointMetadata"}
 )
 
 
@@ -247,21 +243,7 @@ def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
             content = path.read_bytes()
         yield from lines_of(path, content)
         return
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, not always needed
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise SettingsError(
-            f"the table begins with a checkpoint, {path.name}, and reading that needs pyarrow. "
-            "Install it with: pip install 'lakeledger[delta]'"
-        ) from error
-    try:
-        with parquet.ParquetFile(path) as file:
-            columns = [name for name in file.schema_arrow.names if name in ACTIONS]
-            for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
-                yield from batch.to_pylist(maps_as_pydicts="strict")
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(path, f"it is no Parquet file ({error})") from error
+    yield from parquet_rows(path)
 
 
 @contextmanager

