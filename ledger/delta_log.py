@@ -57,10 +57,12 @@ class DeltaLog:
             if not folder.is_dir():
                 what = "there is no such folder, so this is no Delta table"
                 raise DeltaLogError(str(folder), what)
+            # Before the files are listed: what it names may be written only now.
+            hinted = hinted_version(folder / LAST_CHECKPOINT)
             files = sorted(folder.iterdir())
             commits = commits_of(files)
             checkpoints = checkpoints_of(files)
-            check_newest(folder, commits, checkpoints)
+            check_newest(folder, commits, checkpoints, hinted)
         return cls(commits, base_of(folder, commits, checkpoints))
 
     def versions(self, after: int = -1) -> Iterator[DeltaCommit]:
@@ -121,21 +123,31 @@ def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
     return [Checkpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
 
 
-def check_newest(folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint]) -> None:
-    """Refuse a log whose newest versions are missing."""
+def hinted_version(hint: Path) -> Any:
+    """Return the version of which the last checkpoint is said to be, -1 if nothing is said.
+
+    Hadoop writes over the file in place, so an empty one is only being written.
+    """
+    content = hint.read_bytes() if hint.exists() else b""
+    if not content:
+        return -1
+    said = json_of(hint, content)
+    return said.get("version") if isinstance(said, dict) else None
+
+
+def check_newest(
+    folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint], hinted: Any
+) -> None:
+    """Refuse a log whose newest versions are missing, also if `hinted` is one of them."""
     if not commits and not checkpoints:
         raise DeltaLogError(str(folder), "it holds neither versions nor checkpoints")
     newest = max([*commits, *(each.version for each in checkpoints)])
     if commits and newest not in commits:
         path = next(each.files[0] for each in checkpoints if each.version == newest)
         raise damaged(path, f"the versions {max(commits) + 1} to {newest} are missing")
-    hint = folder / LAST_CHECKPOINT
-    if not hint.exists():
-        return
-    said = json_of(hint, hint.read_bytes())
-    version: Any = said.get("version") if isinstance(said, dict) else None
-    if not is_number(version) or version > newest:
-        raise damaged(hint, f"it names a checkpoint of version {version}, the newest is {newest}")
+    if hinted != -1 and (not is_number(hinted) or hinted > newest):
+        what = f"it names a checkpoint of version {hinted}, the newest is {newest}"
+        raise damaged(folder / LAST_CHECKPOINT, what)
 
 
 def base_of(

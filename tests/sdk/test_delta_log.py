@@ -3,8 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Generator
+from pathlib import Path, PosixPath
 from typing import Any
 
 import pytest
@@ -272,6 +272,33 @@ def test_only_a_checkpoint(tmp_path: Path) -> None:
     classic(tmp_path)
 
     assert [each.version for each in read(tmp_path)] == [2]
+
+
+class Growing(PosixPath):
+    """A folder in which another version, with a checkpoint, appears once it has been listed."""
+
+    def iterdir(self) -> Generator["Growing", None, None]:
+        """List the files that are there, then write more of them."""
+        found = list(super().iterdir())
+        write_version(Path(self.parent), len(found), [add("c")])
+        write_checkpoint(Path(self.parent), f"{len(found):020}.checkpoint.parquet", STATE)
+        write_file(Path(self.parent), "_last_checkpoint", json.dumps({"version": len(found)}))
+        yield from found
+
+
+def test_written_meanwhile(tmp_path: Path) -> None:
+    """A log that grows while it is opened is as it was before, whatever its hint says by then."""
+    write_log(tmp_path, begin(), [add("a")])
+
+    assert DeltaLog.open(Growing(tmp_path)).last == 1
+    assert DeltaLog.open(tmp_path).last == 2
+
+
+def test_hint_on_its_way(tmp_path: Path) -> None:
+    """An empty hint is only being written, and says nothing yet."""
+    write_file(write_log(tmp_path, begin()), "_last_checkpoint", "")
+
+    assert len(read(tmp_path)) == 1
 
 
 def unlinked(write: Callable[[Path], None], pattern: str) -> Callable[[Path], None]:
