@@ -9,7 +9,8 @@ The progress of an import is that of an application in the table, whose version 
 version and whose id is `lakeledger.import:<Delta table id>@<first Delta version>`. So an import
 goes on where one was ended, however it was, and a repeated one changes nothing. The first Delta
 version became version 0 of the table. Versions of both are dense, and nobody else may write to the
-table while it is imported: so they always differ by that first version (`delta_versions`).
+table while it is imported: so they always differ by that first version (`delta_versions`). A Delta
+table that is replaced gets another id, which is kept as a property.
 
 What an application of the Delta table records a second time, or backwards, the ledger would take
 for work done before: that is left out, and counted.
@@ -22,11 +23,12 @@ from typing import Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.core.footprints import IMPORT_APPS
+from ledger.core.metadata_diff import properties
 from ledger.core.outcomes import Reason
 from ledger.delta_actions import DeltaCommit
 from ledger.delta_fields import ShapeError
 from ledger.delta_log import DeltaLog
-from ledger.delta_replay import ImportedTable, replay
+from ledger.delta_replay import REPLACED_ID, ImportedTable, replay
 from ledger.errors import (
     ConflictError,
     DeltaLogError,
@@ -36,7 +38,7 @@ from ledger.errors import (
     TableExistsError,
     TxnNotOpenError,
 )
-from ledger.reads import Reads
+from ledger.reads import Reads, TableRow
 
 POLL_S: Final = 1.0
 # Refusals of a txn that say nothing about the version: it may do better in a fresh one.
@@ -238,6 +240,11 @@ class DeltaImport:
         known = delta_versions(reads, row.table, self._source)
         if known is None:
             other = delta_versions(reads, row.table)
+            if other is not None and self._has_followed(other, row):
+                # It was replaced, and what comes before that is gone from the log.
+                self._source = other.app.rpartition("@")[0]
+                known = other
+        if known is None:
             held = f"imported as {other.app}" if other is not None else "no import"
             raise TableExistsError(
                 f"table {row.name} is {held}, the log at {self._path} would be {imported.app}. "
@@ -257,6 +264,18 @@ class DeltaImport:
         # Nobody else wrote since, or nothing more is imported: a plan may as well be made from now.
         imported.newest, imported.position = row.version, position
         imported.apps = {each.app: each.version for each in reads.apps(row.table)}
+
+    def _has_followed(self, other: DeltaVersions, row: TableRow) -> bool:
+        """Tell whether the log had the id that the table has where that was imported to."""
+        kept = properties(row.definition).get(REPLACED_ID)
+        if kept is None or row.definition.location != self._imported.location:
+            return False
+        delta_id = ""
+        for commit in DeltaLog.open(self._path).versions():
+            if commit.version > other.newest:
+                break
+            delta_id = commit.metadata.id if commit.metadata is not None else delta_id
+        return delta_id == kept
 
     def _position_of(self, delta_version: int) -> int:
         """Return where a version was imported; for one before the first, where that was."""

@@ -15,6 +15,7 @@ from ledger.core.commands import (
     CommitTxn,
     CreateTable,
     Footprint,
+    Property,
     StageWrites,
     TableDefinition,
     TableWrite,
@@ -26,6 +27,7 @@ from ledger.core.events import (
     TxnCommitted,
     WritesStaged,
 )
+from ledger.core.footprints import IMPORT_APPS
 from ledger.delta_actions import DeltaCommit
 from ledger.delta_footprint import operation_of, part_of
 from ledger.delta_schema import definition_of
@@ -36,6 +38,8 @@ from ledger.staging import Send, Staging
 from ledger.transaction import Transaction
 
 FOREIGN: Final = "ConcurrentWrite"
+REPLACED_ID: Final = "lakeledger.delta.id"
+"""Under this property a table keeps the id of a Delta table that was replaced since its import."""
 
 
 @dataclass(slots=True)
@@ -71,6 +75,16 @@ class ImportedTable:
             for app, version in commit.apps.items()
             if app not in self.apps or version > self.apps[app]
         }
+
+    def known_as(self, delta_id: str, definition: TableDefinition) -> TableDefinition:
+        """Return the definition, with the id of the Delta table if that is no longer the first one.
+
+        A table that is replaced has another, by which alone it is known without its early versions.
+        """
+        if self.app == f"{IMPORT_APPS}{delta_id}@{self.first}":
+            return definition
+        properties = [*definition.properties, Property(REPLACED_ID, delta_id)]
+        return definition._replace(properties=sorted(properties))
 
     def check_unshared(self) -> None:
         """Raise ConflictError if somebody else ever wrote to the table."""
@@ -122,6 +136,7 @@ def defined(
         assert before is not None, f"version {commit.version} comes before any metaData"
         return imported.table, before
     after = definition_of(commit.metadata, imported.location, before)
+    after = imported.known_as(commit.metadata.id, after)
     if not imported.table:
         answer = txn.ask(CreateTable(*UNNUMBERED, txn.id, 0, catalog, imported.name, after))
         return body_as(TableCreated, answer.control, answer.body).table, after

@@ -1,0 +1,49 @@
+"""Imports of a Delta table that was replaced: it has another id since."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.delta_import import import_delta
+from ledger.errors import TableExistsError
+from tests.sdk.delta_logs import (
+    PROTOCOL,
+    Action,
+    add,
+    begin,
+    info,
+    metadata,
+    write_checkpoint,
+    write_log,
+    write_version,
+)
+
+NAME = "flights"
+
+
+def test_replaced(ledger: Ledger, tmp_path: Path) -> None:
+    """It is known by the id that it has since, and by the first one while that is there."""
+    replaced = metadata(table="another")
+    log: list[list[Action]] = [begin(), [info("REPLACE TABLE", blind=False), replaced, add("a")]]
+    import_delta(ledger, write_log(tmp_path, *log), NAME)
+    write_checkpoint(tmp_path, f"{1:020}.checkpoint.parquet", [PROTOCOL, replaced, add("a")])
+    for version in (0, 1):
+        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
+
+    write_version(tmp_path, 2, [add("b")])
+    cleaned = import_delta(ledger, tmp_path, NAME)
+    write_version(write_log(tmp_path, *log), 3, [add("c")])
+    whole = import_delta(ledger, tmp_path, NAME)
+
+    assert [(each.versions, each.version) for each in (cleaned, whole)] == [(1, 2), (1, 3)]
+    assert ledger.read(NAME).paths == ["a", "b", "c"]
+
+
+def test_made_anew(ledger: Ledger, tmp_path: Path) -> None:
+    """Another table in its place is another one, though the first was replaced before."""
+    import_delta(ledger, write_log(tmp_path, begin(), [metadata(table="another")]), NAME)
+    write_log(tmp_path, begin(table="third"), [add("a")], [add("b")])
+
+    with pytest.raises(TableExistsError, match=r"the log at .* would be .*third@0"):
+        import_delta(ledger, tmp_path, NAME)
