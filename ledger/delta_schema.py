@@ -19,6 +19,8 @@ from ledger.delta_fields import ShapeError, is_number
 
 COLUMN_ID: Final = "delta.columnMapping.id"
 PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
+DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
+COLLATIONS: Final = "__COLLATIONS"
 NESTED_TYPE: Final = "lakeledger.delta.type"
 """Under this key a column keeps its Delta type if fields within it have metadata."""
 
@@ -111,7 +113,24 @@ def column_of(field: Mapping[str, Any], number: int) -> Column:
     if has_nested_metadata(kind):
         metadata[NESTED_TYPE] = kind
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=False) if metadata else ""
-    return Column(field["name"], type_text(kind), field["nullable"], number, text)
+    return Column(field["name"], declared_type(field), field["nullable"], number, text)
+
+
+def declared_type(field: Mapping[str, Any]) -> str:
+    """Return the type of a column as it was declared; a text of Delta may be more than that.
+
+    CHAR is filled up with spaces to be compared, and under a collation texts that differ are equal.
+    """
+    metadata, kind = field["metadata"], type_text(field.get("type"))
+    if kind != "string":
+        return kind
+    collations = metadata.get(COLLATIONS)
+    collation = collations.get(field["name"]) if isinstance(collations, dict) else None
+    if isinstance(collation, str):
+        # Provider, name and version of it; the first and the last may be left out.
+        return f"string collate {collation.split('.')[:2][-1]}"
+    declared = metadata.get(DECLARED_TYPE)
+    return declared if isinstance(declared, str) else kind
 
 
 def has_nested_metadata(kind: Any) -> bool:

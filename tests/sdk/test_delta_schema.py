@@ -1,11 +1,13 @@
 """Delta schemas: what becomes of their types, names, ids and properties in a ledger's table."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.predicates import compile_predicate
 from ledger.core.traits import traits_of
 from ledger.delta_actions import DeltaMetadata
 from ledger.delta_fields import ShapeError
@@ -17,6 +19,7 @@ from ledger.delta_schema import (
     partition_of,
     type_text,
 )
+from ledger.predicate_sql import predicate_tree
 from tests.sdk.delta_logs import schema
 
 MAPPED = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"}
@@ -65,6 +68,28 @@ MAP = {"type": "map", "keyType": "string", "valueType": ARRAY, "valueContainsNul
 def test_types(kind: Any, expected: str) -> None:
     """Every type is written as Spark SQL writes it."""
     assert type_text(kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected", "found"),
+    [
+        ({}, "string", False),
+        ({"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}, "char(3)", True),
+        ({"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}, "varchar(3)", False),
+        ({"__COLLATIONS": {"p": "spark.UTF8_LCASE"}}, "string collate UTF8_LCASE", True),
+        ({"__COLLATIONS": {"p": "ICU.de_CI.75"}}, "string collate de_CI", True),
+        ({"__COLLATIONS": {"p.element": "spark.UTF8_LCASE"}}, "string", False),
+        ({"__COLLATIONS": 1, "__CHAR_VARCHAR_TYPE_STRING": 3}, "string", False),
+    ],
+)
+def test_declared_types(metadata: Mapping[str, Any], expected: str, *, found: bool) -> None:
+    """Texts that equal more than themselves are never left out of what a condition may concern."""
+    table = defined(schema(("p", "string"), p=metadata), partitioned=("p",))
+
+    scan = compile_predicate(predicate_tree("p = 'a'"), traits_of(table).schema, derive=False)
+
+    assert table.columns[0].type == expected
+    assert [scan.matches((text,)) for text in ("a", "a  ", "A")] == [True, found, found]
 
 
 @pytest.mark.parametrize(
