@@ -31,6 +31,9 @@ FALSE_NODE: Final[Node] = ["lit", "false", "boolean"]
 # Escapes in literals that Spark and the parser are known to read alike.
 KNOWN_ESCAPES: Final = re.compile(r"(?:[^\\]|\\[\\'\"%_nrt])*", re.DOTALL)
 
+# For Spark such an end of a line does not end a comment, for the parser it does.
+COMMENT_GOES_ON: Final = "\\\n"
+
 COMPARISONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -143,7 +146,7 @@ def is_readable(sql: str) -> bool:
 
     Raises PredicateSyntaxError if it cannot be divided into words.
     """
-    if len(sql) > TREE_CHARS_MAX:
+    if len(sql) > TREE_CHARS_MAX or COMMENT_GOES_ON in sql:
         return False
     try:
         tokens = sqlglot.tokenize(sql, read=DIALECT)

@@ -114,6 +114,7 @@ UNKNOWN: list[tuple[str, Any]] = [
     ("a = r'x'", None),
     ("a = X'1F'", None),
     (r"a = 'x\z'", None),
+    ("a = 1 -- the first \\\n AND b = 2", None),
     (f"a = {'9' * 39}", None),
     ("(" * 30 + "a = 1" + ")" * 30, None),
     ("NOT " * 200 + "a = 1", None),

@@ -63,6 +63,7 @@ DELICATE: Final = [
     "rand() >= 0 AND i = 1",
     "NOT (rand() >= 0 AND i = 1)",
     "i IN (SELECT 1)",
+    "i = 1 -- or another \\\n AND b\n",
 ]
 # Texts for each type that Spark reads in its own ways.
 TEXTS: Final = {
