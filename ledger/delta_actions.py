@@ -17,6 +17,7 @@ from ledger.delta_fields import (
     is_number,
     is_signed_number,
     is_text,
+    partition_values_of,
     path_of,
     stats_of,
     vector_of,
@@ -115,7 +116,7 @@ def take_add(commit: DeltaCommit, fields: Fields) -> None:
     """Take in a file added; from a checkpoint it is new to whoever reads it here."""
     add = DeltaAdd(
         path_of(fields),
-        fields.values("partitionValues"),
+        partition_values_of(fields),
         fields.number("size"),
         fields.number("modificationTime", default=0),
         fields.flag("dataChange") or commit.is_checkpoint,
@@ -129,7 +130,7 @@ def take_remove(commit: DeltaCommit, fields: Fields) -> None:
     """Take in a file removed; in a checkpoint it is a tombstone, of no concern to readers."""
     remove = DeltaRemove(
         path_of(fields),
-        fields.values("partitionValues") if fields.get("partitionValues") is not None else None,
+        partition_values_of(fields) if fields.get("partitionValues") is not None else None,
         fields.flag("dataChange", default=True),
         vector_of(fields),
     )

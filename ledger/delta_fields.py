@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -72,6 +72,11 @@ class Fields:
             raise self.odd(key, "map of texts")
         return found
 
+    def check_listed(self, key: str, texts: Iterable[str | None]) -> None:
+        """Raise ShapeError for texts that no list of files takes: they have a zero byte."""
+        if any("\0" in each for each in texts if each is not None):
+            raise self.odd(key, "text without zero bytes")
+
     def odd(self, key: str, wanted: str) -> ShapeError:
         """Return the error for a field that is missing or of another type."""
         found = json.dumps(self._fields.get(key), default=str)[:80]
@@ -108,6 +113,13 @@ def path_of(fields: Fields) -> str:
     return path
 
 
+def partition_values_of(fields: Fields) -> dict[str, str | None]:
+    """Return the partition values of a file by column."""
+    found = fields.values("partitionValues")
+    fields.check_listed("partitionValues", found.values())
+    return found
+
+
 def vector_of(fields: Fields) -> str:
     """Return the unique id of a deletion vector, "" without one (PROTOCOL.md)."""
     found = fields.get("deletionVector")
@@ -118,6 +130,7 @@ def vector_of(fields: Fields) -> str:
     vector = Fields(f"{fields.action}.deletionVector", found)
     if vector.text("storageType") not in VECTOR_KINDS:
         raise vector.odd("storageType", "one of u, i and p")
+    vector.check_listed("pathOrInlineDv", [vector.text("pathOrInlineDv")])
     offset = found.get("offset")
     ending = "" if offset is None else f"@{vector.number('offset')}"
     return f"{vector.text('storageType')}{vector.text('pathOrInlineDv')}{ending}"
@@ -127,7 +140,9 @@ def stats_of(fields: Fields) -> str:
     """Return the statistics of a file as JSON; a checkpoint may have them parsed only."""
     stats, parsed = fields.get("stats"), fields.get("stats_parsed")
     if stats is not None or not isinstance(parsed, dict):
-        return fields.text("stats", default="")
+        text = fields.text("stats", default="")
+        fields.check_listed("stats", [text])
+        return text
     return json.dumps(stated(parsed), separators=(",", ":"))
 
 
