@@ -134,7 +134,7 @@ def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
         case int() | Decimal() if (text := digits(value)) and (node := number_node(text)):
             return node
         case float() if not math.isnan(value):
-            return ["lit", repr(value), "double"]
+            return ["lit", repr(float(value)), "double"]
         case str():
             return ["lit", value, "string"]
         case datetime(tzinfo=None):
@@ -151,9 +151,12 @@ def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
 
 
 def digits(number: int | Decimal) -> str:
-    """Return a number without an exponent; empty if it is none."""
+    """Return a number without an exponent; empty if it is none.
+
+    That of an enumeration, as that of a float of NumPy, may be shown in words.
+    """
     if isinstance(number, int):
-        return str(number)
+        return str(int(number))
     return format(number, "f") if number.is_finite() else ""
 
 

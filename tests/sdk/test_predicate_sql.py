@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from random import Random
 from typing import Any
 
@@ -165,9 +166,25 @@ def test_text_that_is_no_condition_is_refused(sql: str, place: str) -> None:
     assert f"'{sql}'" in str(pickle.loads(pickle.dumps(caught.value)))  # noqa: S301 - our own
 
 
+class Month(int, Enum):
+    """A number that is shown as `Month.MARCH`."""
+
+    MARCH = 3
+
+
+class Rate(float):
+    """A number that is shown as `Rate(1.5)`, as NumPy's are as `np.float64(1.5)`."""
+
+    def __repr__(self) -> str:
+        """Return the type with the number."""
+        return f"Rate({float(self)!r})"
+
+
 EXPRESSIONS: list[tuple[Expression, str]] = [
     (col("month") == 3, "month = 3"),
     (col("month") != 3, "month <> 3"),
+    (col("month") == Month.MARCH, "month = 3"),
+    (col("rate") == Rate(1.5), "rate = CAST('1.5' AS DOUBLE)"),
     (col("d") >= date(2024, 1, 31), "d >= DATE '2024-01-31'"),
     (col("d") < datetime(2024, 1, 31, 12), "d < TIMESTAMP_NTZ '2024-01-31 12:00:00'"),  # noqa: DTZ001
     (
