@@ -100,7 +100,8 @@ def checked_field(field: Any) -> dict[str, Any]:
     if not isinstance(field, dict) or not isinstance(field.get("name"), str):
         raise ShapeError(f"{json.dumps(field)[:80]} is no field")
     metadata = field.get("metadata") or {}
-    if not isinstance(metadata, dict) or not is_number(metadata.get(COLUMN_ID, 0)):
+    is_mapping = isinstance(metadata, dict) and is_number(metadata.get(COLUMN_ID, 0))
+    if not is_mapping or not isinstance(metadata.get(PHYSICAL_NAME, ""), str):
         raise ShapeError(f"the metadata of field {field['name']} is no metadata")
     nullable = field.get("nullable", True) is not False
     return {**field, "metadata": metadata, "nullable": nullable}

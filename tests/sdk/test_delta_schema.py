@@ -106,6 +106,10 @@ def test_declared_types(metadata: Mapping[str, Any], expected: str, *, found: bo
             '{"type":"struct","fields":[{"name":"a","type":"long","metadata":'
             '{"delta.columnMapping.id":9223372036854775808}}]}'
         ),
+        (
+            '{"type":"struct","fields":[{"name":"a","type":"long","metadata":'
+            '{"delta.columnMapping.physicalName":7}}]}'
+        ),
         '{"type":"struct","fields":[{"name":"\\ud800","type":"long"}]}',
         '{"type":"struct","fields":[{"name":"a","type":{"type":["struct"]}}]}',
         "[" * 100_000,
