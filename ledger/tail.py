@@ -200,11 +200,18 @@ class Tail:
             self._redefined = control.position, self._redefined[0]
         self.position = control.position
         if control.session:
-            awaited = self._commands.pop((control.session, control.n), None)
-            if awaited is not None:
-                awaited.deliver(event_of(control, framed))
+            self._take_answer((control.session, control.n), control, framed)
         elif self._openings and framed[:CHAIN_AT] in OPENINGS:
             self._take_opening(control, framed)
+
+    def _take_answer(self, asker: Asker, control: Control, framed: bytes) -> None:
+        if asker not in self._commands:
+            return
+        # An answer that cannot be read ends the tail, and whoever waits for it is told with all.
+        event = event_of(control, framed)
+        awaited = self._commands.pop(asker, None)
+        if awaited is not None:
+            awaited.deliver(event)
 
     def _take_opening(self, control: Control, framed: bytes) -> None:
         event = event_of(control, framed)

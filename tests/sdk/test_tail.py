@@ -161,6 +161,16 @@ def test_event_of_a_later_version(driver: Driver, tail: Tail) -> None:
     assert awaited.wait(WAIT_S) == event
 
 
+def test_answer_of_a_later_version(driver: Driver, tail: Tail) -> None:
+    """An answer of a type not known here ends the tail, and who waits for it is told at once."""
+    session = session_of(driver)
+    awaited = tail.expect((session, 2))
+    driver.append(later_version(driver, OpenTxn(session, 2, NEVER, "default", 1, 0)))
+
+    with pytest.raises(IncompatibleError, match="update this reader"):
+        awaited.wait(WAIT_S)
+
+
 def later_version(driver: Driver, command: OpenTxn) -> bytes:
     """Return the answer to a command as an event of a type that comes with a later version."""
     body = decide(driver.state, command, driver.now)
