@@ -34,7 +34,8 @@ class Replay:
     def __iter__(self) -> Iterator[Event]:
         """Return the events that count, in order.
 
-        Raises LogDamagedError at the first record no sequencer can have written, with its position.
+        Raises LogDamagedError at the first record no sequencer can have written, with its position,
+        LogUnavailableError if the broker is away meanwhile.
         """
         if self._start != 0:
             reason = f"the first record left is at offset {self._start}, history is gone"
@@ -49,7 +50,9 @@ class Replay:
 
     def _batch(self, reader: LogReader) -> Iterator[Event]:
         records = reader.read(READ_MAX, PATIENCE_S)
-        if not records:
+        if not records and reader.next_offset() < self.end:
+            # A broker that is away looks to readers like one that has nothing; this tells it.
+            self._log.ends(Topic.EVENTS)
             raise LogDamagedError(
                 self.acceptor.head.position + 1,
                 f"nothing can be read from offset {reader.next_offset()}, the end is {self.end}",

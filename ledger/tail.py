@@ -254,6 +254,8 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
     finally:
         reader.close()
     if created is None:
+        # A broker that is away looks to readers like one that has nothing; this tells it.
+        log.ends(Topic.EVENTS, timeout_s)
         raise SettingsError(
             f"the ledger was not created within {timeout_s:.0f} s: its topics are there, but no "
             "sequencer has written to them. Start `lakeledger up` or `lakeledger serve sequencer`"

@@ -29,7 +29,7 @@ def verify(log: Log, progress: Progress = lambda _done, _end: None) -> Verified:
     """Return what the log holds up to its end as it is now.
 
     `progress` is told offsets read and the end. Raises LogDamagedError at the first record no
-    sequencer can have written, with its position.
+    sequencer can have written, with its position, LogUnavailableError if the broker is away.
     """
     replay, state = Replay(log, progress), DomainState()
     events: Counter[str] = Counter()

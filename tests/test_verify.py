@@ -1,13 +1,16 @@
 """Verifying a log: what is in it, what does not count, and where it is damaged."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.events import Resigned
-from ledger.errors import LogDamagedError
-from ledger.log.memory import MemoryLog
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
+from ledger.tail import read_genesis
 from ledger.verify import verify
 from tests.driver import Driver, write
 
@@ -90,3 +93,39 @@ def test_history_is_gone(driver: Driver) -> None:
     driver.log.remove_below(Topic.EVENTS, 3)
     with pytest.raises(LogDamagedError, match=r"at position 1: .* offset 3, history is gone"):
         verify(driver.log)
+
+
+class LeavingReader(MemoryReader):
+    """A reader of a broker that has gone away."""
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:  # noqa: ARG002
+        """Return nothing, as of a broker that has nothing."""
+        return []
+
+
+class LeavingLog(MemoryLog):
+    """The records of another log, whose broker goes away after the first question."""
+
+    def __init__(self, of: MemoryLog) -> None:
+        super().__init__()
+        self.topics, self.changed = of.topics, of.changed
+        self._is_away = False
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Answer once."""
+        if self._is_away:
+            raise LogUnavailableError("no answer in time")
+        self._is_away = True
+        return super().ends(topic, timeout_s)
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a reader that finds nothing."""
+        return LeavingReader(self, self.topics[topic], offset)
+
+
+def test_broker_goes_away(driver: Driver) -> None:
+    """A broker that goes away while a log is read makes it neither damaged nor empty."""
+    with pytest.raises(LogUnavailableError, match="no answer"):
+        verify(LeavingLog(driver.log))
+    with pytest.raises(LogUnavailableError, match="no answer"):
+        read_genesis(LeavingLog(driver.log), 0.0)
