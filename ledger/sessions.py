@@ -43,7 +43,9 @@ class Labels(NamedTuple):
             user = getpass.getuser()
         except (KeyError, OSError):
             user = "unknown"
-        return cls(user, socket.gethostname(), application or PurePath(sys.argv[0]).name)
+        labels = user, socket.gethostname(), application or PurePath(*sys.argv[:1]).name
+        # A name of the system that is no text comes with half letters, which no record takes.
+        return cls(*(each.encode(errors="backslashreplace").decode() for each in labels))
 
 
 class Sessions:

@@ -104,6 +104,16 @@ def test_opened_by_the_first_command(ledger: Ledger, memory: InMemoryLedger) -> 
     assert (row.status, row.reason, row.ended) == ("aborted", "closed", closed.ended)
 
 
+def test_label_that_is_no_text(memory: InMemoryLedger) -> None:
+    """A script whose name the system has as bytes that are no text can use a ledger too."""
+    with memory.connect(application="caf\udce9.py") as ledger:
+        txn = ledger.begin()
+
+    row = memory.reads.txn(txn.id)
+    assert row is not None
+    assert row.application == "caf\\udce9.py"
+
+
 @pytest.mark.parametrize("fault", ["lost", "refused", "unacknowledged", "doubled"])
 def test_opened_once(
     processes: Processes, memory: InMemoryLedger, log: LossyLog, fault: str
