@@ -215,17 +215,19 @@ def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
             f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {first['msg']}"
         ) from problem
     for name, origin in origins.items():
-        check_bounds(name, value_of(settings, name), origin)
+        check_bounds(name, value_of(settings, name), origin, given=values.get(name))
     return settings
 
 
-def check_bounds(name: str, value: Any, origin: str) -> None:
+def check_bounds(name: str, value: Any, origin: str, *, given: Any) -> None:
     """Raise SettingsError for a number that its setting cannot have, with its bounds."""
     if type(value) not in MOST_OF:
         return
     least, most = LEAST.get(name, LEAST_OF[type(value)]), MOST_OF[type(value)]
-    if not least <= value <= most:
-        raise SettingsError(f"{name} is {value} ({origin}); give a number from {least} to {most}")
+    # Pydantic takes a yes for one.
+    if isinstance(given, bool) or not least <= value <= most:
+        said = str(given).lower() if isinstance(given, bool) else value
+        raise SettingsError(f"{name} is {said} ({origin}); give a number from {least} to {most}")
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -147,6 +147,8 @@ REFUSED = [
         "the settings in /bin/sh cannot be read: 'utf-8' codec",
     ),
     ("[sequencer]\nlease_s = 'x'", {}, [], "sequencer.lease_s is 'x' (lakeledger.toml)"),
+    ("[sequencer]\nflight_max = true", {}, [], "sequencer.flight_max is true (lakeledger.toml)"),
+    ("[sequencer]\nlease_s = true", {}, [], "sequencer.lease_s is true (lakeledger.toml); give a"),
     ("sequencer = 5", {}, [], "no setting sequencer (lakeledger.toml)"),
     ("", {"LAKELEDGER_SEQUENCER__LEESE_S": "5"}, [], "sequencer.leese_s (environment)"),
     ("", {"LAKELEDGER_LEDGR": "x"}, [], "no setting ledgr (environment); is ledger meant?"),
