@@ -249,7 +249,7 @@ def value_of(settings: Settings, name: str) -> Any:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment, where the files complete it: what says where a ledger is.
+    """Return the environment, where settings complete it: what says where a ledger is.
 
     Clients look there, and a flag of theirs goes first.
     """
@@ -257,6 +257,6 @@ def environment() -> Mapping[str, str]:
     found = {
         PREFIX + name.upper(): str(value)
         for name, value in loaded.values().items()
-        if "." not in name and loaded.origins[name] not in {DEFAULT, "environment"}
+        if "." not in name and loaded.origins[name] != DEFAULT
     }
     return {**os.environ, **found}

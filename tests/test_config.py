@@ -231,9 +231,10 @@ def test_what_a_role_lacks(place: Place, command: list[str], said: str) -> None:
     assert said in done.stderr
 
 
-def test_clients_look_there_too(place: Place) -> None:
-    """A command that asks a ledger finds it by the same files."""
-    place.project('bootstrap = "127.0.0.1:1"\nledger = "sea"\nreads_url = "http://127.0.0.1:1"\n')
-    done = place.run("txn", "list")
+@pytest.mark.parametrize("variable", ["LAKELEDGER_BOOTSTRAP", "lakeledger_bootstrap"])
+def test_clients_look_there_too(place: Place, variable: str) -> None:
+    """A command that asks a ledger finds it by the same files and variables, in any case."""
+    place.project('ledger = "sea"\nreads_url = "http://127.0.0.1:1"\n')
+    done = place.run("txn", "list", **{variable: "127.0.0.1:1"})
     assert done.returncode == ExitCode.FAILED
     assert "ReadsUnavailableError: http://127.0.0.1:1 does not answer" in done.stderr
