@@ -80,9 +80,23 @@ class Address:
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that the ledgers of this machine keep their data in."""
     if chosen := environ.get(HOME):
-        return Path(chosen).expanduser().absolute()
-    data = environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(data).expanduser().absolute() / "lakeledger"
+        return path_of(chosen, HOME).absolute()
+    data = path_of(environ.get("XDG_DATA_HOME") or "~/.local/share", HOME)
+    return data.absolute() / "lakeledger"
+
+
+def path_of(text: str, variable: str) -> Path:
+    """Return the path that is meant; raises SettingsError if its `~` is nobody's.
+
+    The error says which `variable` to set.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as problem:
+        raise SettingsError(
+            f"{text} is no folder, for nothing tells whose home is meant. Set {variable} to a path "
+            "without ~"
+        ) from problem
 
 
 def find_address(
@@ -111,12 +125,16 @@ def find_address(
     if url := environ.get(READS_URL):
         return replace(found[0], store=None, reads_url=url)
     store = environ.get(STORE)
-    return replace(found[0], store=Path(store).expanduser()) if store else found[0]
+    return replace(found[0], store=path_of(store, STORE)) if store else found[0]
 
 
 def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) -> Iterator[Address]:
     """Return the addresses of this machine's ledgers that are up, or of the one named."""
-    for path in sorted(home_folder(environ).glob(f"*/{FILE_NAME}")):
+    try:
+        paths = sorted(home_folder(environ).glob(f"*/{FILE_NAME}"))
+    except PermissionError:
+        return  # The home of another user, in which none of this one's ledgers can be.
+    for path in paths:
         address = Address.read(path.parent)
         if address is not None and ledger in {None, address.ledger}:
             yield address

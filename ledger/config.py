@@ -8,12 +8,13 @@ name that no setting has is an error, wherever it stands.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -21,6 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from ledger.address import path_of
 from ledger.errors import SettingsError
 from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
 
@@ -79,6 +81,15 @@ class Settings(BaseSettings):
     follower: FollowerSettings = FollowerSettings()
     feeder: FeederSettings = FeederSettings()
     cache: CacheSettings = CacheSettings()
+
+    @field_validator("store", "home")
+    @classmethod
+    def expand(cls, path: Path | None) -> Path | None:
+        """Return a folder as clients look for it, which know `~` for the user's home."""
+        try:
+            return path and path.expanduser()
+        except RuntimeError as problem:
+            raise ValueError(f"{problem}; give a path without ~") from problem
 
 
 class Layer(NamedTuple):
@@ -141,10 +152,20 @@ def variables() -> Mapping[str, str]:
 def files() -> list[Path]:
     """Return the files that are there, the one that counts more first."""
     if named := os.environ.get(FILE):
-        return [Path(named).expanduser()]
-    user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
-    every = Path(PROJECT_FILE), user / "lakeledger" / "config.toml"
-    return [path for path in every if path.is_file()]
+        return [path_of(named, FILE)]
+    every = [Path(PROJECT_FILE)]
+    with suppress(RuntimeError):  # Nothing tells where the user's home is.
+        user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+        every.append(user / "lakeledger" / "config.toml")
+    return [path for path in every if is_there(path)]
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is a file, as far as this user may look: not below another one's home."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False
 
 
 def file_layer(path: Path) -> Layer:

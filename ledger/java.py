@@ -17,8 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ledger.address import path_of
 from ledger.errors import SettingsError
 
+CACHE = "LAKELEDGER_CACHE"
 OLDEST_JAVA = 17  # What Kafka 4 and Spark 4 both ask for.
 BUNDLED = "bundled"
 _SYSTEM_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
@@ -44,10 +46,10 @@ class Java:
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder for what is fetched once: jars and a launcher. It need not exist yet."""
-    if chosen := environ.get("LAKELEDGER_CACHE"):
-        return Path(chosen).expanduser().absolute()
-    caches = environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(caches).expanduser().absolute() / "lakeledger"
+    if chosen := environ.get(CACHE):
+        return path_of(chosen, CACHE).absolute()
+    caches = path_of(environ.get("XDG_CACHE_HOME") or "~/.cache", CACHE)
+    return caches.absolute() / "lakeledger"
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:

@@ -57,8 +57,8 @@ class UpSettings:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of this ledger."""
-        return (self.home or home_folder()) / self.ledger
+        """Return the folder of this ledger, a whole path: clients run in other folders."""
+        return (self.home or home_folder()).absolute() / self.ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger.process import ExitCode
+from ledger.up import UpSettings
 
 
 class Place(NamedTuple):
@@ -46,6 +47,20 @@ class Place(NamedTuple):
         return {
             each["setting"]: (each["value"], each["origin"]) for each in json.loads(done.stdout)
         }
+
+
+# A client that may not look into its working folder, or into those that the environment names.
+ANOTHER_USER = """
+import os, sys
+from ledger.address import find_address
+from ledger.config import load
+load()
+os.chdir(sys.argv[1])
+os.chmod(".", 0)
+if os.geteuid() == 0:
+    os.setuid(65_534)
+print(load().settings.ledger, find_address("kafka:1").ledger)
+"""
 
 
 @pytest.fixture
@@ -127,6 +142,33 @@ def test_file_that_is_named(place: Place) -> None:
     assert found["ledger"] == ("lake", "default")
 
 
+def test_user_without_rights(place: Place) -> None:
+    """Where this user may not look is nothing of theirs: who became another user goes on."""
+    place.project('ledger = "project"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", ANOTHER_USER, str(place.here)],
+        env={"XDG_CONFIG_HOME": str(place.here), "LAKELEDGER_HOME": str(place.here / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("lake lake\n", "")
+
+
+def test_users_home(place: Place) -> None:
+    """A folder may begin at the user's home, wherever it is named: clients look there too."""
+    place.project('store = "~/rows"\n')
+    found = place.show(LAKELEDGER_HOME="~/ledgers", HOME="/home/ada")
+    assert found["store"] == ("/home/ada/rows", "lakeledger.toml")
+    assert found["home"] == ("/home/ada/ledgers", "environment")
+
+
+def test_folder_of_a_ledger(place: Place) -> None:
+    """A ledger's folder is a whole path: whoever is told it may run elsewhere."""
+    assert UpSettings("sea", Path("data")).folder == Path.cwd() / "data/sea"
+    assert UpSettings("sea", place.here).folder == place.here / "sea"
+
+
 def test_without_origins(place: Place) -> None:
     """The settings alone are one record."""
     done = place.run("config", "show", "--output", "json", LAKELEDGER_LEDGER="sea")
@@ -160,6 +202,8 @@ REFUSED = [
     ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
+    ("store = '~nobody-here/rows'", {}, [], "store is '~nobody-here/rows' (lakeledger.toml): "),
+    ("", {"LAKELEDGER_CONFIG": "~nobody-here/x"}, [], "Set LAKELEDGER_CONFIG to a path without ~"),
     (
         "[cache]\nsource = 'rows'",
         {},
