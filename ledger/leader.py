@@ -34,6 +34,8 @@ SESSION_DIGITS_MAX = 19
 INTERNAL_PER_STEP = 20
 # While own events are on their way back, a command is waited for only so long.
 FLIGHT_WAIT_S = 0.02
+# What was decided is kept for company no longer: a standby takes a leader who is silent for dead.
+SEND_S = 0.1
 
 Decide = Callable[[DomainState, Command, int], Body]
 
@@ -159,6 +161,7 @@ class Leader:
             return 0
         # What was read together came together.
         now = self._clock.now_ms()
+        send_s = self._clock.monotonic_s() + SEND_S
         heard: set[int] = set()
         for record in records:
             if record.offset != self._head.last_cmd + 1:
@@ -169,6 +172,9 @@ class Leader:
                     f"the topic has no commands {following} to {record.offset - 1}",
                 )
             heard.add(self._answer(decode_command(record.value), now).control.session)
+            if self._clock.monotonic_s() >= send_s:
+                self._send()
+                send_s = self._clock.monotonic_s() + SEND_S
         # Records handed over in one go share a request. One by one each would cost the broker one,
         # and the client would turn in circles while it waits to send the next.
         self._send()

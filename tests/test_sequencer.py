@@ -1,0 +1,60 @@
+"""A leader and its standby over a log in memory, time moved by hand."""
+
+from collections.abc import Callable
+from typing import Final
+
+from ledger.core.commands import Command, OpenTxn
+from ledger.core.decide import decide
+from ledger.core.events import Body
+from ledger.core.state import DomainState
+from ledger.log.memory import MemoryLog
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis
+from ledger.testing import FixedClock
+from tests.integration.raw_client import UNNUMBERED, RawClient
+
+SLOW_S: Final = 0.5
+COMMANDS: Final = 20
+OPEN_TXN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
+
+
+class Busy:
+    """A leader whose decisions take time, in which its standby goes on."""
+
+    def __init__(self) -> None:
+        self.log, self.clock = MemoryLog(), FixedClock()
+        self.decision_s = 0.0
+        self.leader = self._sequencer(self._decide)
+        self.standby = self._sequencer(decide)
+
+    def turn(self) -> None:
+        """Let the leader do a round."""
+        self.leader.step(0.0)
+
+    def _sequencer(self, rule: Callable[[DomainState, Command, int], Body]) -> Sequencer:
+        return Sequencer(self.log, Genesis("busy"), clock=self.clock, decisions=rule)
+
+    def _decide(self, state: DomainState, command: Command, now: int) -> Body:
+        if self.decision_s:
+            self.clock.advance(self.decision_s)
+            self.standby.step(0.0)
+        return decide(state, command, now)
+
+
+def test_slow_decisions() -> None:
+    """Commands that take long together depose no leader: what is decided of them shows its life."""
+    busy = Busy()
+    client = RawClient(busy.log, busy.turn)
+    session = client.open_session()
+    busy.decision_s = SLOW_S
+    for _ in range(COMMANDS):
+        client.send(session, OPEN_TXN)
+
+    answers = [
+        client.wait_for(lambda event: event.control.session == session) for _ in range(COMMANDS)
+    ]
+
+    assert [each.control.txn for each in answers] == list(range(1, COMMANDS + 1))
+    assert (busy.leader.role, busy.standby.role) == ("leading", "standby")
+    busy.leader.close()
+    busy.standby.close()
