@@ -83,8 +83,7 @@ def unchecked(jars: Sequence[Jar], folder: Path) -> list[Jar]:
     Sizes and times are compared, not contents: 50 jars take a millisecond.
     """
     records = _records(folder)
-    seen = [(jar, _seen(jar, folder)) for jar in jars]
-    return [jar for jar, status in seen if not status or records.get(jar.path) != status]
+    return [jar for jar in jars if not _is_same(_seen(jar, folder), records.get(jar.path))]
 
 
 def forget_checks(folder: Path) -> None:
@@ -124,6 +123,18 @@ def _locked(folder: Path) -> Iterator[int]:
 def _is_sound(jar: Jar, folder: Path) -> bool:
     path = folder / jar.path
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == jar.sha256
+
+
+def _is_same(seen: list[int | str], record: list[int | str] | None) -> bool:
+    """Tell whether a jar is as it was recorded; images of containers keep whole seconds only."""
+    if not seen or record is None:
+        return False
+    (size, at, sha256), (size_then, at_then, sha256_then) = seen, record
+    return (size, sha256) == (size_then, sha256_then) and _seconds(at) == _seconds(at_then)
+
+
+def _seconds(ns: int | str) -> int:
+    return int(ns) // 1_000_000_000
 
 
 def _seen(jar: Jar, folder: Path) -> list[int | str]:

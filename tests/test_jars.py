@@ -139,6 +139,17 @@ def test_changed_jar_no_longer_counts(tmp_path: Path) -> None:
     assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
 
 
+def test_jars_of_an_image(tmp_path: Path) -> None:
+    """Jars that were packed into an image, with times of whole seconds, are as they were."""
+    test_kept_jars_need_no_network(tmp_path)
+    jar = tmp_path / "jars" / JARS[0].path
+    whole_s = jar.stat().st_mtime_ns // 10**9
+    os.utime(jar, (whole_s, whole_s))
+    assert unchecked(JARS[:1], tmp_path / "jars") == []
+    os.utime(jar, (whole_s, whole_s + 1))
+    assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
+
+
 @pytest.mark.kafka
 def test_fetch_from_the_mirror_of_the_settings(
     repository: Repository, environ: dict[str, str]
