@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ledger.errors import JarsError, LedgerError
 from ledger.ivy import Jar, retrieve
-from ledger.java import cache_folder, find_java
+from ledger.java import CACHE, cache_folder, find_java
 from ledger.maven import find_repository
 
 BROKER = "broker"
@@ -34,7 +34,9 @@ def jar_paths(purpose: str, environ: Mapping[str, str] = os.environ) -> list[Pat
     """
     folder = jars_folder(environ)
     jars = [jar for jar in read_list() if jar.purpose == purpose]
-    if absent := unchecked(jars, folder):
+    with _usable(folder):
+        absent = unchecked(jars, folder)
+    if absent:
         raise JarsError(
             f"{len(absent)} of {len(jars)} jars for the {purpose} are not in {folder}, or not as"
             " they were fetched. Run python -m ledger.jars."
@@ -53,14 +55,15 @@ def fetch(jars: Sequence[Jar] | None = None, environ: Mapping[str, str] = os.env
     """
     folder = jars_folder(environ)
     jars = read_list() if jars is None else jars
-    if not unchecked(jars, folder):
-        return 0
-    with _locked(folder) as lock:
-        absent = [jar for jar in unchecked(jars, folder) if not _is_sound(jar, folder)]
-        if absent:
-            _fetch_absent(absent, folder, lock, environ)
-        _record(jars, folder)
-        return len(absent)
+    with _usable(folder):
+        if not unchecked(jars, folder):
+            return 0
+        with _locked(folder) as lock:
+            absent = [jar for jar in unchecked(jars, folder) if not _is_sound(jar, folder)]
+            if absent:
+                _fetch_absent(absent, folder, lock, environ)
+            _record(jars, folder)
+            return len(absent)
 
 
 def jars_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -88,7 +91,8 @@ def unchecked(jars: Sequence[Jar], folder: Path) -> list[Jar]:
 
 def forget_checks(folder: Path) -> None:
     """Let the next `fetch` compare every sha256 again."""
-    _records_file(folder).unlink(missing_ok=True)
+    with _usable(folder):
+        _records_file(folder).unlink(missing_ok=True)
 
 
 def _fetch_absent(
@@ -109,6 +113,18 @@ def _fetch_absent(
         (folder / jar.path).parent.mkdir(exist_ok=True)
         (fetched / jar.path).replace(folder / jar.path)
     shutil.rmtree(work)
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """Say of a folder that the system does not let be used, or that is full, what helps."""
+    try:
+        yield
+    except OSError as problem:
+        raise JarsError(
+            f"The folder {folder} cannot keep the jars ({problem}). Set {CACHE} to one that this"
+            " user may write to, with 100 MB of room."
+        ) from problem
 
 
 @contextmanager
@@ -170,9 +186,9 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m ledger.jars", description="Fetch the pinned jars.")
     parser.add_argument("--verify", action="store_true", help="compare every sha256 again")
     folder = jars_folder()
-    if parser.parse_args().verify:
-        forget_checks(folder)
     try:
+        if parser.parse_args().verify:
+            forget_checks(folder)
         fetched = fetch()
     except LedgerError as problem:
         sys.exit(str(problem))

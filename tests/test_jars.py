@@ -150,6 +150,15 @@ def test_jars_of_an_image(tmp_path: Path) -> None:
     assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
 
 
+@pytest.mark.parametrize("cache", ["/proc/none", "/dev/null/none"])
+def test_folder_that_cannot_be(cache: str) -> None:
+    """A folder that the system does not let be used is named, and no raw error of the system."""
+    environ = {"LAKELEDGER_CACHE": cache}
+    for ask in (lambda: fetch(environ=environ), lambda: jar_paths(BROKER, environ)):
+        with pytest.raises(JarsError, match=f"{cache}/jars"):
+            ask()
+
+
 @pytest.mark.kafka
 def test_fetch_from_the_mirror_of_the_settings(
     repository: Repository, environ: dict[str, str]
