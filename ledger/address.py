@@ -94,8 +94,8 @@ def path_of(text: str, variable: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as problem:
         raise SettingsError(
-            f"{text} is no folder, for nothing tells whose home is meant. Set {variable} to a path "
-            "without ~"
+            f"{text} leads nowhere, for nothing tells whose home is meant. Set {variable} to a "
+            "path without ~"
         ) from problem
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from ledger.address import path_of
 from ledger.errors import SettingsError
 
+JAVA = "LAKELEDGER_JAVA"
 CACHE = "LAKELEDGER_CACHE"
 OLDEST_JAVA = 17  # What Kafka 4 and Spark 4 both ask for.
 BUNDLED = "bundled"
@@ -54,11 +55,12 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     """Return the runtime to use, or raise SettingsError that lists what was looked at."""
-    choice = environ.get("LAKELEDGER_JAVA", "")
+    choice = environ.get(JAVA, "")
     candidates = [] if choice == BUNDLED else list(_candidates(choice, environ))
     unfit = []
     for source, executable in candidates:
-        found = _probe(executable, source)
+        # What runs it does so in folders of its own, where a relative path is another one.
+        found = _probe(executable.absolute(), source)
         if isinstance(found, Java):
             return found
         unfit.append(f"{source}: {found}")
@@ -69,18 +71,20 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     looked_at = "; ".join(unfit)
     raise SettingsError(
         f"No Java {OLDEST_JAVA} or newer was found ({looked_at}). Install one, or run"
-        " pip install 'lakeledger[java]', or point LAKELEDGER_JAVA at a Java home."
+        f" pip install 'lakeledger[java]', or point {JAVA} at a Java home."
     )
 
 
 def _candidates(choice: str, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    path = environ.get("PATH", os.defpath)
     if choice:
-        chosen = Path(choice).expanduser()
-        yield "LAKELEDGER_JAVA", chosen / "bin/java" if chosen.is_dir() else chosen
+        chosen = path_of(choice, JAVA)
+        named = shutil.which(chosen, path=path) or chosen
+        yield JAVA, chosen / "bin/java" if chosen.is_dir() else Path(named)
         return
     if home := environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin/java"
-    if on_path := shutil.which("java", path=environ.get("PATH", os.defpath)):
+    if on_path := shutil.which("java", path=path):
         yield "PATH", Path(on_path)
 
 

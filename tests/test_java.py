@@ -1,5 +1,6 @@
 """Which Java is chosen, and what is said when none can be."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -69,6 +70,23 @@ def test_chosen_java(tmp_path: Path, choice: str) -> None:
     java_script(tmp_path / "chosen", "17")
     java = find_java({"LAKELEDGER_JAVA": str(tmp_path / "chosen" / choice)})
     assert java == Java(tmp_path / "chosen/bin/java", tmp_path / "chosen", (), "LAKELEDGER_JAVA")
+
+
+@pytest.mark.parametrize("choice", ["", "bin/java", "PATH", "JAVA_HOME"])
+def test_relative_java(tmp_path: Path, choice: str) -> None:
+    """A Java that is named relative to this folder is found by whoever runs it in another one."""
+    java_script(tmp_path, "17")
+    here = os.path.relpath(tmp_path)
+    path = f"{here}/bin:{SYSTEM_PATH}"
+    java = find_java(
+        {
+            "LAKELEDGER_JAVA": {"PATH": "java", "JAVA_HOME": ""}.get(choice, f"{here}/{choice}"),
+            "JAVA_HOME": here,
+            "PATH": path if choice == "PATH" else SYSTEM_PATH,
+        }
+    )
+    assert java.executable.is_absolute()
+    assert java.executable.samefile(tmp_path / "bin/java")
 
 
 @pytest.mark.parametrize(("version", "complaint"), [("11", "is Java 11"), ("1.8", "is Java 1.8")])
