@@ -120,12 +120,18 @@ def _spark_home(executable: Path, cache: Path) -> Path:
     script = _LAUNCHER.format(java=shlex.quote(str(executable)))
     home = cache / "java" / hashlib.blake2b(script.encode(), digest_size=8).hexdigest()
     launcher = home / "bin/java"
-    if not launcher.exists():
-        launcher.parent.mkdir(parents=True, exist_ok=True)
-        draft = launcher.with_name(f"java.{os.getpid()}")
-        draft.write_text(script)
-        draft.chmod(0o755)
-        draft.replace(launcher)  # Whole or absent, also when two processes write it at once.
+    try:
+        if not launcher.exists():
+            launcher.parent.mkdir(parents=True, exist_ok=True)
+            draft = launcher.with_name(f"java.{os.getpid()}")
+            draft.write_text(script)
+            draft.chmod(0o755)
+            draft.replace(launcher)  # Whole or absent, also when two processes write it at once.
+    except OSError as problem:
+        raise SettingsError(
+            f"The folder {cache} cannot keep what starts the bundled Java ({problem}). Set {CACHE}"
+            " to one that this user may write to."
+        ) from problem
     return home
 
 

