@@ -47,8 +47,9 @@ app = typer.Typer(
 )
 serve = typer.Typer(help="Run one role in this process, for a supervisor of your own.")
 app.add_typer(serve, name="serve")
-out = Console()
-err = Console(stderr=True)
+# What stands between colons in an answer, such as the 100 of a list, is no name of a picture.
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
 
 BootstrapOption = Annotated[str | None, typer.Option("--bootstrap", help="Kafka's host:port.")]
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="The ledger's name.")]

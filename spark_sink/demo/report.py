@@ -26,7 +26,7 @@ class Report:
     """Writes the report and counts its checks; times are since it began."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._out = console or Console(highlight=False)
+        self._out = console or Console(highlight=False, emoji=False)
         if not self._out.is_terminal:
             self._out.width = WIDTH_PIPED
         self._started_s = time.monotonic()
