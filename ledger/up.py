@@ -158,8 +158,10 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             urls = [f"http://{each}" for each in caches]
             yield Running(address, supervisor, broker, urls, has_rows)
         finally:
-            ending.of(supervisor.stop, supervisor.kill)
-            address.remove(folder)
+            try:
+                ending.of(supervisor.stop, supervisor.kill)
+            finally:
+                address.remove(folder)
     finally:
         if broker is not None:
             ending.of(broker.stop, broker.kill)

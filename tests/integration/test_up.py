@@ -236,8 +236,8 @@ def test_interrupted_at_its_start(home: Path) -> None:
         assert left_of(children) == []
 
 
-def test_interrupted_twice(running: Command) -> None:
-    """A second Ctrl-C kills what does not end, and it says that it had been up."""
+def test_interrupted_twice(running: Command, home: Path) -> None:
+    """A second Ctrl-C kills what does not end; it says that it had been up, and it is no longer."""
     children = running.children()
     follower = next(each for each in children if "follower" in each.cmdline())
     follower.suspend()
@@ -246,6 +246,7 @@ def test_interrupted_twice(running: Command) -> None:
     assert running.end(signal.SIGINT) == ExitCode.INTERRUPTED
     running.wait_for("interrupted while it stopped: what was left was killed")
     assert left_of(children) == []
+    assert Address.read(home / LEDGER) is None
 
 
 def test_broker_dies(running: Command) -> None:
