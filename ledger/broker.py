@@ -39,6 +39,9 @@ _BRIEF_FLAGS = ("-XX:TieredStopAtLevel=1", "-Xms64m", "-Xmx256m", "-Xss512k")
 # then on two thirds off what a request costs. The young generation holds many requests between two
 # collections, each of which costs the same however much of it is garbage.
 _LASTING_FLAGS = ("-Xms192m", "-Xmn128m", "-Xmx384m", "-Xss512k")
+# Java reads names of files by the locale, and with these none that has other letters.
+_ASCII_ONLY = {"C", "POSIX"}
+_UTF8 = "C.UTF-8"
 _CLEAN_EXITS = {0, 128 + signal.SIGTERM}
 
 # The shell becomes the broker; before that it leaves a watch behind that reads from the parent. A
@@ -52,6 +55,8 @@ class _Kafka:
     def __init__(self, java: Java, jars: Sequence[Path]) -> None:
         self._java = str(java.executable)
         self.environment = {**os.environ, "CLASSPATH": ":".join(map(str, jars))}
+        if os.environ.get("LC_ALL") in _ASCII_ONLY:
+            self.environment["LC_ALL"] = _UTF8
 
     def command(self, *arguments: str) -> list[str]:
         """Return the command line for a program and its arguments."""

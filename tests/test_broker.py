@@ -122,6 +122,14 @@ def test_broker_ends_with_its_parent(tmp_path: Path) -> None:
     Broker.start(tmp_path).stop()
 
 
+def test_odd_name_in_plain_locale(tmp_path: Path) -> None:
+    """Letters beyond ASCII in the name of a folder are found in a locale that knows none."""
+    command = [sys.executable, "-c", PARENT, str(tmp_path / "jürgen")]
+    environ = {**os.environ, "LC_ALL": "C"}
+    said = subprocess.check_output(command, input=b"", env=environ)
+    assert said.strip().isdigit()
+
+
 def is_locked(folder: Path) -> bool:
     """Tell whether a broker's process holds the folder now."""
     with (folder / "lock").open("w") as lock:
