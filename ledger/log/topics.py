@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
 
 from ledger.errors import LogError, SettingsError
 from ledger.log.connection import NO_TOPIC, Connection, Trouble, as_log_error
+from ledger.log.kafka_client import made
 from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import (
     PARTITIONS,
@@ -169,7 +170,7 @@ class _Admin:
         self._bootstrap = bootstrap
         self._timeout_s = timeout_s
         self._trouble = Trouble()
-        self._client = AdminClient(Connection(bootstrap, client).admin(self._trouble))
+        self._client = made(AdminClient, Connection(bootstrap, client).admin(self._trouble))
 
     def names(self) -> set[str]:
         """Return the names of all topics."""

@@ -175,6 +175,8 @@ def test_unfit_settings(client: dict[str, object], message: str) -> None:
     """Settings that Kafka's client does not know, or that are not open to choice, are named."""
     with pytest.raises(SettingsError, match=message):
         KafkaLog("127.0.0.1:1", LEDGER, client=client)
+    with pytest.raises(SettingsError, match=message):
+        list_ledgers("127.0.0.1:1", client=client)
 
 
 @pytest.mark.parametrize("name", ["", "-flights", "air lines", "a.b", "x" * 201, "Flüge"])
