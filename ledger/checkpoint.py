@@ -7,6 +7,7 @@ the newest whole checkpoint and the tail of the log behind it.
 """
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -25,6 +26,7 @@ FORMATS_READ = frozenset({2, FORMAT})
 # A manifest stands behind its chunks, before the tombstones of the checkpoint it replaced.
 LAST_RECORDS = 16
 CHUNK_BYTES = 512 * 1024
+CHUNK_KEY = re.compile(rb"([0-9]+)/([0-9]+)/([0-9]+)")
 # The checkpoint before the newest stays readable for whoever is reading it at this moment.
 KEPT = 2
 
@@ -199,9 +201,11 @@ def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
     whole = {int(each["position"]) for each in manifests(values, domain)}
     chunks = dict.fromkeys(whole, 0)
     for key in (key for key, value in values.items() if value):
-        owner, position, part = key.decode().split("/")
-        if owner == str(domain) and part.isdecimal():
-            chunks[int(position)] = max(chunks.get(int(position), 0), int(part) + 1)
+        # What else is in the topic no sequencer wrote, and it is in nobody's way.
+        found = CHUNK_KEY.fullmatch(key)
+        if found is not None and int(found[1]) == domain:
+            position, number = int(found[2]), int(found[3])
+            chunks[position] = max(chunks.get(position, 0), number + 1)
     ordered = sorted(chunks, key=lambda each: (each in whole, each))
     return [Written(position, chunks[position]) for position in ordered]
 

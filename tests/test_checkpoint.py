@@ -53,13 +53,18 @@ def test_kept_over_starts(each: int) -> None:
 
 
 def test_half_a_checkpoint() -> None:
-    """Chunks that a killed process left without a manifest go before any whole checkpoint."""
+    """Chunks that a killed process left without a manifest go before any whole checkpoint.
+
+    What no sequencer wrote stays where it is, and is in nobody's way.
+    """
     log = MemoryLog()
     writer = log.writer(Topic.CHECKPOINTS)
     CheckpointWriter(writer, 0).write(at_position(1))
     for number in (0, 2):
         writer.append(chunk_key(0, 2, number), b"half")
     writer.append(chunk_key(1, 2, 0), b"of another domain")
+    for stray in (b"", b"0/2", b"0/2/x", b"0/2/3/4", b"\xff/2/3"):
+        writer.append(stray, b"of no sequencer")
     before = written(read_values(log, *log.ends(Topic.CHECKPOINTS)), 0)
 
     CheckpointWriter(writer, 0, before).write(at_position(3))
