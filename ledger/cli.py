@@ -141,7 +141,10 @@ def up(
     from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Who started it with nohup wants it to outlive the terminal.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
     found = load({**flags, "sequencer.lease_s": lease_s}).settings
     settings = UpSettings(

@@ -189,11 +189,12 @@ def test_up_twice(shared: Path, options: tuple[str, ...]) -> None:
     assert answer_of(shared, "status")["ledger"] == LEDGER
 
 
-def test_interrupted(running: Command, home: Path) -> None:
-    """Ctrl-C ends every process of it, and takes its address away."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "terminal"])
+def test_interrupted(running: Command, home: Path, number: signal.Signals) -> None:
+    """Ctrl-C, and the end of its terminal, end every process of it, and take its address away."""
     children = running.children()
     assert len(children) == len(["broker", "watch", "sequencer", "sequencer", "follower"])
-    assert running.end(signal.SIGINT) == ExitCode.DONE
+    assert running.end(number) == ExitCode.DONE
     assert left_of(children) == []
     assert lakeledger(home, "status").returncode == ExitCode.USAGE
 
