@@ -99,6 +99,14 @@ def path_of(text: str, variable: str) -> Path:
         ) from problem
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether there is a file, as far as this user may look: not below another one's home."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False
+
+
 def find_address(
     bootstrap: str | None = None,
     ledger: str | None = None,

@@ -22,7 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from ledger.address import path_of
+from ledger.address import is_there, path_of
 from ledger.errors import SettingsError
 from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
 
@@ -158,14 +158,6 @@ def files() -> list[Path]:
         user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
         every.append(user / "lakeledger" / "config.toml")
     return [path for path in every if is_there(path)]
-
-
-def is_there(path: Path) -> bool:
-    """Tell whether there is a file, as far as this user may look: not below another one's home."""
-    try:
-        return path.is_file()
-    except PermissionError:
-        return False
 
 
 def file_layer(path: Path) -> Layer:

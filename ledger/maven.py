@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from ledger.address import is_there
 from ledger.errors import SettingsError
 
 VARIABLES = ("LAKELEDGER_MAVEN_REPO", "DEFAULT_ARTIFACT_REPOSITORY")
@@ -32,7 +33,7 @@ def find_repository(environ: Mapping[str, str] = os.environ) -> Repository | Non
     """Return the repository to fetch from, or None for Maven Central itself.
 
     Raises:
-        SettingsError: a settings.xml is not XML.
+        SettingsError: a settings.xml cannot be read, or is not XML.
     """
     for variable in VARIABLES:
         if url := environ.get(variable):
@@ -43,7 +44,7 @@ def find_repository(environ: Mapping[str, str] = os.environ) -> Repository | Non
 def mirror_of_central(files: Iterable[Path], environ: Mapping[str, str]) -> Repository | None:
     """Return the first mirror of Maven Central that the settings files name."""
     for file in files:
-        if file.is_file() and (mirror := _mirror_in(file, environ)):
+        if is_there(file) and (mirror := _mirror_in(file, environ)):
             return mirror
     return None
 
@@ -58,9 +59,9 @@ def _settings_files(environ: Mapping[str, str]) -> list[Path]:
 def _mirror_in(file: Path, environ: Mapping[str, str]) -> Repository | None:
     try:
         settings = ET.parse(file).getroot()  # noqa: S314 - the user's own file
-    except ET.ParseError as problem:
+    except (ET.ParseError, OSError) as problem:
         raise SettingsError(
-            f"{file} is not well-formed XML ({problem}). Mend it, or name the repository in"
+            f"{file} cannot be read as XML ({problem}). Mend it, or name the repository in"
             f" {VARIABLES[0]}."
         ) from problem
 

@@ -54,12 +54,13 @@ ANOTHER_USER = """
 import os, sys
 from ledger.address import find_address
 from ledger.config import load
+from ledger.maven import find_repository
 load()
 os.chdir(sys.argv[1])
 os.chmod(".", 0)
 if os.geteuid() == 0:
     os.setuid(65_534)
-print(load().settings.ledger, find_address("kafka:1").ledger)
+print(load().settings.ledger, find_address("kafka:1").ledger, find_repository())
 """
 
 
@@ -147,12 +148,16 @@ def test_user_without_rights(place: Place) -> None:
     place.project('ledger = "project"\n')
     done = subprocess.run(
         [sys.executable, "-c", ANOTHER_USER, str(place.here)],
-        env={"XDG_CONFIG_HOME": str(place.here), "LAKELEDGER_HOME": str(place.here / "home")},
+        env={
+            "HOME": str(place.here),
+            "XDG_CONFIG_HOME": str(place.here),
+            "LAKELEDGER_HOME": str(place.here / "home"),
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("lake lake\n", "")
+    assert (done.stdout, done.stderr) == ("lake lake None\n", "")
 
 
 def test_users_home(place: Place) -> None:

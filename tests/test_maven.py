@@ -97,5 +97,5 @@ def test_nothing_is_set_up(tmp_path: Path) -> None:
 def test_broken_settings(tmp_path: Path) -> None:
     """A settings file that is not XML is an error that names the file."""
     settings(tmp_path, "<")
-    with pytest.raises(SettingsError, match=r"settings\.xml is not well-formed XML"):
+    with pytest.raises(SettingsError, match=r"settings\.xml cannot be read as XML"):
         find_repository({"HOME": str(tmp_path)})
