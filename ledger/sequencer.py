@@ -20,13 +20,13 @@ from ledger.checkpoint import Checkpoint, CheckpointWriter, newest, read_values,
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide import decide
-from ledger.core.events import Control, Event, Fenced, Resigned
+from ledger.core.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.leader import Decide, Leader
 from ledger.log.acceptor import Acceptor, Rule
-from ledger.log.batches import BatchAcceptor
+from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.settings import Genesis, SequencerSettings
@@ -76,6 +76,8 @@ class Sequencer:
         stored = read_values(log, *log.ends(Topic.CHECKPOINTS))
         start = newest(stored, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
         self._stored = written(stored, created.domain)
+        if start.state.genesis is not None:
+            check_topic(log, start.state.genesis)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at
         self._checkpointed = start.head.position
@@ -147,6 +149,8 @@ class Sequencer:
 
     def _note(self, event: Event) -> None:
         body = event.body
+        if isinstance(body, LedgerCreated):
+            check_topic(self._log, body)
         self._resigned = isinstance(body, Resigned)
         if not isinstance(body, Fenced | Resigned):
             # A claim or a farewell only shows what clock a sequencer has.

@@ -24,9 +24,9 @@ from ledger.core.events import (
     TableDropped,
     TableRenamed,
 )
-from ledger.errors import LedgerError, LogDamagedError, LogError, LogUnavailableError, SettingsError
+from ledger.errors import LedgerError, LogError, LogUnavailableError, SettingsError
 from ledger.log.acceptor import Acceptor, event_of
-from ledger.log.batches import BatchAcceptor
+from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Topic
 
@@ -260,11 +260,7 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
             f"the ledger was not created within {timeout_s:.0f} s: its topics are there, but no "
             "sequencer has written to them. Start `lakeledger up` or `lakeledger serve sequencer`"
         )
-    found = log.topic_id(Topic.EVENTS)
-    if created.events_topic != found:
-        raise LogDamagedError(
-            1, f"it was recorded in topic {created.events_topic} and is read from {found}"
-        )
+    check_topic(log, created)
     return created
 
 

@@ -3,15 +3,22 @@
 from collections.abc import Callable
 from typing import Final
 
+import pytest
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide import decide
 from ledger.core.events import Body
 from ledger.core.state import DomainState
+from ledger.errors import LogDamagedError
 from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis
 from ledger.testing import FixedClock
+from tests.driver import CATALOG, Driver
 from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.sdk.test_tail import Renamed
 
 SLOW_S: Final = 0.5
 COMMANDS: Final = 20
@@ -58,3 +65,18 @@ def test_slow_decisions() -> None:
     assert (busy.leader.role, busy.standby.role) == ("leading", "standby")
     busy.leader.close()
     busy.standby.close()
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_events_of_another_topic(has_checkpoint: bool) -> None:  # noqa: FBT001
+    """A copy of a ledger's events is not gone on with: no txn of the ledger is ended in it."""
+    driver = Driver()
+    driver.open_txn(driver.open_session())
+    if has_checkpoint:
+        writer = CheckpointWriter(driver.log.writer(Topic.CHECKPOINTS), 0)
+        writer.write(Checkpoint(driver.state, driver.head, len(driver.records)))
+    before = len(driver.records)
+
+    with pytest.raises(LogDamagedError, match="recorded in topic events-0 and is read from copy"):
+        Sequencer(Renamed(driver.log), Genesis("copy", CATALOG)).step(0.0)
+    assert len(driver.records) == before

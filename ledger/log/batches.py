@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from ledger.core.acceptance import RecordKind
-from ledger.core.events import Control, Event
+from ledger.core.events import Control, Event, LedgerCreated
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import record_kind
@@ -100,6 +100,18 @@ def confirm(reader: LogReader, acceptor: Acceptor) -> None:
         )
     if not acceptor.confirms(last[0].value):
         raise not_where_it_was(acceptor)
+
+
+def check_topic(log: Log, created: LedgerCreated) -> None:
+    """Raise LogDamagedError if the events are read from another topic than they were written to.
+
+    A copy may have lost its end, and whoever went on with it would write another history.
+    """
+    found = log.topic_id(Topic.EVENTS)
+    if created.events_topic != found:
+        raise LogDamagedError(
+            1, f"it was recorded in topic {created.events_topic} and is read from {found}"
+        )
 
 
 def not_where_it_was(acceptor: Acceptor) -> LogDamagedError:
