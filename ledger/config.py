@@ -229,7 +229,18 @@ def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
         ) from problem
     for name, origin in origins.items():
         check_bounds(name, value_of(settings, name), origin, given=values.get(name))
+    check_beats(settings.sequencer)
     return settings
+
+
+def check_beats(sequencer: SequencerSettings) -> None:
+    """Raise SettingsError for beats so rare that every standby takes its leader for dead."""
+    if sequencer.beat_s >= sequencer.suspect_s:
+        raise SettingsError(
+            f"sequencer.beat_s is {sequencer.beat_s} and sequencer.suspect_s {sequencer.suspect_s}:"
+            " a leader beats several times before a standby takes it for dead. Give fewer seconds "
+            "for the one, or more for the other"
+        )
 
 
 def check_bounds(name: str, value: Any, origin: str, *, given: Any) -> None:

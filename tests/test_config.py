@@ -196,6 +196,7 @@ REFUSED = [
     ("[sequencer]\nlease_s = 'x'", {}, [], "sequencer.lease_s is 'x' (lakeledger.toml)"),
     ("[sequencer]\nflight_max = true", {}, [], "sequencer.flight_max is true (lakeledger.toml)"),
     ("[sequencer]\nlease_s = true", {}, [], "sequencer.lease_s is true (lakeledger.toml); give a"),
+    ("[sequencer]\nbeat_s = 2", {}, [], "sequencer.beat_s is 2.0 and sequencer.suspect_s 1.2: a"),
     ("sequencer = 5", {}, [], "no setting sequencer (lakeledger.toml)"),
     ("", {"LAKELEDGER_SEQUENCER__LEESE_S": "5"}, [], "sequencer.leese_s (environment)"),
     ("", {"LAKELEDGER_LEDGR": "x"}, [], "no setting ledgr (environment); is ledger meant?"),
