@@ -274,5 +274,5 @@ def beat_epoch(value: bytes) -> int:
     """Return the epoch of a beat, -1 for what is none."""
     try:
         return int(json.loads(value)["epoch"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return -1

@@ -13,7 +13,7 @@ from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.sequencer import Sequencer
+from ledger.sequencer import Sequencer, beat_epoch
 from ledger.settings import Genesis
 from ledger.testing import FixedClock
 from tests.driver import CATALOG, Driver
@@ -80,3 +80,23 @@ def test_events_of_another_topic(has_checkpoint: bool) -> None:  # noqa: FBT001
     with pytest.raises(LogDamagedError, match="recorded in topic events-0 and is read from copy"):
         Sequencer(Renamed(driver.log), Genesis("copy", CATALOG)).step(0.0)
     assert len(driver.records) == before
+
+
+@pytest.mark.parametrize(
+    ("value", "epoch"),
+    [
+        (b'{"epoch": 7, "sequencer": "s"}', 7),
+        (b"", -1),
+        (b"7", -1),
+        (b"{}", -1),
+        (b'{"epoch": null}', -1),
+        (b'{"epoch": NaN}', -1),
+        (b'{"epoch": 1e400}', -1),
+        (b"[" * 100_000, -1),
+        (b"\xff", -1),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_beats(value: bytes, epoch: int) -> None:
+    """What is no beat is no sign of a leader, and ends nobody who hears it."""
+    assert beat_epoch(value) == epoch
