@@ -20,8 +20,8 @@ from typing import Annotated, Any, NoReturn
 import structlog
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ledger.errors import LedgerError
 from ledger.process import (
@@ -239,7 +239,7 @@ def answer(fields: dict[str, Any], output: Output) -> None:
         return
     table = Table(show_header=False, box=None)
     for name, value in fields.items():
-        table.add_row(name, escape(shown(value)))
+        table.add_row(name, Text(shown(value)))
     out.print(table)
 
 
@@ -252,7 +252,7 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
     for name in rows[0] if rows else ():
         table.add_column(name)
     for row in rows:
-        table.add_row(*(escape(shown(value)) for value in row.values()))
+        table.add_row(*(Text(shown(value)) for value in row.values()))
     out.print(table if rows else "none")
 
 
@@ -293,5 +293,5 @@ def end_with(code: ExitCode, error: Exception) -> NoReturn:
     if "LAKELEDGER_DEBUG" in os.environ:
         traceback.print_exception(error)
     else:
-        err.print(f"[bold red]{type(error).__name__}[/]:", escape(str(error)), soft_wrap=True)
+        err.print(f"[bold red]{type(error).__name__}[/]:", Text(str(error)), soft_wrap=True)
     sys.exit(code)

@@ -46,7 +46,7 @@ COMMANDS = {
     "watermark explain",
 }
 NAME = "lakeledger"
-HOSTILE = "[/] [bold]no markup[/bold] [Errno 2] main.t:100:1234:7"
+HOSTILE = r"[/] [bold]no markup[/bold] [Errno 2] t:100:1234:7 \[0]" + "\\"
 
 
 def commands(found: Any, *path: str) -> Iterator[tuple[str, ...]]:
