@@ -18,6 +18,8 @@ from ledger.view import check_name, open_rows
 from projections.web.asked import LIMIT_MAX, NUMBER
 
 LIST_MAX = 50
+# The last millisecond of the year 9999.
+CALENDAR_END_MS = 253_402_300_799_999
 
 # Over HTTP no more are given at once, and from a store it is to be the same.
 LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
@@ -117,9 +119,12 @@ def anomalies(reads: Reads, table: int | None, output: Output) -> dict[str, Any]
 
 
 def when(at_ms: int) -> str | None:
-    """Return a time as ISO 8601 in UTC, None for 0."""
+    """Return a time as ISO 8601 in UTC, None for 0 and for what is in no calendar.
+
+    What writers say of their files may be any number.
+    """
     return (
         datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        if at_ms
+        if 0 < at_ms <= CALENDAR_END_MS
         else None
     )

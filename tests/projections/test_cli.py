@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from typer.testing import CliRunner, Result
 
 from ledger.address import Address
 from ledger.cli import Output, whole_app
+from ledger.core.commands import TableWrite
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
+from ledger.file_list import AddFile, FileList, listed
 from ledger.process import ExitCode
 from projections.cli.reading import anomalies
 from projections.rocks_store import RocksStore
@@ -107,6 +110,34 @@ def test_table_files(lakeledger: Lakeledger, options: list[str], paths: list[str
 
     assert [row["path"] for row in found] == paths
     assert all(row["partition"] == {"hour": "1"} for row in found)
+
+
+def modified_at(when: int) -> Followed:
+    """Return a domain with a file that its writer says was modified at a time."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    listed_file = listed(footprint(), FileList([AddFile("a", modified=when)]))
+    domain.commit(session, 0, TableWrite(table, domain.head.position, (), listed_file))
+    return domain
+
+
+@pytest.mark.parametrize(
+    ("lakeledger", "shown"),
+    [
+        (partial(modified_at, 0), None),
+        (partial(modified_at, STARTED_AT), "2023-11-14T22:13:20.000+00:00"),
+        (partial(modified_at, 253_402_300_799_000), "9999-12-31T23:59:59.000+00:00"),
+        (partial(modified_at, 253_402_300_800_000), None),
+        (partial(modified_at, STARTED_AT * 1000), None),
+        (partial(modified_at, 2**63 - 1), None),
+    ],
+    indirect=["lakeledger"],
+    ids=["none", "plain", "last", "behind it", "microseconds", "largest"],
+)
+def test_modified(lakeledger: Lakeledger, shown: str | None) -> None:
+    """A time that a writer gives is shown, if there is one in any calendar."""
+    assert [row["modified"] for row in told(lakeledger(*of_flights("files")))] == [shown]
 
 
 OLD, NEW = ("old", {"hour": "1"}), ("new", {"day": "1"})
