@@ -79,8 +79,8 @@ def table_files(
     at = time_of(as_of) if as_of is not None else 0
     with reading(ledger) as (_, reads):
         row = known_table(reads, catalog, name)
-        if at:
-            version = version_at(reads, row, at).version
+        if as_of is not None:
+            version = version_at(reads, row, at, as_of).version
         found = reads.files(row.table, position=position, version=version)
         columns = columns_then(reads, row, version, position)
         by_add = columns_of(reads, row, found)
@@ -152,11 +152,14 @@ def file_fields(row: FileRow, columns: Sequence[str]) -> dict[str, Any]:
     return {**row._asdict(), "partition": values, "modified": when(row.modified)}
 
 
-def version_at(reads: Reads, row: TableRow, at: int) -> VersionRow:
-    """Return the version a table had at a time; ends the command if it had none."""
-    found = reads.version_row(row.table, at=at)
+def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
+    """Return the version a table had at a time, `said` in words; ends the command if it had none.
+
+    `version_row` takes 0 for no time at all; there is no version of then, or of before.
+    """
+    found = reads.version_row(row.table, at=at) if at > 0 else None
     if found is None:
-        say(f"table {row.name} had no version at {when(at)}; see lakeledger table history")
+        say(f"table {row.name} had no version at {said}; see lakeledger table history")
         raise typer.Exit(ExitCode.NOT_FOUND)
     return found
 

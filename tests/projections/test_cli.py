@@ -213,12 +213,13 @@ def test_rows_of_another_ledger(lakeledger: Lakeledger, tmp_path: Path, command:
     assert "asked for was ledger two" in str(raised)
 
 
-def test_before_the_first_version(lakeledger: Lakeledger) -> None:
+@pytest.mark.parametrize("time", ["1970-01-02", "1970-01-01", "1969-12-31", "0001-01-01T00+14:00"])
+def test_before_the_first_version(lakeledger: Lakeledger, time: str) -> None:
     """A table had no files before it was."""
-    result = lakeledger(*of_flights("files"), "--as-of", "1970-01-02")
+    result = lakeledger(*of_flights("files"), "--as-of", time)
 
     assert result.exit_code == ExitCode.NOT_FOUND
-    assert "had no version at 1970-01-02" in result.stderr
+    assert f"had no version at {time}" in result.stderr
 
 
 def test_dropped_table_by_id(lakeledger: Lakeledger) -> None:
