@@ -58,7 +58,7 @@ __all__ = [
 class Reads(MetadataReads, Protocol):
     """The read model of one domain. Threads may share it.
 
-    A position below 0 raises ValueError; what comes over HTTP does for any number.
+    A position or a limit below 0 raises ValueError; what comes over HTTP does for any number.
     """
 
     def identity(self) -> Identity:

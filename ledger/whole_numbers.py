@@ -13,6 +13,8 @@ NUMBER_MAX: Final = 2**63 - 1
 """The last of what the log counts: ids, positions, versions, times."""
 
 WHOLE: Final = (int, int | None)
+# How many rows are wanted at most: below none, some readers would give all of them.
+LIMIT: Final = "limit"
 
 Kind = TypeVar("Kind")
 
@@ -28,7 +30,8 @@ def whole(name: str, number: SupportsIndex) -> int:
 def takes_whole_numbers(kind: type[Kind]) -> type[Kind]:
     """Let the public methods of a class take any whole number where they say `int`.
 
-    They raise TypeError for anything else, before they look for it.
+    They raise TypeError for anything else, before they look for it, and ValueError for a `limit`
+    that is none.
     """
     for name, method in list(vars(kind).items()):
         if isfunction(method) and not name.startswith("_"):
@@ -53,9 +56,17 @@ def with_whole_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plain(parameter: Parameter, given: Any) -> Any:
-    """Return what is given for a parameter, a plain number if it says `int`."""
+    """Return what is given for a parameter, a plain number if it says `int`.
+
+    Raises TypeError for no number where there must be one, ValueError for no limit.
+    """
     is_left_out = given is None and parameter.annotation is not int
-    return whole(parameter.name, given) if is_whole(parameter) and not is_left_out else given
+    if is_left_out or not is_whole(parameter):
+        return given
+    number = whole(parameter.name, given)
+    if parameter.name == LIMIT and not 0 <= number <= NUMBER_MAX:
+        raise ValueError(f"{LIMIT} is {number}; it is a number from 0 to 2**63 - 1")
+    return number
 
 
 def is_whole(parameter: Parameter) -> bool:

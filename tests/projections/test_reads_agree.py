@@ -135,6 +135,14 @@ def negative(reads: Reads) -> list[Callable[[], object]]:
         lambda: reads.metadata([Read(1, None, own_txn=-5)]),
         lambda: reads.metadata([Read(1, None, own_txn=2**63)]),
         lambda: reads.metadata([], Bounds(token=-4)),
+        lambda: reads.open_txns(-1),
+        lambda: reads.history(0, -2),
+        lambda: reads.conflicts(0, limit=-1),
+        lambda: reads.versions(1, -1),
+        lambda: reads.anomalies(None, -1),
+        lambda: reads.released_files(1, -1),
+        lambda: reads.aborted_write_ids(1, limit=-1),
+        lambda: reads.history(0, 2**63),
     ]
 
 
@@ -336,9 +344,9 @@ def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
     assert check_aborted_ids(driver) == 2 * sum(ids)
 
 
-@pytest.mark.parametrize("asked", range(10))
+@pytest.mark.parametrize("asked", range(18))
 def test_nothing_is_before_the_first(asked: int) -> None:
-    """What is numbered below 0 cannot be meant, whatever is read from and from wherever."""
+    """What is numbered or limited below 0 cannot be meant, whatever is read from, wherever."""
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)
