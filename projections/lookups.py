@@ -172,7 +172,16 @@ def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
 
 def is_name(catalog: str, name: str) -> bool:
     """Tell whether a table can be called so: no key can hold a zero byte."""
-    return "\0" not in catalog + name
+    return "\0" not in catalog + name and is_text(catalog + name)
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text can stand in the log, where all are UTF-8; an argument need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:

@@ -101,7 +101,7 @@ def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> Ver
 
 def app(rows: RowReader, table: int, name: str) -> AppRow | None:
     """Return how far an application came in a table."""
-    is_one = lookups.is_row_number(table)
+    is_one = lookups.is_row_number(table) and lookups.is_text(name)
     progress = lookups.read(rows, text_key(APP, table, name)) if is_one else None
     return None if progress is None else AppRow(table, name, *progress)
 

@@ -186,10 +186,11 @@ def test_table_files_usage(lakeledger: Lakeledger, options: list[str], said: str
     ("command", "error"),
     [
         (["table", "files", "trains"], UnknownTableError),
+        (["table", "files", "trains\udcff"], UnknownTableError),
         (["table", "files", "2"], UnknownTableError),
         (of_flights("files", "--version", "9"), UnknownVersionError),
     ],
-    ids=["unknown", "dropped", "version"],
+    ids=["unknown", "no text", "dropped", "version"],
 )
 def test_not_there(lakeledger: Lakeledger, command: list[str], error: type[LedgerError]) -> None:
     """Files of what is not there are an error that says what to do."""

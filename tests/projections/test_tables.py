@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from ledger.core.state import DomainState
+from ledger.metadata import Read
 from ledger.reads import TableRow
 from projections.queries import StoreReads
 from projections.rows import NAME, read_value
@@ -182,11 +183,21 @@ def test_found_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("catalog", "name"), [(CATALOG, "planes"), ("elsewhere", "flights"), (CATALOG, "fli\0ghts")]
+    ("catalog", "name"),
+    [
+        (CATALOG, "planes"),
+        ("elsewhere", "flights"),
+        (CATALOG, "fli\0ghts"),
+        (CATALOG, "flights\udcff"),
+        ("\ud800", "flights"),
+    ],
 )
 def test_not_found_by_name(catalog: str, name: str) -> None:
     """A name that no table of the catalog holds leads nowhere."""
-    assert domain_after(lambda _d, _s, _t: None).reads.table_named(catalog, name) is None
+    reads = domain_after(lambda _d, _s, _t: None).reads
+
+    assert reads.table_named(catalog, name) is None
+    assert reads.metadata([Read(name, None, catalog=catalog)])[0].value is None
 
 
 def by_state(state: DomainState) -> dict[int, tuple[object, ...]]:

@@ -247,6 +247,7 @@ def test_apps(domain: Followed) -> None:
     assert reads.apps(table) == [AppRow(table, "a\0b", 1, 8), AppRow(table, "loader", 5, 7)]
     assert reads.app(table, "loader") == AppRow(table, "loader", 5, 7)
     assert reads.app(table, "loade") is reads.app(2, "loader") is reads.app(-1, "loader") is None
+    assert reads.app(table, "loader\udcff") is None
 
 
 def test_applied_before(domain: Followed) -> None:
