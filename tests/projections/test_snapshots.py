@@ -12,6 +12,7 @@ from ledger.core.events import (
     TableDropped,
     TableRenamed,
     TxnCommitted,
+    TxnOpened,
     WriteIdsAllocated,
 )
 from ledger.core.evolve import evolve
@@ -147,7 +148,7 @@ def given_by(event: Event) -> list[tuple[int, int, int]]:
     """Return the mappings an event names, as (table, write id, txn)."""
     control, body = event
     match body:
-        case WriteIdsAllocated():
+        case WriteIdsAllocated() | TxnOpened():
             return [(each.table, each.write_id, each.txn) for each in body.ids]
         case TxnCommitted():
             return [(p.table, p.write_id, control.txn) for p in body.parts if p.write_id]
