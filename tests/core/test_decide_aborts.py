@@ -117,6 +117,15 @@ FORGET = [
     ),
     Refusal(
         Reason.TXN_NOT_ABORTED,
+        "of table 2 is not that of an aborted txn",
+        lambda s: last(
+            s.abort(s.ada, s.mine, wrote=[s.planes]),
+            ForgetAborted(*s.asks(s.ada), [], s.planes, [-s.mine]),
+        ),
+        lambda s: s.planes,
+    ),
+    Refusal(
+        Reason.TXN_NOT_ABORTED,
         "write id 1 of table 404",
         lambda s: ForgetAborted(*s.asks(s.ada), [], MISSING, [1]),
         lambda _: MISSING,
@@ -158,7 +167,7 @@ ACCEPTED = [
         "an owner is believed about what it wrote",
         lambda s: last(
             s.allocate(s.ada, [s.mine], [s.flights, s.planes]),
-            s.abort(s.ada, s.mine, wrote=[s.planes, s.gone]),
+            s.abort(s.ada, s.mine, wrote=[s.planes, s.gone, s.weather]),
         ),
         lambda s: TxnAborted(
             "no longer wanted",
@@ -190,6 +199,32 @@ ACCEPTED = [
             "no longer wanted",
             one_shot=False,
             parts=[AbortedPart(s.draft, 1, 1, wrote=False)],
+            evidence=None,
+        ),
+    ),
+    Accepted(
+        "an abort counts the changes of a table that takes no write ids",
+        lambda s: last(
+            s.rename_table(s.ada, s.weather, "wind", txn=s.mine),
+            s.abort(s.ada, s.mine),
+        ),
+        lambda s: TxnAborted(
+            "no longer wanted",
+            one_shot=False,
+            parts=[AbortedPart(s.weather, 0, 1, wrote=False)],
+            evidence=None,
+        ),
+    ),
+    Accepted(
+        "who staged a list of files has written, whatever else the chunk says",
+        lambda s: last(
+            s.ask(StageWrites(*s.asks(s.ada), s.mine, s.planes, 1, footprint(files=b"listed"))),
+            s.abort(s.bob, s.mine),
+        ),
+        lambda s: TxnAborted(
+            "no longer wanted",
+            one_shot=False,
+            parts=[AbortedPart(s.planes, 0, 0, wrote=True)],
             evidence=None,
         ),
     ),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from ledger.core.commands import AllocateWriteIds, OpenTxn
+from ledger.core.decide_txns import TABLES_PER_TXN_MAX
 from ledger.core.events import (
     AllocatedId,
     CommandRefused,
@@ -18,6 +19,7 @@ from ledger.core.events import (
 )
 from ledger.core.ids import TxnType
 from ledger.core.outcomes import Reason
+from ledger.core.state import DEFAULT_LIMITS
 from tests.core.scene import (
     MISSING,
     Accepted,
@@ -30,6 +32,7 @@ from tests.core.scene import (
 )
 from tests.driver import NEVER, Driver
 
+MANY = DEFAULT_LIMITS._replace(txns_per_open_max=200, tables_per_command_max=TABLES_PER_TXN_MAX)
 OPEN = [
     Refusal(
         Reason.LIMIT_EXCEEDED,
@@ -159,6 +162,12 @@ ALLOCATE = [
         Reason.UNKNOWN_TABLE,
         "there is no table 5",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine], [s.flights, s.draft]),
+        lambda s: s.draft,
+    ),
+    Refusal(
+        Reason.UNKNOWN_TABLE,
+        "there is no table 5",
+        lambda s: AllocateWriteIds(*s.asks(s.bob), [s.others, s.open_txn(s.bob)], [s.draft]),
         lambda s: s.draft,
     ),
     Refusal(
@@ -347,14 +356,34 @@ def test_opening_allocates_as_allocation_does() -> None:
     assert states[0] == states[1]
 
 
-def test_an_opening_names_no_more_ids_than_fit_an_answer() -> None:
+@pytest.mark.parametrize(("size", "answer"), [(100, TxnOpened), (101, CommandRefused)])
+def test_an_opening_names_no_more_ids_than_fit_an_answer(size: int, answer: type) -> None:
     """Each count may be within its bound while their product is not."""
-    limits = Driver().state.limits
-    driver = Driver(limits=limits._replace(txns_per_open_max=200, tables_per_command_max=200))
+    driver = Driver(limits=MANY)
     session = driver.open_session()
     table = driver.create_table(session, "a")
-    body = driver.ask(OpenTxn(*driver.asks(session), "default", 101, 0, [table] * 100)).body
+    body = driver.ask(OpenTxn(*driver.asks(session), "default", size, 0, [table] * 100)).body
 
-    assert isinstance(body, CommandRefused)
-    assert body.reason == Reason.LIMIT_EXCEEDED
-    assert "10000 fit one answer" in body.message
+    assert isinstance(body, answer)
+    if isinstance(body, CommandRefused):
+        assert body.reason == Reason.LIMIT_EXCEEDED
+        assert "10000 fit one answer" in body.message
+
+
+@pytest.mark.parametrize(
+    ("tables", "answer"),
+    [(TABLES_PER_TXN_MAX - 1, WriteIdsAllocated), (TABLES_PER_TXN_MAX, CommandRefused)],
+)
+def test_a_txn_touches_no_more_tables_than_fit_its_end(tables: int, answer: type) -> None:
+    """What a txn may still name is bounded by the ids that it has."""
+    driver = Driver(limits=MANY)
+    session = driver.open_session()
+    first, second = (driver.create_table(session, name) for name in "ab")
+    txn = driver.open_txn(session)
+    driver.allocate(session, [txn], [first])
+    body = driver.allocate(session, [txn], [second] * tables).body
+
+    assert isinstance(body, answer)
+    if isinstance(body, CommandRefused):
+        assert (body.reason, body.subject) == (Reason.LIMIT_EXCEEDED, txn)
+        assert "would touch more than 10000 tables" in body.message
