@@ -24,7 +24,7 @@ from tests.core.scene import (
     last,
     row_name,
 )
-from tests.driver import definition
+from tests.driver import STEP_MS, definition
 
 AHEAD = 1_000_000
 ADDED = table_of(("day", "string"), ("delay", "int"), by=["day"])
@@ -197,7 +197,26 @@ def altered(table: int, number: int, write_id: int, read_at: int, **others: Any)
     return pending._replace(**others)
 
 
+def twice_in_a_moment(scene: Scene) -> Event:
+    """Alter a table at once, and again before the clock goes on."""
+    first = scene.ask(alter(scene, scene.flights))
+    scene.now -= STEP_MS
+    second = scene.ask(alter(scene, scene.flights))
+    assert second.control.at == first.control.at
+    return second
+
+
 ACCEPTED = [
+    Accepted(
+        "a later version of the same millisecond",
+        twice_in_a_moment,
+        lambda s: altered(s.flights, 1, 3, 0, one_shot=True, version=3),
+    ),
+    Accepted(
+        "the last change that a txn may make",
+        lambda s: alters(s, *(alter(s, s.flights, txn=s.mine) for _ in range(CHANGES_PER_TXN_MAX))),
+        lambda s: altered(s.flights, CHANGES_PER_TXN_MAX, 2, s.snapshot),
+    ),
     Accepted(
         "a managed table, by a commit of its own",
         lambda s: s.ask(alter(s, s.flights)),

@@ -7,6 +7,7 @@ it do wrong as well, as far as one command can. Names at the commit stand in `te
 import pytest
 
 from ledger.core.commands import (
+    AlterTable,
     Column,
     CreateTable,
     DropTable,
@@ -14,6 +15,7 @@ from ledger.core.commands import (
     RenameTable,
     TableDefinition,
 )
+from ledger.core.decide_tables import NAME_MAX
 from ledger.core.events import TableCreated, TableDropped, TableRenamed
 from ledger.core.outcomes import Reason
 from tests.core.scene import (
@@ -65,7 +67,13 @@ def drop(scene: Scene, table: int, *, txn: int = 0, read_at: int = 0) -> DropTab
     return DropTable(*scene.asks(scene.ada), txn, read_at, table)
 
 
-def after(scene: Scene, *commands: CreateTable | RenameTable | DropTable) -> Scene:
+def alter(scene: Scene, table: int) -> AlterTable:
+    """Return ada's command to alter a table at once."""
+    made = PLAIN._replace(columns=[DELAY])
+    return AlterTable(*scene.asks(scene.ada), 0, 0, table, made, "ADD COLUMNS")
+
+
+def after(scene: Scene, *commands: CreateTable | AlterTable | RenameTable | DropTable) -> Scene:
     """Return the scene after these commands."""
     for command in commands:
         scene.ask(command)
@@ -102,7 +110,7 @@ CREATE = [
     Refusal(
         Reason.COMMAND_INVALID,
         "1 to 255 characters",
-        lambda s: create(s, "x" * 256, read_at=AHEAD, made=TWICE),
+        lambda s: create(s, "x" * (NAME_MAX + 1), read_at=AHEAD, made=TWICE),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
@@ -144,7 +152,13 @@ CREATE = [
     Refusal(
         Reason.TABLE_EXISTS,
         "held by table 1",
-        lambda s: create(s, "flights", read_at=s.floor),
+        lambda s: create(s, "flights", read_at=s.state.tables.by_id[s.flights].named.position),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.TABLE_EXISTS,
+        "held by table 1",
+        lambda s: create(after(s, alter(s, s.flights)), "flights", read_at=s.position() - 1),
         lambda s: s.flights,
     ),
     Refusal(
@@ -292,6 +306,18 @@ ACCEPTED = [
         "create at once: no write id, no number",
         lambda s: s.ask(create(s, "new", read_at=s.bob)),
         lambda s: TableCreated(s.draft + 1, 0, 0, s.bob, CATALOG, "new", PLAIN),
+    ),
+    Accepted(
+        "create under the longest name",
+        lambda s: s.ask(create(s, "x" * NAME_MAX)),
+        lambda s: TableCreated(s.draft + 1, 0, 0, 0, CATALOG, "x" * NAME_MAX, PLAIN),
+    ),
+    Accepted(
+        "rename to another spelling of the name that this txn gave before",
+        lambda s: after(s, rename(s, s.flights, "new", txn=s.mine)).ask(
+            rename(s, s.flights, "NEW", txn=s.mine)
+        ),
+        lambda s: TableRenamed(s.flights, 2, 2, s.snapshot, CATALOG, "NEW"),
     ),
     Accepted(
         "create in a txn: its first write id, from the txn's snapshot",
