@@ -101,7 +101,8 @@ class Pages(Generic[Source]):
 
     def _answer(self, question: Question[Source]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            asked = Asked(request.path_params, request.query_params, await body_of(request))
+            query = request.query_params.multi_items()
+            asked = Asked(request.path_params, query, await body_of(request))
 
             def answer(source: Source) -> bytes | None:
                 found = question.ask(source, asked)
@@ -115,7 +116,7 @@ class Pages(Generic[Source]):
 
     async def _position(self, request: Request) -> Response:
         """Answer the applied position, with `at_least` as soon as it is that."""
-        asked = Asked(request.path_params, request.query_params)
+        asked = Asked(request.path_params, request.query_params.multi_items())
         position = asked.number_or_none("at_least") or 0
         timeout_ms = asked.number_or_none("timeout_ms") or 0
         asked.check_all_read()

@@ -1,11 +1,12 @@
 """What was asked: the parameters of one request, checked as they are read.
 
 A number is 0 or more and below 2**63, a list has at most `LIMIT_MAX` rows, and a parameter that
-nobody reads is an error: misspelled, it would else be answered as if it were not there.
+nobody reads is an error: misspelled, it would else be answered as if it were not there. So is one
+that is given twice, be it once in the path.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
 from ledger.core.outcomes import Reason
@@ -33,9 +34,13 @@ class Asked:
     """
 
     def __init__(
-        self, path: Mapping[str, str], query: Mapping[str, str], body: bytes = b""
+        self, path: Mapping[str, str], query: Iterable[tuple[str, str]], body: bytes = b""
     ) -> None:
-        self._given = {**query, **path}
+        self._given = dict(path)
+        for name, text in query:
+            if name in self._given:
+                raise BadRequestError(f"{name} is given twice; only one can be meant")
+            self._given[name] = text
         self._body = body
         self._read: set[str] = set()
         self.max_wait_ms = 0
