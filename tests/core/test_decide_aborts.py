@@ -53,6 +53,12 @@ ABORT = [
     ),
     Refusal(
         Reason.TXN_NOT_OPEN,
+        "no txn of this id was ever opened",
+        lambda s: AbortTxn(*s.asks(s.ada), s.state.txns.next_txn, "", None),
+        lambda s: s.state.txns.next_txn,
+    ),
+    Refusal(
+        Reason.TXN_NOT_OPEN,
         "it committed at position",
         lambda s: AbortTxn(*s.asks(s.ada), s.committed, "", None),
         lambda s: s.committed,
