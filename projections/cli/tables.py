@@ -194,6 +194,7 @@ def of_partition(
 ) -> Sequence[FileRow]:
     """Return the files whose partition values are those of `column=value` pairs, as text.
 
+    An empty text is NULL, as is what Hive writes for it, and as it is in the log.
     A file that has no value of a column, because the table was partitioned otherwise when it was
     added, may hold rows of any. Raises BadParameter for what names no partition column, or no value
     of it.
@@ -205,14 +206,14 @@ def of_partition(
             raise typer.BadParameter(f"{name!r} is no partition column; there is: {known}")
         if not sign:
             raise typer.BadParameter(f"{name!r} is without a value; write {name}=VALUE")
-    values = {name: null_or(value) for name, _, value in pairs}
+    values = {name: null_or(value) or None for name, _, value in pairs}
     return [file for file in files if may_hold(file, by_add[file.added], values)]
 
 
 def may_hold(file: FileRow, columns: Sequence[str], values: Mapping[str, str | None]) -> bool:
     """Tell whether a file may hold rows with these values, by its own values of some columns."""
     own = dict(zip(columns, file.partition, strict=False))
-    return all(name not in own or own[name] == value for name, value in values.items())
+    return all(name not in own or (own[name] or None) == value for name, value in values.items())
 
 
 def time_of(text: str) -> int:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from ledger.address import Address
 from ledger.cli import Output, whole_app
 from ledger.core.commands import TableWrite
+from ledger.core.partitions import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
 from ledger.file_list import AddFile, FileList, listed
 from ledger.process import ExitCode
@@ -161,6 +162,28 @@ def test_repartitioned_files(
     found = told(lakeledger(*of_flights("files"), *options))
 
     assert [(row["path"], row["partition"]) for row in found] == shown
+
+
+def of_null() -> Followed:
+    """Return a domain with files of an hour, and of NULL as writers may have it."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights", made=BY_HOUR)
+    adds = [AddFile(path, (hour,)) for path, hour in (("a", "1"), ("b", ""), ("c", None))]
+    listed_files = listed(footprint(), FileList(adds))
+    domain.commit(session, 0, TableWrite(table, domain.head.position, (), listed_files))
+    return domain
+
+
+@pytest.mark.parametrize("lakeledger", [of_null], indirect=True)
+@pytest.mark.parametrize(
+    ("value", "paths"), [("1", ["a"]), ("", ["b", "c"]), (HIVE_NULL, ["b", "c"])]
+)
+def test_files_of_null(lakeledger: Lakeledger, value: str, paths: list[str]) -> None:
+    """The empty text in a partition is NULL, as Delta has it."""
+    found = told(lakeledger(*of_flights("files"), "--partition", f"hour={value}"))
+
+    assert [row["path"] for row in found] == paths
 
 
 @pytest.mark.parametrize(
