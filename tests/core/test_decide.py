@@ -5,12 +5,20 @@ as well, as far as one command can.
 """
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
-from ledger.core.commands import AbortTxn, ForgetAborted, OpenSession, OpenTxn, Unreadable
+from ledger.core.commands import (
+    AbortTxn,
+    Command,
+    ForgetAborted,
+    OpenSession,
+    OpenTxn,
+    Unreadable,
+)
 from ledger.core.decide import LABEL_MAX, decide
-from ledger.core.events import CommandRefused, CommandRepeated, SessionOpened, TxnOpened
+from ledger.core.events import CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.outcomes import Reason
 from ledger.core.sessions import WINDOW
 from ledger.core.state import DomainState
@@ -177,15 +185,29 @@ def test_session_opens_with_its_labels_cut() -> None:
     assert opened.control.position in driver.state.sessions.by_number
 
 
-@pytest.mark.parametrize(("late_by", "kind"), [(0, TxnOpened), (1, CommandRefused)])
-def test_not_after_is_the_last_moment(late_by: int, kind: type) -> None:
+@pytest.mark.parametrize(("late_by", "is_late"), [(0, False), (1, True)])
+def test_not_after_is_the_last_moment(late_by: int, *, is_late: bool) -> None:
     """A command is executed up to and at its last moment, not after."""
     driver = Driver()
     session = driver.open_session()
     at = max(driver.now, driver.state.at)
-    command = OpenTxn(session, 1, at - late_by, "default", 1, 0)
+    commands: list[Command] = [
+        OpenTxn(session, 1, at - late_by, "default", 1, 0),
+        OpenSession(0, 0, at - late_by, NONCE, "u", "h", "a", 0),
+    ]
 
-    assert isinstance(decide(driver.state, command, at), kind)
+    for command in commands:
+        assert isinstance(decide(driver.state, command, at), CommandRefused) == is_late
+
+
+@pytest.mark.parametrize("behind_ms", [0, 1_000])
+def test_deadlines_count_from_the_time_of_the_log(behind_ms: int) -> None:
+    """A clock behind the log takes nothing from the time that a txn has."""
+    driver = Driver()
+    command = OpenTxn(*driver.asks(driver.open_session()), "default", 1, 5)
+    opened: Any = decide(driver.state, command, driver.state.at - behind_ms)
+
+    assert opened.deadline == driver.state.at + 5
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ledger.core.events import TxnOpened
+from ledger.core.ids import TxnType
 from ledger.core.valid_list_compare import compare
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import valid_write_ids
+from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
+from tests.driver import Driver
 
 TOP = 12
 laws = settings(deadline=None)
@@ -58,6 +61,20 @@ def histories(draw: st.DrawFn) -> TableHistory:
 def test_valid_write_ids(txns: str, rows: Rows, last_write_id: int, expected: str) -> None:
     """The list is the rule's: exceptions among the rows up to the highest id the reader covers."""
     assert expected == valid_write_ids("db.t", ValidTxnList.parse(txns), rows, last_write_id).text()
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("default", "4:1:1,2,3:"), ("read_only", "4:1:1:")])
+def test_held_by_the_last_of_several(kind: TxnType, expected: str) -> None:
+    """Txns opened at once are open for the last of them, but read-only ones for nobody."""
+    driver = Driver()
+    session = driver.open_session()
+    driver.open_txn(session)
+    last = driver.open_txn(session, kind, size=3) + 2
+    control, opened = driver.events[-1]
+    assert isinstance(opened, TxnOpened)
+    held = held_txn_list(control, opened, last)
+
+    assert (held.text(), held) == (expected, valid_txn_list(driver.state, last))
 
 
 @given(histories())
