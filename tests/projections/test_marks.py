@@ -71,6 +71,18 @@ def two_vectors(domain: Followed, session: int, table: int) -> None:
     commit(domain, session, table, [], ["a"])
 
 
+def two_vectors_gone(domain: Followed, session: int, table: int) -> None:
+    """Remove that file with both vectors at once."""
+    commit(domain, session, table, ["a", "a#1"])
+    commit(domain, session, table, [], ["a", "a#1"])
+
+
+def one_begins_alike(domain: Followed, session: int, table: int) -> None:
+    """Remove a file whose path another one begins with, which stays."""
+    commit(domain, session, table, ["a", "ab"])
+    commit(domain, session, table, [], ["a"])
+
+
 def removed_twice(domain: Followed, session: int, table: int) -> None:
     """Remove a file that is gone."""
     rewritten(domain, session, table)
@@ -88,6 +100,8 @@ def removed_twice(domain: Followed, session: int, table: int) -> None:
         (vectors, []),
         (vectors_and_gone, ["a"]),
         (two_vectors, []),
+        (two_vectors_gone, ["a"]),
+        (one_begins_alike, ["a"]),
         (removed_twice, ["a", "b"]),
     ],
 )
