@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
 from ledger.client import Ledger
 from ledger.process import ExitCode
-from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow
+from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
 from projections.cli.reading import (
     LIST_MAX,
     CatalogOption,
@@ -60,21 +60,37 @@ def explanation(reads: Reads) -> dict[str, Any]:
         "least_aborted_with_data": mark.aborted_bound,
         "mappings_kept": held,
     }
-    if mark.aborted is not None and mark.aborted_bound == mark.watermark:
-        names = [row.name for row in map(reads.table, mark.tables) if row is not None]
-        fields["held_by"] = f"aborted txn {mark.aborted.txn} with data in {', '.join(names)}"
-        fields["since"] = when(mark.aborted.ended_at)
-        fields["remedy"] = f"remove its files, then: lakeledger clean --txn {mark.aborted.txn}"
-    elif mark.open is not None:
-        fields["held_by"] = (
-            f"open txn {mark.open.txn} of {mark.open.user}@{mark.open.host}, which saw txn "
-            f"{mark.open.min_open} open"
-        )
-        fields["since"] = when(mark.open.opened_at)
-        fields["remedy"] = f"let it end, or: lakeledger txn abort {mark.open.txn}"
-    else:
-        fields["held_by"] = "nothing"
+    found = holders(reads, mark)
+    fields["held_by"] = "; ".join(each.who for each in found) or "nothing"
+    if found:
+        fields["since"] = when(min(each.since for each in found))
+        fields["remedy"] = "; ".join(each.remedy for each in found)
     return fields
+
+
+class Holder(NamedTuple):
+    """Who holds the watermark where it is, since when, and what helps."""
+
+    who: str
+    since: int
+    remedy: str
+
+
+def holders(reads: Reads, mark: WatermarkRow) -> list[Holder]:
+    """Return who holds the watermark: an aborted txn, an open one, or one of each."""
+    found: list[Holder] = []
+    if mark.aborted is not None:
+        names = [row.name for row in map(reads.table, mark.tables) if row is not None]
+        who = f"aborted txn {mark.aborted.txn} with data in {', '.join(names)}"
+        remedy = f"remove its files, then: lakeledger clean --txn {mark.aborted.txn}"
+        found.append(Holder(who, mark.aborted.ended_at, remedy))
+    if mark.open is not None:
+        who = f"open txn {mark.open.txn} of {mark.open.user}@{mark.open.host}"
+        if mark.open.min_open < mark.open.txn:
+            who += f", which saw txn {mark.open.min_open} open"
+        remedy = f"let it end, or: lakeledger txn abort {mark.open.txn}"
+        found.append(Holder(who, mark.open.opened_at, remedy))
+    return found
 
 
 def mark_fields(row: TableRow, mark: TableMarkRow) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from ledger.core.watermark import bounds
+from projections.cli.cleaning import explanation
 from projections.lookups import watermark
 from tests.core.histories import Step, played, steps
 from tests.driver import write
@@ -13,6 +14,8 @@ from tests.projections.followed import PATIENT, Followed, rows_of
 
 Play = Callable[[Followed, int, int], object]
 Numbers = tuple[int, int, int, int]
+CLEAN = "remove its files, then: lakeledger clean --txn"
+LET_END = "let it end, or: lakeledger txn abort"
 
 
 def reader_behind_a_writer(domain: Followed, session: int, table: int) -> None:
@@ -72,6 +75,44 @@ def test_holders(
     assert row[:4] == numbers
     assert (row.open and row.open.txn, row.aborted and row.aborted.txn) == holders
     assert list(row.tables) == tables
+
+
+@pytest.mark.parametrize(
+    ("play", "held_by", "remedy"),
+    [
+        (lambda d, s, t: d.commit(s, 0, write(t)), "nothing", None),
+        (
+            lambda d, s, _: d.open_txn(s, size=3),
+            "open txn 1 of ada@host",
+            f"{LET_END} 1",
+        ),
+        (
+            reader_behind_a_writer,
+            "open txn 2 of ada@host, which saw txn 1 open",
+            f"{LET_END} 2",
+        ),
+        (
+            abort_with_data,
+            "aborted txn 1 with data in a, b",
+            f"{CLEAN} 1",
+        ),
+        (
+            both,
+            "aborted txn 1 with data in logs; open txn 2 of ada@host, which saw txn 1 open",
+            f"{CLEAN} 1; {LET_END} 2",
+        ),
+    ],
+    ids=["nothing", "itself", "min history", "aborted", "both"],
+)
+def test_explanation(play: Play, held_by: str, remedy: str | None) -> None:
+    """Whoever holds the watermark is named, and what helps against each."""
+    domain = Followed()
+    session = domain.open_session()
+    play(domain, session, domain.create_table(session, "flights"))
+    fields = explanation(domain.reads)
+
+    assert (fields["held_by"], fields.get("remedy")) == (held_by, remedy)
+    assert bool(fields.get("since")) == (remedy is not None)
 
 
 def test_explained() -> None:
