@@ -50,6 +50,18 @@ def both(domain: Followed, session: int, table: int) -> None:
     domain.commit(session, 0, write(table))
 
 
+def open_below(domain: Followed, session: int, table: int) -> None:
+    """Abort a txn with data while an older one is open."""
+    domain.open_txn(domain.open_session())
+    abort_with_data(domain, session, table)
+
+
+def open_above(domain: Followed, session: int, table: int) -> None:
+    """Open a txn once another has aborted with data."""
+    abort_with_data(domain, session, table)
+    domain.open_txn(session)
+
+
 @pytest.mark.parametrize(
     ("play", "numbers", "holders", "tables"),
     [
@@ -59,9 +71,14 @@ def both(domain: Followed, session: int, table: int) -> None:
         (reader_behind_a_writer, (1, 1, 3, 3), (2, None), []),
         (abort_with_data, (1, 2, 1, 2), (None, 1), [2, 3]),
         (drop_one, (1, 2, 1, 2), (None, 1), [3]),
+        (open_below, (1, 1, 2, 3), (1, None), []),
+        (open_above, (1, 2, 1, 3), (None, 1), [2, 3]),
         (both, (1, 1, 1, 4), (2, 1), [2]),
     ],
-    ids=["nothing", "moved on", "oldest", "min history", "aborted", "less of it", "both"],
+    ids=[
+        *("nothing", "moved on", "oldest", "min history", "aborted", "less of it"),
+        *("open below", "open above", "both"),
+    ],
 )
 def test_holders(
     play: Play, numbers: Numbers, holders: tuple[int | None, int | None], tables: list[int]
