@@ -16,7 +16,7 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.http_questions import WAIT_MAX_MS
-from ledger.metadata import Read
+from ledger.metadata import MetadataQuestion, Read
 from ledger.read_form import to_json
 from ledger.reads import Reads
 from projections.errors import StoreMissingError
@@ -25,6 +25,7 @@ from projections.queries import StoreReads
 from projections.rows import WATERMARK
 from projections.web.app import BODY_BYTES_MAX
 from projections.web.asked import LIMIT_MAX
+from projections.web.metadata_questions import READS_MAX
 from projections.web.questions import QUESTIONS
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, Driver
@@ -185,6 +186,15 @@ def test_errors(served: Served, path: str, status: int, name: str) -> None:
     assert answer.form["retry_unchanged"] == (status == 409)
 
 
+@pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 400)])
+def test_as_much_as_may_be_asked(served: Served, more: int, status: int) -> None:
+    """Rows and reads are given up to the bound that is told."""
+    reads = to_json(MetadataQuestion([Read(1, None)] * (READS_MAX + more)))
+
+    assert served.ask(f"/v1/history?limit={LIMIT_MAX + more}").status == status
+    assert served.ask("/v1/metadata", "POST", reads).status == status
+
+
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
 def test_nothing_is_written(served: Served, method: str) -> None:
     """There is no method that changes anything."""
@@ -197,9 +207,10 @@ def test_nothing_is_written(served: Served, method: str) -> None:
         (b"{}", "BadRequest"),
         (b"not json", "BadRequest"),
         (b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}', "BadRequest"),
+        (b" " * BODY_BYTES_MAX, "BadRequest"),
         (b" " * (BODY_BYTES_MAX + 1), "LimitExceededError"),
     ],
-    ids=["empty", "no JSON", "no list", "too long"],
+    ids=["empty", "no JSON", "no list", "as long as may be", "too long"],
 )
 def test_bodies(served: Served, body: bytes, error: str) -> None:
     """A body that is no valid txn list, or a very long one, is refused."""
