@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from ledger.core.commands import Footprint, TableWrite
 from ledger.reads import TxnPart, TxnRow
+from tests.core.parts import after, footprint
 from tests.driver import write
+from tests.projections.filing import files_of, stage
 from tests.projections.followed import Followed
 
 Play = Callable[[Followed, int, int], object]
@@ -59,6 +62,17 @@ def forgotten(domain: Followed, session: int, table: int) -> None:
     domain.tidy()
 
 
+def staged(domain: Followed, session: int, table: int) -> list[Footprint]:
+    """Stage a chunk that changes data."""
+    return stage(domain, session, domain.open_txn(session), table, files_of(["a"]))
+
+
+def staged_and_committed(domain: Followed, session: int, table: int) -> None:
+    """Commit it with a last chunk that changes none by itself."""
+    last = after(staged(domain, session, table), footprint(data_change=False))
+    domain.commit(session, 1, TableWrite(table, 0, (), last))
+
+
 def row_of(play: Play, txn: int = 1) -> TxnRow:
     """Return the row of a txn after a play with session 4 and table 1, both made for it."""
     domain = Followed()
@@ -79,6 +93,11 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
         (
             lambda d, s, t: d.allocate(s, [d.open_txn(s)], [t]),
             {"status": "open", "parts": (TxnPart(1, 1, 0, None, 0, wrote=False),)},
+        ),
+        (staged, {"status": "open", "parts": (TxnPart(1, 0, 0, None, 0, wrote=True),)}),
+        (
+            staged_and_committed,
+            {"status": "committed", "parts": (TxnPart(1, 1, 0, 1, 6, wrote=True),)},
         ),
         (
             changed_metadata,
