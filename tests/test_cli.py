@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 import typer.main
-from typer.testing import CliRunner, Result
 
 from ledger.cli import Output, answer, answer_rows, say, shown, whole_app
 from ledger.process import ExitCode
+from tests.command_line import invoked
 
 COMMANDS = {
     "cache read",
@@ -68,14 +67,6 @@ def lakeledger(home: Path, *arguments: str, **environ: str) -> "subprocess.Compl
         text=True,
         check=False,
     )
-
-
-def invoked(*arguments: str, **environ: str) -> Result:
-    """Run the command line in this process, and leave nothing of its logging behind."""
-    try:
-        return CliRunner().invoke(whole_app(), arguments, env=environ)
-    finally:
-        structlog.reset_defaults()
 
 
 def test_commands() -> None:

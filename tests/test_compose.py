@@ -1,6 +1,5 @@
 """The deployment in containers: valid by the schema of Compose, and true to what is here."""
 
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from ledger.cli import whole_app
-from tests.test_cli import invoked
+from tests.command_line import done_in, invoked
 
 pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed; it is in [dev]")
 yaml = pytest.importorskip("ruamel.yaml", reason="ruamel.yaml comes with check-jsonschema")
@@ -50,14 +49,8 @@ def test_commands(role: str) -> None:
 def test_settings(role: str, tmp_path: Path) -> None:
     """Each role gets settings that there are, the same in all of them."""
     environ = {name: str(each) for name, each in ROLES[role]["environment"].items()}
-    done = subprocess.run(
-        [sys.executable, "-m", "ledger", "config", "show", "--origin"],
-        env={"PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(tmp_path), **environ},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = {"XDG_CONFIG_HOME": str(tmp_path), **environ}
+    done = done_in(tmp_path, "config", "show", "--origin", **found)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" environment") == len(environ)
     assert environ == ROLES["follower"]["environment"]

@@ -1,7 +1,6 @@
 """The configuration: who goes first, where each value comes from, and what is refused."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from ledger.process import ExitCode
 from ledger.up import UpSettings
+from tests.command_line import Done, done_in
 
 
 class Place(NamedTuple):
@@ -28,17 +28,10 @@ class Place(NamedTuple):
         (self.user / "lakeledger").mkdir()
         (self.user / "lakeledger/config.toml").write_text(text, encoding="utf-8")
 
-    def run(self, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *arguments: str, **environ: str) -> Done:
         """Run the command line there, with nothing else in its environment."""
         fixed = {"XDG_CONFIG_HOME": str(self.user), "LAKELEDGER_HOME": str(self.here / "home")}
-        return subprocess.run(
-            [sys.executable, "-m", "ledger", *arguments],
-            cwd=self.here,
-            env={"COLUMNS": "200", "PATH": os.environ["PATH"], **fixed, **environ},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return done_in(self.here, *arguments, **{**fixed, **environ})
 
     def show(self, *arguments: str, **environ: str) -> dict[str, tuple[Any, str]]:
         """Return value and origin of every setting."""

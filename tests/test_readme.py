@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ledger.up import Running, UpSettings, running
+from tests.command_line import invoked
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,13 +53,6 @@ def test_paths_exist(path: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_are_known(command: str) -> None:
     """Every command that the README names has help."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ledger", *command.split(), "--help"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = invoked(*command.split(), "--help")
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.output

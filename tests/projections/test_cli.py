@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from ledger.address import Address
-from ledger.cli import Output, whole_app
+from ledger.cli import Output
 from ledger.core.commands import TableWrite
 from ledger.core.partitions import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
@@ -20,6 +19,7 @@ from ledger.file_list import AddFile, FileList, listed
 from ledger.process import ExitCode
 from projections.cli.reading import anomalies
 from projections.rocks_store import RocksStore
+from tests.command_line import invoked
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
 from tests.projections.filing import commit, writing
@@ -68,11 +68,7 @@ def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
         followed.fold.feed(domain.records)
 
     def run(*arguments: str) -> Result:
-        environ = {"LAKELEDGER_HOME": str(home), "COLUMNS": "200"}
-        try:
-            return CliRunner().invoke(whole_app(), arguments, env=environ)
-        finally:
-            structlog.reset_defaults()
+        return invoked(*arguments, LAKELEDGER_HOME=str(home), COLUMNS="200")
 
     return run
 

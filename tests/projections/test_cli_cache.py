@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from ledger.address import Address
-from ledger.cli import whole_app
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -37,6 +35,7 @@ from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 from projections.rocks_store import RocksStore
 from projections.web.cache_serving import serve_cache
+from tests.command_line import invoked
 from tests.driver import CATALOG, LEDGER
 from tests.projections.cached import made
 from tests.projections.followed import Followed
@@ -84,11 +83,7 @@ class Host:
 
     def run(self, *arguments: str) -> Result:
         """Run a command about caches."""
-        environ = {"LAKELEDGER_HOME": str(self.home), "COLUMNS": "200"}
-        try:
-            return CliRunner().invoke(whole_app(), ["cache", *arguments], env=environ)
-        finally:
-            structlog.reset_defaults()
+        return invoked("cache", *arguments, LAKELEDGER_HOME=str(self.home), COLUMNS="200")
 
 
 @pytest.fixture
