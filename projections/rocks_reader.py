@@ -76,7 +76,8 @@ class RocksReader(RowReader):
         """Catch up with the writer, over its restarts and into a store it rebuilt.
 
         Raises:
-            StoreError: the store is gone, damaged or of another format; this reader is closed.
+            StoreError: the store is gone, damaged or of another format. There are no rows then,
+                until a later refresh finds some: whoever reads for long outlives a rebuild.
         """
         with self._lock:
             if self._is_closed:
@@ -84,7 +85,8 @@ class RocksReader(RowReader):
             try:
                 self._follow()
             except StoreError:
-                self.close()
+                self._rows.close()
+                self._seen = None
                 raise
 
     def origin(self) -> Path:

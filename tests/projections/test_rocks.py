@@ -258,12 +258,19 @@ def test_generation_is_a_file(root: Path) -> None:
 
 
 def test_store_removed_under_a_reader(root: Path) -> None:
-    """A reader whose store was removed says so; it does not show old rows for ever."""
+    """A reader whose store was removed says so, and shows no old rows, until it is made anew."""
     RocksStore.open(root).close()
     with RocksReader.open(root) as reader:
         shutil.rmtree(root)
-        with pytest.raises(StoreMissingError):
-            reader.refresh()
+        for _ in range(2):
+            with pytest.raises(StoreMissingError):
+                reader.refresh()
+            with pytest.raises(StoreClosedError):
+                reader.get(b"a")
+        with RocksStore.open(root) as store:
+            store.write(A_BATCH)
+        reader.refresh()
+        assert reader.get(b"a") == b"1"
 
 
 def test_store_replaced_under_a_reader(root: Path) -> None:
