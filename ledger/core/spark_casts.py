@@ -97,8 +97,14 @@ def matched(form: re.Pattern[str], text: str) -> re.Match[str]:
 
 
 def to_whole(number: Value, target: SparkType) -> int:
-    """Return a number cut at the point, if the integral type holds it."""
+    """Return a number cut at the point, if the integral type holds it.
+
+    Spark takes long decimals for doubles on their way to all integral types but the widest.
+    """
     whole, bound = int(number), 1 << (BITS[target.kind] - 1)
+    is_exact = not isinstance(number, Decimal) or target.kind is Kind.BIGINT
+    if not is_exact and int(float(number)) != whole:
+        raise UndecidableError(f"{number} is another number as a double")
     if not -bound <= whole < bound:
         raise UndecidableError(f"{whole} is outside {target}")
     return whole

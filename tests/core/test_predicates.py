@@ -161,6 +161,7 @@ UNDECIDED: list[tuple[Any, str, str]] = [
     (["like", P, lit("a\\b", "string")], "string", "x"),
     (["<", P, lit("1" * 30, "decimal(30,0)")], "int", ""),
     ([">", P, lit("0." + "1" * 38, "decimal(38,38)")], "bigint", "-5"),
+    (["=", ["cast", P, "int"], TWO], "decimal(38,30)", "1." + "9" * 30),
     (["+", P, ONE], "int", "1"),
     (["no such word", P, ONE], "int", "5"),
     (["in", P, []], "int", "5"),
