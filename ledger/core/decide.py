@@ -8,6 +8,7 @@ I/O; the state is read, never changed.
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 from ledger.core import decide_stage, decide_tables, decide_txns, judge
 from ledger.core.commands import (
@@ -170,10 +171,12 @@ def ids_of_open(
     state: DomainState, named: Iterable[int], tables: Iterable[int]
 ) -> list[AllocatedId]:
     """Return the write ids that the named txns hold in the named tables, while they are open."""
-    txns = [state.txns.open[txn] for txn in named if txn in state.txns.open]
+    # The first answer named no more; longer lists under its number were never looked at.
+    most = state.limits.tables_per_command_max
+    txns = [state.txns.open[txn] for txn in islice(named, most) if txn in state.txns.open]
     return [
         AllocatedId(table, txn.txn, txn.write_ids[table])
-        for table in dict.fromkeys(tables)
+        for table in islice(dict.fromkeys(tables), most)
         for txn in txns
         if table in txn.write_ids
     ]

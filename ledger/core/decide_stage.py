@@ -5,7 +5,7 @@ end, whichever it is. What waits at one time is bounded.
 """
 
 from ledger.core.commands import StageWrites
-from ledger.core.decide_txns import writable_txn
+from ledger.core.decide_txns import check_tables, writable_txn
 from ledger.core.events import WritesStaged
 from ledger.core.footprints import fault_of, weight
 from ledger.core.outcomes import Reason, Refused
@@ -30,6 +30,7 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
             f"chunk {command.number} of table {table.name} came where {following} is next",
             command.table,
         )
+    check_tables(txn.txn, len(txn.staged) + (following == 1))
     fault = fault_of(command.footprint)
     if fault:
         raise Refused(Reason.COMMAND_INVALID, fault, command.table)

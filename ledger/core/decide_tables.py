@@ -174,9 +174,12 @@ def check_name(name: str) -> None:
 
 def check_definition(definition: TableDefinition) -> None:
     """Refuse a definition that contradicts itself."""
-    columns = [column.name.lower() for column in definition.columns]
-    if len(set(columns)) != len(columns):
+    columns = {column.name.lower() for column in definition.columns}
+    if len(columns) != len(definition.columns):
         raise Refused(Reason.COMMAND_INVALID, "two columns have one name")
+    partitioned = {name.lower() for name in definition.partition_columns}
+    if len(partitioned) != len(definition.partition_columns):
+        raise Refused(Reason.COMMAND_INVALID, "a table is partitioned by a column once")
     missing = [name for name in definition.partition_columns if name.lower() not in columns]
     if columns and missing:
         raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")

@@ -114,12 +114,17 @@ def check_room(txns: Sequence[OpenState], tables: Sequence[int]) -> None:
     """Refuse ids that one answer, or later the end of a txn, could not carry in one record."""
     check_ids(len(txns), len(tables))
     for txn in txns:
-        if len(txn.write_ids) + len(tables) > TABLES_PER_TXN_MAX:
-            raise Refused(
-                Reason.LIMIT_EXCEEDED,
-                f"txn {txn.txn} would touch more than {TABLES_PER_TXN_MAX} tables",
-                txn.txn,
-            )
+        check_tables(txn.txn, len(txn.write_ids) + len(set(tables) - txn.write_ids.keys()))
+
+
+def check_tables(txn: int, count: int) -> None:
+    """Refuse more tables than the record of a txn's end can name beside those of other kinds."""
+    if count > TABLES_PER_TXN_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"txn {txn} would touch more than {TABLES_PER_TXN_MAX} tables",
+            txn,
+        )
 
 
 def check_ids(txns: int, tables: int) -> None:
@@ -201,6 +206,7 @@ def abort(state: DomainState, command: AbortTxn) -> Answer:
             return CommandRepeated(b"", position, "TxnAborted", command.txn, 1, ())
         raise not_open(state, command.txn)
     wrote = command.wrote if command.session == txn.session else None
+    check_tables(txn.txn, len(wrote or ()))
     parts = aborted_parts(state, txn, wrote)
     return TxnAborted(command.reason, one_shot=False, parts=parts, evidence=None)
 
@@ -251,6 +257,13 @@ def parts_of_txns(state: DomainState, txns: Iterable[int]) -> list[ForgottenPart
         if txn not in state.txns.aborted:
             raise not_aborted(state, txn)
     ordered = sorted(set(txns))
+    count = sum(len(state.txns.aborted[txn].wrote) for txn in ordered)
+    if len(ordered) > 1 and count > IDS_PER_COMMAND_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"these txns left data in {count} tables together, {IDS_PER_COMMAND_MAX} fit one "
+            "answer; name fewer at a time",
+        )
     return [ForgottenPart(t, table) for t in ordered for table in left_in(state, t)]
 
 
@@ -291,7 +304,7 @@ def forgotten(
     state: DomainState, asked: Iterable[int], parts: Sequence[ForgottenPart]
 ) -> AbortedForgotten:
     """Return the event, with every txn of which nothing is left after `parts`."""
-    left = {part.txn: set(state.txns.aborted[part.txn].wrote) for part in parts}
+    left = {txn: set(state.txns.aborted[txn].wrote) for txn in {part.txn for part in parts}}
     for txn, table in parts:
         left[txn].discard(table)
     gone = {txn for txn, tables in left.items() if not tables} | set(asked)

@@ -17,6 +17,9 @@ HASH_BYTES: Final = 8
 ENTRIES_MAX: Final = 100_000
 READS_MAX: Final = 1_000
 ROWS_MAX: Final = 2**40
+# What a chunk and a text in it take in memory, about, however little they say.
+CHUNK_BYTES: Final = 512
+TEXT_BYTES: Final = 64
 ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
 # How far an import of a table came is no work of the commit that it imports: Delta never saw it.
 IMPORT_APPS: Final = "lakeledger.import:"
@@ -125,9 +128,13 @@ def fault_of(footprint: Footprint) -> str:
 def excess_of(footprint: Footprint) -> str:
     """Return what there is too much of in a footprint, "" if nothing is."""
     entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
+    entries += len(footprint.read_apps) + len(footprint.domains)
     entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
     if entries > ENTRIES_MAX:
-        return f"{entries} files and partitions are named, {ENTRIES_MAX} are allowed"
+        return (
+            f"{entries} files, partitions, applications and domains are named, {ENTRIES_MAX} are "
+            "allowed"
+        )
     return excess_of_reads(footprint)
 
 
@@ -170,10 +177,10 @@ def next_digest(digest: bytes, files: bytes) -> bytes:
 
 
 def weight(footprint: Footprint) -> int:
-    """Return the bytes a footprint takes, about: its lists, not its numbers."""
+    """Return the bytes a footprint takes in memory, about."""
     texts = chain(footprint.reads, footprint.read_apps, footprint.adds, footprint.removes_in)
     lists = len(footprint.files) + len(footprint.removes) + len(footprint.read_files)
-    return lists + sum(len(text) for text in texts)
+    return CHUNK_BYTES + lists + sum(TEXT_BYTES + len(text) for text in texts)
 
 
 def bare(footprint: Footprint) -> Footprint:

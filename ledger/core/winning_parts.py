@@ -24,6 +24,9 @@ from ledger.core.partitions import (
 Unit = tuple[str, Hashable]
 WHOLE_TABLE: Final[Unit] = ("table", "")
 UNPARTITIONED: Final[Unit] = ("unpartitioned", "")
+# A part with more partitions counts as one that changed any: each would cost all readers 10 us, and
+# a leader who is silent for long is taken for dead.
+PARTITIONS_MAX: Final = 100_000
 # Stands for every partition where a coarse write does not say which one it changed.
 ANYWHERE: Final = "*"
 
@@ -90,6 +93,8 @@ def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str
     """Return the partitions that got new rows; a backfill adds the files that were there."""
     texts = [coarse_partition(write, schema) for write in part.coarse]
     if part.footprint is not None and not is_backfill(part.footprint):
+        if len(part.footprint.adds) > PARTITIONS_MAX:
+            return (ANYWHERE,)
         texts.extend(found_partition(text, schema) for text in part.footprint.adds)
     return tuple(dict.fromkeys(texts))
 
@@ -150,8 +155,10 @@ def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Uni
 
     So does a partition that has not a value for each column: nobody knows which it is.
     """
-    if footprint.removes and not footprint.removes_in:
+    count = len(footprint.removes_in)
+    if count > PARTITIONS_MAX or (footprint.removes and not count):
         yield WHOLE_TABLE
+        return
     for text in footprint.removes_in:
         values = partition_values(text)
         is_known = values is not None and len(values) == len(schema)

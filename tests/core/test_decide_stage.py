@@ -21,7 +21,7 @@ from ledger.core.commands import (
 )
 from ledger.core.decide_stage import CHUNKS_MAX, STAGED_BYTES_MAX
 from ledger.core.events import Event, TxnAborted, TxnCommitted, WritesStaged
-from ledger.core.footprints import ENTRIES_MAX, HASH_BYTES, READS_MAX, path_hash
+from ledger.core.footprints import CHUNK_BYTES, ENTRIES_MAX, HASH_BYTES, READS_MAX, path_hash
 from ledger.core.outcomes import Reason
 from ledger.leader import EVENT_BYTES_MAX
 from ledger.log.codec import frame_event
@@ -167,7 +167,7 @@ STAGE = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"{ENTRIES_MAX + 1} files and partitions are named",
+        f"{ENTRIES_MAX + 1} files, partitions, applications and domains are named",
         lambda s: stage(
             s, footprint(adds=["[]"])._replace(removes=bytes(HASH_BYTES * ENTRIES_MAX))
         ),
@@ -284,7 +284,7 @@ def test_accepted(row: Accepted) -> None:
 def test_as_many_bytes_as_may_wait() -> None:
     """The bound on waiting bytes can be reached."""
     scene = Scene()
-    chunk = footprint(files=bytes(STAGED_BYTES_MAX))
+    chunk = footprint(files=bytes(STAGED_BYTES_MAX - CHUNK_BYTES))
 
     assert decide_stage.stage(scene.state, stage(scene, chunk)).footprint is chunk
 

@@ -38,6 +38,7 @@ TWICE = TableDefinition(
 NO_LEVEL = TableDefinition(
     "managed", "listed", "", [], [], [Property("delta.isolationLevel", "Dirty")]
 )
+BY_ONE_TWICE = TableDefinition("managed", "listed", "", [DELAY], ["day", "delay", "DAY"], ())
 NO_COLUMN = TableDefinition("managed", "listed", "", [DELAY], ["Delay", "day"], ())
 PLAIN = TableDefinition("managed", "listed", "file:///lake/table", [], [], [])
 OUTSIDE = PLAIN._replace(kind="external")
@@ -116,6 +117,11 @@ CREATE = [
         Reason.COMMAND_INVALID,
         "two columns have one name",
         lambda s: create(s, "flights", read_at=AHEAD, made=TWICE),
+    ),
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "a table is partitioned by a column once",
+        lambda s: create(s, "flights", read_at=AHEAD, made=BY_ONE_TWICE),
     ),
     Refusal(
         Reason.COMMAND_INVALID,

@@ -368,22 +368,3 @@ def test_an_opening_names_no_more_ids_than_fit_an_answer(size: int, answer: type
     if isinstance(body, CommandRefused):
         assert body.reason == Reason.LIMIT_EXCEEDED
         assert "10000 fit one answer" in body.message
-
-
-@pytest.mark.parametrize(
-    ("tables", "answer"),
-    [(TABLES_PER_TXN_MAX - 1, WriteIdsAllocated), (TABLES_PER_TXN_MAX, CommandRefused)],
-)
-def test_a_txn_touches_no_more_tables_than_fit_its_end(tables: int, answer: type) -> None:
-    """What a txn may still name is bounded by the ids that it has."""
-    driver = Driver(limits=MANY)
-    session = driver.open_session()
-    first, second = (driver.create_table(session, name) for name in "ab")
-    txn = driver.open_txn(session)
-    driver.allocate(session, [txn], [first])
-    body = driver.allocate(session, [txn], [second] * tables).body
-
-    assert isinstance(body, answer)
-    if isinstance(body, CommandRefused):
-        assert (body.reason, body.subject) == (Reason.LIMIT_EXCEEDED, txn)
-        assert "would touch more than 10000 tables" in body.message

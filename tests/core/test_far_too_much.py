@@ -1,0 +1,170 @@
+"""Whatever a txn names, its end fits one record, and no command holds up the leader for long."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ledger.core.commands import (
+    AllocateWriteIds,
+    Footprint,
+    OpenTxn,
+    StageWrites,
+    TableWrite,
+)
+from ledger.core.decide_txns import IDS_PER_COMMAND_MAX, TABLES_PER_TXN_MAX
+from ledger.core.events import (
+    AbortedForgotten,
+    Body,
+    CommandRefused,
+    CommandRepeated,
+    TxnAborted,
+    TxnCommitted,
+    WriteIdsAllocated,
+    WritesStaged,
+)
+from ledger.core.outcomes import Reason
+from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.winning_parts import PARTITIONS_MAX
+from tests.core.arena import Arena, day
+from tests.core.parts import after, equals, footprint, partition
+from tests.driver import NEVER, Driver
+
+SHORT = DEFAULT_LIMITS._replace(tables_per_command_max=2)
+FAR = range(10**6, 10**6 + TABLES_PER_TXN_MAX)
+
+
+def arena_with(ids: int = 0, chunks: int = 0) -> Arena:
+    """Return an arena in which ada's txn has write ids and chunks in so many other tables."""
+    arena = Arena()
+    mine = arena.state.txns.open[arena.mine]
+    mine.write_ids |= dict.fromkeys(FAR[:ids], 1)
+    mine.staged |= {table: [] for table in FAR[:chunks]}
+    return arena
+
+
+def allocate(arena: Arena) -> Body:
+    """Let ada's txn ask for a write id."""
+    return arena.allocate(arena.ada, [arena.mine], [arena.table]).body
+
+
+def allocate_again(arena: Arena) -> Body:
+    """Let it ask again for one that it has."""
+    arena.state.txns.open[arena.mine].write_ids[arena.table] = 1
+    return allocate(arena)
+
+
+def stage(arena: Arena) -> Body:
+    """Let it stage a chunk."""
+    said = footprint(files=b"x")
+    return arena.ask(StageWrites(*arena.asks(arena.ada), arena.mine, arena.table, 1, said)).body
+
+
+def stage_again(arena: Arena) -> Body:
+    """Let it stage a second chunk."""
+    held = arena.state.txns.open[arena.mine].staged
+    held[arena.table] = [footprint(files=b"w")]
+    asks = arena.asks(arena.ada)
+    return arena.ask(StageWrites(*asks, arena.mine, arena.table, 2, footprint(files=b"x"))).body
+
+
+@pytest.mark.parametrize(
+    ("others", "does", "answer"),
+    [
+        ({"ids": TABLES_PER_TXN_MAX - 1}, allocate, WriteIdsAllocated),
+        ({"ids": TABLES_PER_TXN_MAX}, allocate, CommandRefused),
+        ({"ids": TABLES_PER_TXN_MAX - 1}, allocate_again, WriteIdsAllocated),
+        ({"chunks": TABLES_PER_TXN_MAX - 1}, stage, WritesStaged),
+        ({"chunks": TABLES_PER_TXN_MAX}, stage, CommandRefused),
+        ({"chunks": TABLES_PER_TXN_MAX - 1}, stage_again, WritesStaged),
+    ],
+)
+def test_tables_of_a_txn(
+    others: dict[str, int], does: Callable[[Arena], Body], answer: type
+) -> None:
+    """A txn touches no more tables than its end can name; what it has counts once."""
+    arena = arena_with(**others)
+    body = does(arena)
+
+    assert isinstance(body, answer)
+    if isinstance(body, CommandRefused):
+        assert (body.reason, body.subject) == (Reason.LIMIT_EXCEEDED, arena.mine)
+        assert "would touch more than 10000 tables" in body.message
+
+
+@pytest.mark.parametrize(("more", "answer"), [(0, TxnAborted), (1, CommandRefused)])
+def test_tables_of_an_abort(more: int, answer: type) -> None:
+    """Nor may an abort say that it wrote in more."""
+    arena = Arena()
+    wrote = [arena.table] * (TABLES_PER_TXN_MAX + more)
+
+    assert isinstance(arena.abort(arena.ada, arena.mine, wrote).body, answer)
+
+
+@pytest.mark.parametrize(("more", "answer"), [(0, AbortedForgotten), (1, CommandRefused)])
+def test_tables_of_forgotten_txns(more: int, answer: type) -> None:
+    """Txns that left data in many tables are forgotten a few at a time."""
+    driver = Driver()
+    session = driver.open_session()
+    first = driver.open_txn(session, size=2)
+    half = IDS_PER_COMMAND_MAX // 2
+    for txn, tables in (first, FAR[:half]), (first + 1, FAR[: half + more]):
+        driver.abort(session, txn)
+        aborted = driver.state.txns.aborted[txn]
+        aborted.write_ids |= dict.fromkeys(tables, txn)
+        aborted.wrote |= set(tables)
+        for table in tables:
+            driver.state.txns.writers.setdefault(table, {})[txn] = txn
+    body = driver.forget(session, [first, first + 1]).body
+
+    assert isinstance(body, answer)
+    if isinstance(body, CommandRefused):
+        assert "name fewer at a time" in body.message
+
+
+def test_repeats_that_name_more() -> None:
+    """Whoever repeats a number with longer lists is told of no more than the first could name."""
+    driver = Driver(limits=SHORT)
+    session = driver.open_session()
+    table = driver.create_table(session, "a")
+    session, n, _ = driver.asks(session)
+    txn = driver.ask(OpenTxn(session, n, NEVER, "default", 1, 0, [table])).control.txn
+    again = [
+        driver.ask(OpenTxn(session, n, NEVER, "default", 1, 0, tables)).body
+        for tables in ([8, table], [8, 9, table])
+    ]
+    assert [len(each.ids) for each in again if isinstance(each, CommandRepeated)] == [1, 0]
+
+    session, n, _ = driver.asks(session)
+    driver.ask(AllocateWriteIds(session, n, NEVER, [txn], [table]))
+    body = driver.ask(AllocateWriteIds(session, n, NEVER, [-1, 0, txn], [table])).body
+    assert isinstance(body, CommandRepeated)
+    assert body.ids == []
+
+
+ELSEWHERE = {
+    "scan": lambda arena: arena.part("DELETE", reads=[equals("day", "-1", "int")]),
+    "coarse": lambda arena: arena.coarse(day("-1")),
+}
+
+
+def many_days(count: int, first: int, met_by: str) -> Footprint:
+    """Return a chunk that adds files to so many days, or removes one from each."""
+    days = [partition(str(number)) for number in range(first, first + count)]
+    if met_by == "scan":
+        return footprint("WRITE", adds=days, files=b"x", not_blind=True)
+    return footprint("DELETE", removes_in=days, remove=["x"], files=b"x")
+
+
+@pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, TxnAborted)])
+@pytest.mark.parametrize("met_by", ELSEWHERE)
+def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
+    """A commit to more partitions than are told apart counts as one that changed any."""
+    arena = Arena()
+    half = PARTITIONS_MAX // 2
+    chunk, rest = many_days(half, 1, met_by), many_days(half + more, half + 1, met_by)
+    asks = arena.asks(arena.bob)
+    arena.ask(StageWrites(*asks, arena.theirs, arena.table, 1, chunk))
+    whole = after([chunk], rest)
+    arena.won(arena.commit(arena.bob, arena.theirs, TableWrite(arena.table, 0, [], whole)))
+
+    assert isinstance(arena.follows(ELSEWHERE[met_by](arena)), answer)
