@@ -9,9 +9,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from ledger.errors import SettingsError
+
+if TYPE_CHECKING:
+    from ledger.log.kafka import KafkaLog
 
 BOOTSTRAP: Final = "LAKELEDGER_BOOTSTRAP"
 LEDGER: Final = "LAKELEDGER_LEDGER"
@@ -46,6 +49,13 @@ class Address:
         fresh = folder / f".{FILE_NAME}.{os.getpid()}"
         fresh.write_text(json.dumps(fields) + "\n", encoding="utf-8")
         fresh.replace(folder / FILE_NAME)
+
+    def log(self) -> "KafkaLog":
+        """Return the ledger's log, for this deployment's Kafka; raises as `KafkaLog` and `load`."""
+        from ledger.config import load  # noqa: PLC0415 - whoever only looks for a ledger
+        from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - needs no client
+
+        return KafkaLog(self.bootstrap, self.ledger, client=load().settings.client())
 
     @staticmethod
     def remove(folder: Path) -> None:

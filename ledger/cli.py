@@ -158,6 +158,7 @@ def up(
         http=http,
         lease_s=lease_s,
         rebuild=rebuild,
+        client=found.client(),
     )
     try:
         code = stay_up(settings, say)
@@ -181,8 +182,9 @@ def init(
 
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
     kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
-    create_topics(kafka, name, replication=replication)
-    for warning in verify_topics(kafka, name):
+    client = loaded.settings.client()
+    create_topics(kafka, name, replication=replication, client=client)
+    for warning in verify_topics(kafka, name, client=client):
         say(f"warning: {warning}")
     say(f"the topics of ledger {name} are as they must be; next: lakeledger serve sequencer")
 
@@ -209,13 +211,14 @@ def serve_sequencer(
     flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}
     loaded = load({**flags, "sequencer.lease_s": lease_s}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
+    client = found.client()
 
     def run(stop: Signal) -> None:
         with interruptible():
-            verify_topics(kafka, found.ledger)
+            verify_topics(kafka, found.ledger, client=client)
         limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
         sequencer = Sequencer(
-            KafkaLog(kafka, found.ledger, gather_s=found.sequencer.gather_s),
+            KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s),
             Genesis(found.ledger, found.catalog, limits=limits),
             name=f"{name}/{os.getpid()}",
             settings=found.sequencer,

@@ -23,7 +23,6 @@ from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import SettingsError
-from ledger.log.kafka import KafkaLog
 from ledger.tail import read_genesis
 from ledger.verify import verify
 from ledger.watch import condition, line_of, shown_line, watch
@@ -52,7 +51,7 @@ def log_verify(
     """Read the whole log as every reader does; name the position of the first damage."""
     address = find_address(bootstrap, ledger)
     with (
-        closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
+        closing(address.log()) as kafka,
         Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
     ):
         task = progress.add_task("reading", total=None)
@@ -91,7 +90,7 @@ def log_tail(
     """Show events as they come, a line each."""
     is_wanted = condition(where or ())
     address = find_address(bootstrap, ledger)
-    with closing(KafkaLog(address.bootstrap, address.ledger)) as kafka:
+    with closing(address.log()) as kafka:
         domain = read_genesis(kafka, GENESIS_WAIT_S).domain
         try:
             for event in watch(kafka, domain, after):
@@ -118,7 +117,7 @@ def whatif(
     wanted = level_of(level)
     address = find_address(bootstrap, ledger)
     with (
-        closing(KafkaLog(address.bootstrap, address.ledger)) as kafka,
+        closing(address.log()) as kafka,
         Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
     ):
         task = progress.add_task("judging", total=None)

@@ -97,9 +97,10 @@ class Ledger(LedgerTables, LedgerFiles):
     ) -> Self:
         """Connect to a ledger: the one named, else that of the environment, else that of this host.
 
-        `client` are librdkafka settings of the deployment, such as the login. `reads` is where rows
-        are read, by default the store of this host's follower, or `HttpReads` of the URL in
-        LAKELEDGER_READS_URL; `log` replaces Kafka in tests. Both stay the caller's to close. Every
+        `client` are librdkafka settings of the deployment, such as the login, by default those of
+        the file that LAKELEDGER_CLIENT_CONFIG names. `reads` is where rows are read, by default the
+        store of this host's follower, or `HttpReads` of the URL in LAKELEDGER_READS_URL; `log`
+        replaces Kafka in tests. Both stay the caller's to close. Every
         call waits up to `timeout_s` for its answer. Ledgers that one process connects alike have
         sessions of their own and share what is costly, see `ledger.lines`.
 
@@ -111,14 +112,16 @@ class Ledger(LedgerTables, LedgerFiles):
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
+                from ledger.config import load  # noqa: PLC0415 - only where nobody brings a log
                 from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
                 address = find_address(bootstrap, ledger)
                 where = address.bootstrap, address.ledger
-                make_log = partial(KafkaLog, *where, client=client or {})
+                client = load().settings.client() if client is None else client
+                make_log = partial(KafkaLog, *where, client=client)
                 log = make_log()
                 own.callback(log.close)
-                open_channel = LINES.opener((where, frozen(client or {})), make_log)
+                open_channel = LINES.opener((where, frozen(client)), make_log)
             connected = cls(
                 log,
                 catalog=catalog,

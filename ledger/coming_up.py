@@ -9,7 +9,6 @@ from ledger.address import Address
 from ledger.core.acceptance import RecordKind
 from ledger.errors import LedgerError, LogUnavailableError, SettingsError
 from ledger.log.codec import UnreadableError, read_control
-from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Record, Topic
 from ledger.reads import Reads
 from ledger.sequencer import beat_epoch
@@ -53,7 +52,7 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
     Raises LogUnavailableError when none leads in time, SettingsError when a role ended for good.
     """
     with (
-        closing(KafkaLog(address.bootstrap, address.ledger)) as log,
+        closing(address.log()) as log,
         closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats,
     ):
         for _ in range(round(READY_S / LOOK_S)):

@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 
 from ledger.address import is_there, path_of
+from ledger.client_config import client_settings
 from ledger.errors import SettingsError
 from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
 
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
         store: the folder of the rows; the follower writes them, others of this host read them.
         reads_url: where a follower of another host answers HTTP, in the place of `store`.
         home: where ledgers of this machine keep their data.
+        client_config: a file of settings for librdkafka, such as the login; see `client_config`.
     """
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True)
@@ -77,6 +79,7 @@ class Settings(BaseSettings):
     store: Path | None = None
     reads_url: str | None = None
     home: Path | None = None
+    client_config: Path | None = None
     sequencer: SequencerSettings = SequencerSettings()
     follower: FollowerSettings = FollowerSettings()
     feeder: FeederSettings = FeederSettings()
@@ -90,6 +93,10 @@ class Settings(BaseSettings):
             return path and path.expanduser()
         except RuntimeError as problem:
             raise ValueError(f"{problem}; give a path without ~") from problem
+
+    def client(self) -> Mapping[str, str]:
+        """Return the settings of Kafka's client; raises SettingsError if they cannot be read."""
+        return client_settings(self.client_config)
 
 
 class Layer(NamedTuple):

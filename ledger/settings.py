@@ -5,6 +5,7 @@ Durations are in seconds and say so.
 
 import secrets
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from ledger.core.decide_tables import NAME_FORBIDDEN
@@ -133,12 +134,14 @@ class FeederSettings:
     """How often Spark folds; `trigger_ms` 0 = batch after batch.
 
     With `publish` the rows of metadata also go to the ledger's cache topic, for other hosts.
-    `checkpoint_s` is as for a follower.
+    `checkpoint_s` is as for a follower. `client_config` is a file of settings for the Kafka client
+    of Spark's JVM, which has other names than librdkafka for how to log in.
     """
 
     trigger_ms: int = 0
     publish: bool = False
     checkpoint_s: float = CHECKPOINT_S
+    client_config: Path | None = None
 
 
 def checked_timeout(timeout_s: float) -> float:

@@ -10,7 +10,7 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
@@ -40,7 +40,8 @@ class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
     `http` is where the follower answers reads, None = at a free port of this host, "off" = nowhere.
-    `lease_s` None = as configured. With `rebuild` all rows are made anew from the log.
+    `lease_s` None = as configured. With `rebuild` all rows are made anew from the log. `client` are
+    settings of Kafka's client, which the roles find by themselves.
     """
 
     ledger: str = "lake"
@@ -54,6 +55,7 @@ class UpSettings:
     lease_s: float | None = None
     replication: int = 1
     rebuild: bool = False
+    client: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -137,8 +139,9 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     broker = start_broker(settings, say)
     try:
         bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
-        create_topics(bootstrap, settings.ledger, replication=settings.replication)
-        for warning in verify_topics(bootstrap, settings.ledger):
+        client = settings.client
+        create_topics(bootstrap, settings.ledger, replication=settings.replication, client=client)
+        for warning in verify_topics(bootstrap, settings.ledger, client=client):
             if broker is None:
                 say(f"warning: {warning}")
         http = settings.http or free_endpoint()

@@ -9,6 +9,7 @@ import typer
 from rich.progress import Progress
 
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err, serve
+from ledger.client_config import client_settings
 from ledger.config import load
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
@@ -42,6 +43,8 @@ def serve_feeder(
     flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
     loaded = load({**flags, "feeder.publish": publish}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
+    client = found.client()
+    of_spark = client_settings(found.feeder.client_config, "feeder.client_config")
 
     def run(stop: Signal) -> None:
         from projections.cache.publishing import publishing  # noqa: PLC0415
@@ -52,14 +55,14 @@ def serve_feeder(
 
         spark = ledger_session("lakeledger-feeder")
         with ExitStack() as held:
-            log = held.enter_context(closing(KafkaLog(kafka, found.ledger)))
+            log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
             if rebuild:
                 rebuild_rows(log, store / "rows", stop)
                 if stop.is_set():
                     return
             rows: RowStore = held.enter_context(RocksStore.open(store / "rows"))
             if found.feeder.publish:
-                add_topic(kafka, found.ledger, Topic.CACHE)
+                add_topic(kafka, found.ledger, Topic.CACHE, client=client)
                 rows = held.enter_context(publishing(log, rows))
             fold = Fold.load(rows, log)
             fold.check_log(*log.ends(Topic.EVENTS))
@@ -73,6 +76,7 @@ def serve_feeder(
                 checkpoints=checkpoints,
                 trigger_ms=found.feeder.trigger_ms,
                 checkpoint_s=found.feeder.checkpoint_s,
+                client=of_spark,
             ).run(stop)
         spark.stop()
 

@@ -11,7 +11,7 @@ twice, changes nothing.
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Condition
 from threading import Event as Signal
@@ -56,7 +56,7 @@ class Feeder:
         checkpoints: Path,
         trigger_ms: int = 0,
         checkpoint_s: float = CHECKPOINT_S,
-        client: dict[str, str] | None = None,
+        client: Mapping[str, str] = {},
         applied: Callable[[Fed], None] | None = None,
         end_s: float = END_S,
     ) -> None:
@@ -66,7 +66,7 @@ class Feeder:
         self._topic = f"{ledger}.{Topic.EVENTS}"
         self._checkpoints = checkpoints
         self._trigger_ms = trigger_ms
-        self._client = client or {}
+        self._client = client
         self._applied = applied
         self._end_s = end_s
         self._checkpoint = AgingCheckpoint(fold, checkpoint_s)

@@ -73,9 +73,10 @@ def serve_cache(
     loaded = load({**flags, "cache.http": http, "cache.source": source}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     rows = loaded.required("store") if found.cache.source == "events" else None
+    client = found.client()
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger)) as log, ExitStack() as own:
+        with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as own:
             if rows is None:
                 parts = fed_by_topic(log, found.cache)
             else:

@@ -46,9 +46,10 @@ def serve_follower(
     loaded = load({**flags, "follower.http": OFF if no_http else http}, settings or ())
     kafka, rows = loaded.required("bootstrap"), loaded.required("store")
     found = loaded.settings
+    client = found.client()
 
     def run(stop: Signal) -> None:
-        log = KafkaLog(kafka, found.ledger)
+        log = KafkaLog(kafka, found.ledger, client=client)
         with (
             closing(log),
             answering(rows, found.follower) as started,

@@ -9,7 +9,6 @@ import typer
 from ledger.address import Address
 from ledger.cli import NameOption, Output, OutputOption, answer, say
 from ledger.cli_log import GENESIS_WAIT_S
-from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.process import ExitCode
 from ledger.receipt import Token
@@ -51,7 +50,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
 
 def seen_in_log(address: Address) -> tuple[Token, int, dict[str, Any] | None]:
     """Return whose the log is, its end, and the leader if it beats within a second."""
-    log = KafkaLog(address.bootstrap, address.ledger)
+    log = address.log()
     with closing(log):
         created = read_genesis(log, GENESIS_WAIT_S)
         end = log.ends(Topic.EVENTS)[1]

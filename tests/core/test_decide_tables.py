@@ -113,25 +113,18 @@ CREATE = [
         "1 to 255 characters",
         lambda s: create(s, "x" * (NAME_MAX + 1), read_at=AHEAD, made=TWICE),
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "two columns have one name",
-        lambda s: create(s, "flights", read_at=AHEAD, made=TWICE),
-    ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "a table is partitioned by a column once",
-        lambda s: create(s, "flights", read_at=AHEAD, made=BY_ONE_TWICE),
-    ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "partition column 'day' is no column",
-        lambda s: create(s, "flights", read_at=AHEAD, made=NO_COLUMN),
-    ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "'Dirty' is no isolation level",
-        lambda s: create(s, "flights", read_at=AHEAD, made=NO_LEVEL),
+    *(
+        Refusal(
+            Reason.COMMAND_INVALID,
+            said,
+            lambda s, made=made: create(s, "flights", read_at=AHEAD, made=made),  # type: ignore[misc]
+        )
+        for said, made in (
+            ("two columns have one name", TWICE),
+            ("a table is partitioned by a column once", BY_ONE_TWICE),
+            ("partition column 'day' is no column", NO_COLUMN),
+            ("'Dirty' is no isolation level", NO_LEVEL),
+        )
     ),
     Refusal(
         Reason.READ_AT_AHEAD,

@@ -25,8 +25,6 @@ from tests.web.served import serving
 
 Question = Callable[[Any], object]
 PATHS = ("a", "b", "c", "day=1/d", "x")
-# Each asks for each table what was read there then, which folds a history in memory anew.
-POSITIONS = 50
 
 
 def plain(answer: Any) -> Any:
@@ -72,10 +70,8 @@ def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
 
 
 def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
-    """Return everything that can be asked of one table."""
-    # From the last back, all of a short history and some of a long one.
-    last = driver.head.position
-    positions = range(last, 0, -1 - last // POSITIONS)
+    """Return everything that can be asked of one table, at some positions of a long history."""
+    positions = range(driver.head.position, 0, -1 - driver.head.position // 50)
     versions = reads.versions(table, 99)
     times = [row.at + late for row in versions for late in (-1, 0, 1)]
     return [

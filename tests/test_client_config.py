@@ -1,0 +1,119 @@
+"""The settings of Kafka's client come from a file, and reach whoever connects."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ledger.client_config import client_settings
+from ledger.errors import LedgerError, SettingsError
+from ledger.process import ExitCode
+from ledger.up import UpSettings, running
+from tests.command_line import Done, done_in
+
+NOWHERE = "127.0.0.1:9"
+SAID = """
+# Who may log in.
+security.protocol=SASL_SSL
+ sasl.password = a=b c#d
+! also a remark
+sasl.oauthbearer.config=
+"""
+# What the client refuses before it looks for a broker.
+UNKNOWN = "no.such.setting=1\n"
+
+
+def file_with(folder: Path, content: str | bytes) -> Path:
+    """Return a file with some content."""
+    path = folder / "client.properties"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_settings(tmp_path: Path) -> None:
+    """A line sets what stands before the first equals sign; remarks and empty lines set nothing."""
+    assert client_settings(file_with(tmp_path, SAID)) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.password": "a=b c#d",
+        "sasl.oauthbearer.config": "",
+    }
+    assert client_settings(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a=1\n\nhunter2\n", "line 3 of "),
+        ("=hunter2", "sets nothing; write name=value"),
+        (b"sasl.password=\xff hunter2", "cannot be read ('utf-8' codec"),
+    ],
+    ids=["no equals sign", "no name", "no text"],
+)
+def test_unreadable(tmp_path: Path, content: str | bytes, said: str) -> None:
+    """What cannot be read is told, and no secret with it."""
+    with pytest.raises(SettingsError) as told:
+        client_settings(file_with(tmp_path, content))
+    assert said in str(told.value)
+    assert "hunter2" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["none", "."])
+def test_no_file(tmp_path: Path, name: str) -> None:
+    """A file that is not there, or is none, is named with the setting."""
+    with pytest.raises(SettingsError, match=r"feeder\.client_config is .* cannot be read"):
+        client_settings(tmp_path / name, "feeder.client_config")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["init", "log verify", "log tail", "conflict whatif --level snapshot", "serve feeder"],
+)
+def test_unreadable_for_commands(tmp_path: Path, command: str) -> None:
+    """Every command that asks Kafka says that the file cannot be read."""
+    environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(tmp_path / "none")}
+    arguments = [*command.split(), *(["--store", "x"] if command == "serve feeder" else [])]
+    done = done_in(tmp_path, *arguments, **environ)
+
+    assert done.returncode == ExitCode.USAGE
+    assert "client_config is " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["init", "log verify", "log tail", "conflict whatif --level snapshot", "txn abort 1 --yes"],
+)
+def test_commands(tmp_path: Path, command: str) -> None:
+    """Their clients are made with what it says."""
+    path = file_with(tmp_path, UNKNOWN)
+    environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(path)}
+
+    assert_refused(done_in(tmp_path, *command.split(), **environ))
+
+
+@pytest.mark.parametrize("role", ["sequencer", "follower", "cache"])
+def test_roles(tmp_path: Path, role: str) -> None:
+    """So are those of a role, which may be told by a flag."""
+    given = (f"bootstrap={NOWHERE}", f"client_config={file_with(tmp_path, UNKNOWN)}", "store=rows")
+    flags = [part for each in given for part in ("-X", each)]
+    done = subprocess.run(
+        [sys.executable, "-m", "ledger", "serve", role, *flags],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert_refused(Done(done.returncode, done.stdout, done.stderr))
+
+
+def assert_refused(done: Done) -> None:
+    """Hold a command to have ended with what the client does not know."""
+    assert done.returncode == ExitCode.USAGE, done.stderr
+    assert "no.such.setting" in done.stderr
+
+
+def test_up(tmp_path: Path) -> None:
+    """So are those that `up` makes for itself, at a Kafka of others."""
+    settings = UpSettings(home=tmp_path, bootstrap=NOWHERE, client={"no.such.setting": "1"})
+    with pytest.raises(LedgerError, match=r"no\.such\.setting"), running(settings):
+        pass
