@@ -105,6 +105,11 @@ def running(
 
 def check(settings: UpSettings) -> None:
     """Raise SettingsError for names and addresses that cannot be, before anything is made."""
+    if settings.client and settings.bootstrap is None:
+        raise SettingsError(
+            "client_config is for a Kafka of others, the embedded broker asks for no login; say "
+            "where that Kafka is with --bootstrap, or leave client_config out"
+        )
     topic_name(settings.ledger, Topic.EVENTS)
     if settings.http in {None, OFF}:
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.client_config import client_settings
-from ledger.errors import LedgerError, SettingsError
+from ledger.errors import SettingsError
 from ledger.process import ExitCode
 from ledger.up import UpSettings, running
 from tests.command_line import Done, done_in
@@ -112,8 +112,11 @@ def assert_refused(done: Done) -> None:
     assert "no.such.setting" in done.stderr
 
 
-def test_up(tmp_path: Path) -> None:
-    """So are those that `up` makes for itself, at a Kafka of others."""
-    settings = UpSettings(home=tmp_path, bootstrap=NOWHERE, client={"no.such.setting": "1"})
-    with pytest.raises(LedgerError, match=r"no\.such\.setting"), running(settings):
+@pytest.mark.parametrize(
+    ("bootstrap", "said"), [(NOWHERE, r"no\.such\.setting"), (None, "say where that Kafka is")]
+)
+def test_up(tmp_path: Path, bootstrap: str | None, said: str) -> None:
+    """So are those that `up` makes for itself at a Kafka of others; the embedded one takes none."""
+    settings = UpSettings(home=tmp_path, bootstrap=bootstrap, client={"no.such.setting": "1"})
+    with pytest.raises(SettingsError, match=said), running(settings):
         pass
