@@ -1,6 +1,11 @@
-"""The command line within the process of the tests: in one of its own it takes a second to load."""
+"""The command line within the process of the tests: in one of its own it takes a second to load.
+
+Roles need one of their own: they take its signals for themselves.
+"""
 
 import os
+import subprocess
+import sys
 from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
@@ -41,3 +46,16 @@ def done_in(folder: Path, *arguments: str, **environ: str) -> Done:
     if isinstance(error, LedgerError):
         return Done(exit_code(error), result.stdout, f"{type(error).__name__}: {error}\n")
     return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def done_apart(folder: Path, *arguments: str, **environ: str) -> Done:
+    """Run a command in a folder, with these variables alone, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ledger", *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)

@@ -1,7 +1,5 @@
 """The settings of Kafka's client come from a file, and reach whoever connects."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from ledger.client_config import client_settings
 from ledger.errors import SettingsError
 from ledger.process import ExitCode
 from ledger.up import UpSettings, running
-from tests.command_line import Done, done_in
+from tests.command_line import Done, done_apart, done_in
 
 NOWHERE = "127.0.0.1:9"
 SAID = """
@@ -73,7 +71,8 @@ def test_unreadable_for_commands(tmp_path: Path, command: str) -> None:
     """Every command that asks Kafka says that the file cannot be read."""
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(tmp_path / "none")}
     arguments = [*command.split(), *(["--store", "x"] if command == "serve feeder" else [])]
-    done = done_in(tmp_path, *arguments, **environ)
+    run = done_apart if command == "serve feeder" else done_in
+    done = run(tmp_path, *arguments, **environ)
 
     assert done.returncode == ExitCode.USAGE
     assert "client_config is " in done.stderr
@@ -96,14 +95,7 @@ def test_roles(tmp_path: Path, role: str) -> None:
     """So are those of a role, which may be told by a flag."""
     given = (f"bootstrap={NOWHERE}", f"client_config={file_with(tmp_path, UNKNOWN)}", "store=rows")
     flags = [part for each in given for part in ("-X", each)]
-    done = subprocess.run(
-        [sys.executable, "-m", "ledger", "serve", role, *flags],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert_refused(Done(done.returncode, done.stdout, done.stderr))
+    assert_refused(done_apart(tmp_path, "serve", role, *flags))
 
 
 def assert_refused(done: Done) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ledger.process import ExitCode
 from ledger.up import UpSettings
-from tests.command_line import Done, done_in
+from tests.command_line import Done, done_apart, done_in
 
 
 class Place(NamedTuple):
@@ -30,8 +30,9 @@ class Place(NamedTuple):
 
     def run(self, *arguments: str, **environ: str) -> Done:
         """Run the command line there, with nothing else in its environment."""
+        run = done_apart if arguments[0] == "serve" else done_in
         fixed = {"XDG_CONFIG_HOME": str(self.user), "LAKELEDGER_HOME": str(self.here / "home")}
-        return done_in(self.here, *arguments, **{**fixed, **environ})
+        return run(self.here, *arguments, **{**fixed, **environ})
 
     def show(self, *arguments: str, **environ: str) -> dict[str, tuple[Any, str]]:
         """Return value and origin of every setting."""
