@@ -157,9 +157,9 @@ def test_user_without_rights(place: Place) -> None:
 def test_users_home(place: Place) -> None:
     """A folder may begin at the user's home, wherever it is named: clients look there too."""
     place.project('store = "~/rows"\n')
-    found = place.show(LAKELEDGER_HOME="~/ledgers", HOME="/home/ada")
-    assert found["store"] == ("/home/ada/rows", "lakeledger.toml")
-    assert found["home"] == ("/home/ada/ledgers", "environment")
+    found = place.show(LAKELEDGER_HOME="~/ledgers", HOME=str(place.user))
+    assert found["store"] == (str(place.user / "rows"), "lakeledger.toml")
+    assert found["home"] == (str(place.user / "ledgers"), "environment")
 
 
 def test_folder_of_a_ledger(place: Place) -> None:
