@@ -14,9 +14,9 @@ COMMENTS = ("#", "!")
 
 
 def client_settings(path: Path | None, setting: str = "client_config") -> Mapping[str, str]:
-    """Return what a file says, nothing without one; raises SettingsError for one that says nothing.
+    """Return the settings of a file by their names, none without a file; `setting` has named it.
 
-    `setting` is what named it.
+    Raises SettingsError for a file that cannot be read, and for a line that sets nothing.
     """
     if path is None:
         return {}
