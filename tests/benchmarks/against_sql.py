@@ -1,9 +1,10 @@
 """R4, R6 and R8d: the ledger against PostgreSQL and against DuckLake on it, with fsync.
 
 R4 and R6 compare open, allocate and commit with the SQL that a metastore of Hive keeps for them
-(`peers/metastore.py`), with as many sessions in as many processes. R8d compares appends of one file
-with inserts of one row. Kafka has one copy and does not flush, PostgreSQL does: its durability is
-better on one machine, and worse than that of three copies on three.
+(`peers/metastore.py`). In R4 sixteen sessions of one producer process stand against sixteen
+connections with a process each, in R4-spread both are spread over two processes. R8d compares
+appends of one file with inserts of one row. Kafka has one copy and does not flush, PostgreSQL does:
+its durability is better on one machine, and worse than that of three copies on three.
 """
 
 import tempfile
@@ -25,7 +26,16 @@ ROUNDS: Final = 3
 SECONDS: Final = 3.0
 WARM_UP: Final = 10
 WRITERS: Final = 4
+TOGETHER: Final = Crew(1, 16)
+APART: Final = Crew(16, 1)
 DURABILITY: Final = "Kafka with one copy and no fsync, PostgreSQL with fsync"
+
+
+class Sides(NamedTuple):
+    """Which crew of ours stands against which on PostgreSQL."""
+
+    ours: Crew
+    sql: Crew
 
 
 class Round(NamedTuple):
@@ -36,22 +46,29 @@ class Round(NamedTuple):
     sql: Worked
 
 
+IN_ONE: Final = Sides(TOGETHER, APART)
+SPREAD: Final = Sides(SIXTEEN, SIXTEEN)
+ALONE: Final = Sides(ONE, ONE)
+
+
 def measure_sixteen(broker: Broker) -> list[Figure]:
     """Return R4."""
-    return figures("R4", rounds(broker)[SIXTEEN], SIXTEEN, "16 connections")
+    return [*figures(broker, "R4", IN_ONE), *figures(broker, "R4-spread", SPREAD)]
 
 
 def measure_one(broker: Broker) -> list[Figure]:
     """Return R6."""
-    return figures("R6", rounds(broker)[ONE], ONE, "one connection")
+    return figures(broker, "R6", ALONE)
 
 
-def figures(name: str, found: list[Round], crew: Crew, who: str) -> list[Figure]:
+def figures(broker: Broker, name: str, sides: Sides) -> list[Figure]:
     """Return transactions a second against those of SQL, and the CPU of one on either side."""
+    found = rounds(broker)[sides]
     rates = [(each.ours.rate, each.sql.rate) for each in found]
     apart = [(each.apart.rate, each.sql.rate) for each in found]
     cpu = [(each.ours.cpu_us, each.sql.cpu_us) for each in found]
-    peer_is = f"{crew.who}, against a metastore's SQL on {who}; {DURABILITY}"
+    who = f"{sides.sql.sessions} connection(s) in {sides.sql.processes} process(es)"
+    peer_is = f"{sides.ours.who}, against a metastore's SQL on {who}; {DURABILITY}"
     return [
         against(name, "txn/s", rates, f"{closed_loop.TWO_TRIPS}, {peer_is}"),
         against(f"{name}-apart", "txn/s", apart, f"{closed_loop.THREE_TRIPS}, {peer_is}"),
@@ -60,21 +77,21 @@ def figures(name: str, found: list[Round], crew: Crew, who: str) -> list[Figure]
 
 
 @cache
-def rounds(broker: Broker) -> dict[Crew, list[Round]]:
+def rounds(broker: Broker) -> dict[Sides, list[Round]]:
     """Return what all did with one and with sixteen at a time; measured once for R4 and R6."""
     closed_loop.warm_broker(broker)
     name = "r4"
     create_topics(broker.bootstrap, name)
-    found = defaultdict[Crew, list[Round]](list)
+    found = defaultdict[Sides, list[Round]](list)
     with Fleet(broker.bootstrap, name, 1), postgres() as port:
         with Ledger.connect(broker.bootstrap, name) as client:
             table = closed_loop.create_table(client)
         for _ in range(ROUNDS):
-            for crew in (SIXTEEN, ONE):
-                job = Job(broker.bootstrap, name, table, crew)
+            for sides in (IN_ONE, SPREAD, ALONE):
+                job = Job(broker.bootstrap, name, table, sides.ours)
                 ours, apart = inserted(job), inserted(job._replace(what="transact apart"))
-                sql = peer.work("metastore", job_of(crew, port))
-                found[crew].append(Round(ours, apart, sql))
+                sql = peer.work("metastore", job_of(sides.sql, port))
+                found[sides].append(Round(ours, apart, sql))
     return found
 
 
