@@ -234,9 +234,9 @@ def test_up_without_a_folder(tmp_path: Path) -> None:
 
 def test_up_at_the_kafka_that_is_set(tmp_path: Path) -> None:
     """A Kafka named by the environment is the one that is used, as if a flag named it."""
-    done = lakeledger(tmp_path, "up", LAKELEDGER_BOOTSTRAP="127.0.0.1:9")
-    assert done.returncode == ExitCode.FAILED
-    assert "LogUnavailableError" in done.stderr
+    done = lakeledger(tmp_path, "up", LAKELEDGER_BOOTSTRAP="kafka:none")
+    assert done.returncode == ExitCode.USAGE
+    assert "SettingsError: bootstrap 'kafka:none' names no Kafka" in done.stderr
     assert not (tmp_path / "lake/broker").exists()
 
 

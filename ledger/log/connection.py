@@ -17,6 +17,7 @@ from ledger.errors import (
     SettingsError,
     TopicMissingError,
 )
+from ledger.log.bootstrap import check_bootstrap
 
 # Defaults that suit a ledger; a deployment may set others.
 SUITED: Final = {
@@ -184,14 +185,16 @@ CLIENT_LINES: Final = ClientLines()
 class Connection:
     """Where the brokers are and how to log in; `client` holds librdkafka settings of a deployment.
 
-    Raises SettingsError if `client` sets what the ledger's safety rests on, or what it sets itself.
+    Raises SettingsError if `bootstrap` names no Kafka, and if `client` sets what the ledger's
+    safety rests on, or what it sets itself.
     """
 
     bootstrap: str
     client: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse settings that are not open to choice."""
+        """Refuse what leads nowhere, and settings that are not open to choice."""
+        check_bootstrap(self.bootstrap)
         if fixed := sorted(FIXED & self.client.keys()):
             raise SettingsError(
                 f"the ledger's safety rests on the Kafka settings {', '.join(fixed)}; they cannot "
