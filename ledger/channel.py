@@ -16,7 +16,7 @@ from typing import Self
 
 from ledger.errors import LogError, LogUnavailableError
 from ledger.log.port import Log, LogWriter, Topic
-from ledger.tail import Tail, closed
+from ledger.tail import READ_WAIT_S, Tail, closed
 
 TRIES = 2
 # So many commands under way at a time are a crowd: each of them had better wait a moment and share
@@ -77,10 +77,18 @@ class Line:
     """The tail and the outboxes that channels to one ledger lead over.
 
     Commands of a crowd go through `gathering`, a log whose writers gather records for a moment.
+    To close it takes up to `read_wait_s`.
     """
 
-    def __init__(self, log: Log, domain: int, gathering: Log | None = None) -> None:
-        self.tail = Tail.start(log, domain)
+    def __init__(
+        self,
+        log: Log,
+        domain: int,
+        gathering: Log | None = None,
+        *,
+        read_wait_s: float = READ_WAIT_S,
+    ) -> None:
+        self.tail = Tail.start(log, domain, read_wait_s)
         self.heartbeats = Outbox(log, Topic.HEARTBEATS)
         self._commands = Outbox(log, Topic.COMMANDS)
         self._crowd = self._commands if gathering is None else Outbox(gathering, Topic.COMMANDS)

@@ -31,7 +31,7 @@ from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Topic
 
 READ_MAX = 2_000
-READ_WAIT_S = 0.05
+READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S = 0.2
 # A schema id stands in front of the chain: enough to tell the type of a record without reading it.
 OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
@@ -79,11 +79,14 @@ class Tail:
         trouble: why nothing can be read at the moment, None if that is not known.
     """
 
-    def __init__(self, log: Log, head: LogHead, offset: int) -> None:
+    def __init__(
+        self, log: Log, head: LogHead, offset: int, read_wait_s: float = READ_WAIT_S
+    ) -> None:
         self.position = head.position
         # What was redefined up to there was not heard here, and may have been the last event.
         self._redefined = head.position, head.position
         self.trouble: LogUnavailableError | None = None
+        self._read_wait_s = read_wait_s
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
         self._openings: dict[bytes, Awaited] = {}
@@ -93,9 +96,13 @@ class Tail:
         self._thread = Thread(target=self.run, name="lakeledger-tail", daemon=True)
 
     @classmethod
-    def start(cls, log: Log, domain: int) -> Self:
-        """Return a tail that follows from the newest checkpoint on."""
-        tail = cls(log, *(read_newest_head(log, domain) or (LogHead(), 0)))
+    def start(cls, log: Log, domain: int, read_wait_s: float = READ_WAIT_S) -> Self:
+        """Return a tail that follows from the newest checkpoint on.
+
+        A read waits `read_wait_s` for the next event, and so does `close`, as long as none comes.
+        """
+        head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+        tail = cls(log, head, offset, read_wait_s)
         tail._thread.start()
         return tail
 
@@ -184,7 +191,7 @@ class Tail:
             reader = self._batches.open()
             try:
                 while not self._stop.is_set():
-                    records = reader.read(READ_MAX, READ_WAIT_S)
+                    records = reader.read(READ_MAX, self._read_wait_s)
                     for record, control in self._batches.controls(records):
                         if control is not None:
                             self._take(control, record.value)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -81,21 +82,37 @@ class Host:
         process = CacheProcess(cache, PublishedLists(site), lag=entries.lag)
         return own.enter_context(closing(serve_cache(process, entries, settings))).url
 
+    @contextmanager
+    def home_of(self, ledger: str) -> Iterator[None]:
+        """Have the address of a ledger of this name lead to these rows."""
+        (self.home / ledger).mkdir()
+        Address("127.0.0.1:1", ledger, self.store).write(self.home / ledger)
+        yield
+        rmtree(self.home / ledger)
+
     def run(self, *arguments: str) -> Result:
         """Run a command about caches."""
         return invoked("cache", *arguments, LAKELEDGER_HOME=str(self.home), COLUMNS="200")
 
 
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """Return a host with rows and a cache process, for those who only read."""
+    with ExitStack() as own:
+        yield Host(tmp_path_factory.mktemp("host"), own)
+
+
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    """Return a host with rows and a cache process."""
+def fresh(tmp_path: Path) -> Iterator[Host]:
+    """Return a host that nobody has asked yet, and that may be changed."""
     with ExitStack() as own:
         yield Host(tmp_path, own)
 
 
 @pytest.fixture(params=["rows", "url", "published"])
-def run(request: pytest.FixtureRequest, host: Host) -> Lakeledger:
+def run(request: pytest.FixtureRequest) -> Lakeledger:
     """Return a way to run a command over the rows of the host, and over each process."""
+    host: Host = request.getfixturevalue("fresh" if "fresh" in request.fixturenames else "host")
     urls = {"url": ["--url", host.url], "published": ["--url", host.published_url]}
     return lambda *arguments: host.run(*arguments, *urls.get(request.param, []))
 
@@ -272,31 +289,31 @@ def test_verify(run: Lakeledger) -> None:
     assert found == {"compared": 1, "mismatches": []}
 
 
-def test_mismatches_end_badly(host: Host) -> None:
+def test_mismatches_end_badly(fresh: Host) -> None:
     """A process that found a difference is unhealthy, as its exit code tells."""
-    host.cache.mismatched += 1
+    fresh.cache.mismatched += 1
 
-    result = host.run("status", "--url", host.url)
+    result = fresh.run("status", "--url", fresh.url)
 
     assert result.exit_code == ExitCode.UNHEALTHY
     assert "see lakeledger cache verify" in result.stderr
 
 
-def test_status(run: Lakeledger, host: Host) -> None:
+def test_status(run: Lakeledger, fresh: Host) -> None:
     """The status tells how far the cache is and what it answered."""
     found = told(run("status", "--output", "json"))
 
-    assert (found["position"], found["mismatches"]) == (host.domain.head.position, 0)
+    assert (found["position"], found["mismatches"]) == (fresh.domain.head.position, 0)
     assert (found["reads"], found["hit_ratio"]) == ([], 1.0)
     assert found["ledger"] == {"ledger": LEDGER, "name": "demo", "domain": 0}
 
 
-def test_status_of_a_process(host: Host) -> None:
+def test_status_of_a_process(fresh: Host) -> None:
     """A process tells its lag and counts by reason; for people in a table."""
-    host.run(*READ, "--url", host.url)
+    fresh.run(*READ, "--url", fresh.url)
 
-    found = told(host.run("status", "--url", host.url, "--output", "json"))
-    shown = host.run("status", "--url", host.url).stdout
+    found = told(fresh.run("status", "--url", fresh.url, "--output", "json"))
+    shown = fresh.run("status", "--url", fresh.url).stdout
 
     assert (found["lag_positions"], found["lag_ms"], found["entries"]) == (0, 0, 1)
     assert found["reads"] == [{"source": "cache", "reason": "hit", "number": 1}]
@@ -313,10 +330,8 @@ def test_nobody_answers(host: Host) -> None:
 @pytest.mark.parametrize("command", [READ, ["status"], ["wait", "1"], ["verify"]], ids=" ".join)
 def test_another_ledger(run: Lakeledger, host: Host, command: list[str]) -> None:
     """A cache of another ledger than the one that is named is not asked."""
-    (host.home / "two").mkdir()
-    Address("127.0.0.1:1", "two", host.store).write(host.home / "two")
-
-    raised = run(*command, "--ledger", "two").exception
+    with host.home_of("two"):
+        raised = run(*command, "--ledger", "two").exception
 
     assert isinstance(raised, SettingsError)
     assert "the rows are those of ledger demo" in str(raised)
@@ -330,10 +345,11 @@ def test_another_ledger(run: Lakeledger, host: Host, command: list[str]) -> None
     ],
 )
 @pytest.mark.parametrize("command", [READ, ["status"], ["wait", "1"], ["verify"]], ids=" ".join)
-def test_no_rows_here(host: Host, command: list[str], reads_url: str | None, why: str) -> None:
+def test_no_rows_here(tmp_path: Path, command: list[str], reads_url: str | None, why: str) -> None:
     """Without rows on this host the way out is named; a follower elsewhere is no cache."""
-    Address("127.0.0.1:1", "lake", None, reads_url).write(host.home / "lake")
-    raised = host.run(*command).exception
+    (tmp_path / "lake").mkdir()
+    Address("127.0.0.1:1", "lake", None, reads_url).write(tmp_path / "lake")
+    raised = invoked("cache", *command, LAKELEDGER_HOME=str(tmp_path)).exception
 
     assert isinstance(raised, SettingsError)
     assert why in str(raised)
