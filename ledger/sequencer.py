@@ -5,6 +5,10 @@ were none for a while, though the broker answers and everything there is was rea
 `Fenced` of the next epoch and reads on. It leads once it has read its own nonce back, and not
 before; whoever's fence comes first in the log leads, so two claimants cost time and nothing else.
 A term that ended is never resumed: the process ends, and starts again as a standby.
+
+A leader is silent while it decides one command. Where that takes longer than standbys wait, each
+next leader would be deposed over the same command, so they wait twice as long after every term that
+ended without a decision, as long as there is a command to decide.
 """
 
 import json
@@ -36,6 +40,7 @@ Role = Literal["standby", "claiming", "leading"]
 READ_MAX = 2_000
 NONCE_BYTES = 16
 DELIVERY_S = 35.0
+DOUBLED_MAX = 3
 
 log_lines = structlog.get_logger("lakeledger.sequencer")
 
@@ -89,6 +94,9 @@ class Sequencer:
         self._sign_s = self._clock.monotonic_s()
         self._patience_s = self._draw_patience()
         self._resigned = start.head.position == 0
+        # Whether the last term has decided anything, and how many in a row before it had not.
+        self._has_decided = True
+        self._barren_terms = 0
 
     def run(self, stop: Signal, wait_s: float = 0.1) -> None:
         """Do rounds until `stop` is set, then resign.
@@ -156,7 +164,10 @@ class Sequencer:
             # A claim or a farewell only shows what clock a sequencer has.
             self._log_at = event.control.at
         if not isinstance(body, Fenced):
+            self._has_decided = True
             return
+        self._barren_terms = 0 if self._has_decided else self._barren_terms + 1
+        self._has_decided = False
         if self._nonce and body.nonce == self._nonce:
             self._lead(event)
         elif self.role == "claiming":
@@ -175,11 +186,22 @@ class Sequencer:
         try:
             events_end = self._log.ends(Topic.EVENTS, self._settings.probe_s)[1]
             beats_end = self._log.ends(Topic.BEATS, self._settings.probe_s)[1]
+            if not self._resigned and self._silent_s() < self._patience_for_decisions_s():
+                return False
         except LogUnavailableError:
             # It is the broker that is silent, not the leader.
             self._sign_s = self._clock.monotonic_s()
             return False
         return self._events.next_offset() >= events_end and self._beats.next_offset() >= beats_end
+
+    def _patience_for_decisions_s(self) -> float:
+        """Return how long a leader may be silent, by how often leaders were over what waits now."""
+        if not self._barren_terms:
+            return self._patience_s
+        following = self._log.ends(Topic.COMMANDS, self._settings.probe_s)[1]
+        if following <= self.acceptor.head.last_cmd + 1:
+            return self._patience_s
+        return self._patience_s * 2.0 ** min(self._barren_terms, DOUBLED_MAX)
 
     def _silent_s(self) -> float:
         return self._clock.monotonic_s() - self._sign_s

@@ -10,17 +10,18 @@ from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide import decide
 from ledger.core.events import Body
 from ledger.core.state import DomainState
-from ledger.errors import LogDamagedError
+from ledger.errors import FencedError, LogDamagedError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.sequencer import Sequencer, beat_epoch
-from ledger.settings import Genesis
+from ledger.settings import Genesis, SequencerSettings
 from ledger.testing import FixedClock
 from tests.driver import CATALOG, Driver
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.sdk.test_tail import Renamed
 
 SLOW_S: Final = 0.5
+ROUND_S: Final = 0.1
 COMMANDS: Final = 20
 OPEN_TXN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
 
@@ -65,6 +66,77 @@ def test_slow_decisions() -> None:
     assert (busy.leader.role, busy.standby.role) == ("leading", "standby")
     busy.leader.close()
     busy.standby.close()
+
+
+class Succession:
+    """Sequencers that all need the same time for a decision, each deposed by who stands by."""
+
+    def __init__(self) -> None:
+        self.log, self.clock = MemoryLog(), FixedClock()
+        self.decision_s = 0.0
+        self.deposed = 0
+        self.leader, self.standby = self._sequencer(), self._sequencer()
+
+    def turn(self) -> None:
+        """Let all do a round; who was deposed is replaced, as its supervisor would."""
+        self.clock.advance(ROUND_S)
+        try:
+            self.leader.step(0.0)
+        except FencedError:
+            self.deposed += 1
+            self.leader.close()
+            self.leader, self.standby = self.standby, self._sequencer()
+        self.standby.step(0.0)
+
+    def _sequencer(self) -> Sequencer:
+        return Sequencer(self.log, Genesis("slow"), clock=self.clock, decisions=self._decide)
+
+    def _decide(self, state: DomainState, command: Command, now: int) -> Body:
+        for _ in range(round(self.decision_s / ROUND_S)):
+            self.clock.advance(ROUND_S)
+            if self.standby.leader is None:
+                self.standby.step(0.0)
+        return decide(state, command, now)
+
+
+@pytest.mark.parametrize(("decision_s", "deposed"), [(1.0, 0), (2.0, 2), (4.0, 3), (9.0, 4)])
+def test_one_slow_decision(decision_s: float, deposed: int) -> None:
+    """A command that takes longer than standbys wait is decided after all, by a later leader."""
+    succession = Succession()
+    client = RawClient(succession.log, succession.turn)
+    session = client.open_session()
+    succession.decision_s = decision_s
+    client.send(session, OPEN_TXN)
+    answer = client.wait_for(lambda event: event.control.session == session)
+
+    assert (answer.control.txn, succession.deposed) == (1, deposed)
+    succession.leader.close()
+    succession.standby.close()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_patience_is_for_decisions(asks: bool) -> None:  # noqa: FBT001
+    """However many leaders ended without a decision, with nothing to decide none waits longer."""
+    log, clock = MemoryLog(), FixedClock()
+    client = RawClient(log, lambda: None)
+    for _ in range(5):
+        waited_s(log, clock)
+    if asks:
+        client.send(1, OPEN_TXN)
+
+    patience_s = SequencerSettings().suspect_s
+    took_s = waited_s(log, clock)
+    assert 8 * patience_s < took_s < 10 * patience_s if asks else took_s < 2 * patience_s
+
+
+def waited_s(log: MemoryLog, clock: FixedClock) -> float:
+    """Return how long a sequencer stands by before it leads, to end at once."""
+    sequencer, began_s = Sequencer(log, Genesis("idle"), clock=clock), clock.monotonic_s()
+    while sequencer.leader is None:
+        clock.advance(ROUND_S)
+        sequencer.step(0.0)
+    sequencer.close()
+    return clock.monotonic_s() - began_s
 
 
 @pytest.mark.parametrize("has_checkpoint", [False, True])
