@@ -6,7 +6,7 @@ is told nothing finds it; what the environment or the caller says goes first.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -125,7 +125,8 @@ def find_address(
     """Return where to connect: as given, else as the environment says, else what is up here.
 
     `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
-    before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger.
+    before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger, and
+    for an address that cannot be read where it may be the one that is meant.
     """
     if environ is None:
         from ledger.config import environment  # noqa: PLC0415 - only where nobody gave one
@@ -133,7 +134,9 @@ def find_address(
         environ = environment()
     bootstrap = bootstrap or environ.get(BOOTSTRAP)
     ledger = ledger or environ.get(LEDGER)
-    found = list(running_here(ledger, environ))
+    found, damaged = running_here(ledger, environ)
+    if damaged is not None and not bootstrap and (ledger is None or not found):
+        raise damaged
     if bootstrap:
         found = [each for each in found if each.bootstrap == bootstrap] or [
             Address(bootstrap, ledger or LEDGER_DEFAULT)
@@ -146,16 +149,29 @@ def find_address(
     return replace(found[0], store=path_of(store, STORE)) if store else found[0]
 
 
-def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) -> Iterator[Address]:
-    """Return the addresses of this machine's ledgers that are up, or of the one named."""
+def running_here(
+    ledger: str | None, environ: Mapping[str, str] = os.environ
+) -> tuple[list[Address], SettingsError | None]:
+    """Return the addresses of this machine's ledgers that are up, or of the one named.
+
+    Beside them stands the error of one that cannot be read, if there is one.
+    """
+    found: list[Address] = []
+    damaged: SettingsError | None = None
     try:
         paths = sorted(home_folder(environ).glob(f"*/{FILE_NAME}"))
     except PermissionError:
-        return  # The home of another user, in which none of this one's ledgers can be.
+        # The home of another user, in which none of this one's ledgers can be.
+        return found, damaged
     for path in paths:
-        address = Address.read(path.parent)
-        if address is not None and ledger in {None, address.ledger}:
-            yield address
+        try:
+            address = Address.read(path.parent)
+        except SettingsError as error:
+            damaged = error
+        else:
+            if address is not None and ledger in {None, address.ledger}:
+                found.append(address)
+    return found, damaged
 
 
 def not_one(found: list[Address], ledger: str | None, home: Path) -> SettingsError:

@@ -74,7 +74,8 @@ def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
             raise SettingsError(
                 f"{text!r} holds for no event: {field} is a number, as in --where {field}=7"
             )
-    return lambda line: all(matches(line[field], value) for field, _, value in wanted)
+    meant = [(field, str(int(value)) if field in NUMBERED else value) for field, _, value in wanted]
+    return lambda line: all(matches(line[field], value) for field, value in meant)
 
 
 def matches(found: Any, value: str) -> bool:

@@ -52,6 +52,7 @@ def test_only_what_comes(driver: Driver) -> None:
         (["type=txncommitted"], 1),
         (["operation=DELETE"], 1),
         (["table=1"], 2),
+        (["table=01"], 2),
         (["table=1", "type=TableCreated"], 1),
         (["session=999"], 0),
         ([], 6),

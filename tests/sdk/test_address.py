@@ -1,5 +1,6 @@
 """Where a client finds a ledger: as told, else as the environment says, else what is up here."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,29 @@ def test_damaged(tmp_path: Path, text: str) -> None:
 
     with pytest.raises(SettingsError, match=r"address\.json .* remove it"):
         Address.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "ledger", "is_in_the_way"),
+    [
+        (None, None, True),
+        (None, "sea", True),
+        (None, "lake", False),
+        ("127.0.0.1:9092", None, False),
+        ("127.0.0.1:9092", "sea", False),
+    ],
+)
+def test_damaged_beside_another(
+    tmp_path: Path, bootstrap: str | None, ledger: str | None, *, is_in_the_way: bool
+) -> None:
+    """It stands in the way only of who may have meant it."""
+    up(tmp_path, "lake")
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn/address.json").write_text("{")
+    damaged = pytest.raises(SettingsError, match=r"torn/address\.json")
+
+    with damaged if is_in_the_way else nullcontext():
+        find_address(bootstrap, ledger, {"LAKELEDGER_HOME": str(tmp_path)})
 
 
 @pytest.mark.parametrize(
