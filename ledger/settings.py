@@ -75,10 +75,11 @@ class ClientSettings:
 class SequencerSettings:
     """How a sequencer leads and stands by.
 
-    `suspect_s` is how long a leader may be silent before a standby claims. `flight_max` and
-    `flight_bytes_max` bound the events appended and not yet read back. The broker may gather events
-    for `gather_s` before it hands them back: one by one they would cost it as much as to take. A
-    standby writes a state checkpoint every `checkpoint_positions`.
+    `suspect_s` is how long a leader may be silent before a standby claims, longer where leaders
+    before it ended over the command that waits. `flight_max` and `flight_bytes_max` bound the
+    events appended and not yet read back. The broker may gather events for `gather_s` before it
+    hands them back: one by one they would cost it as much as to take. A standby writes a state
+    checkpoint every `checkpoint_positions`.
     """
 
     lease_s: float = 10.0
