@@ -4,6 +4,10 @@ It works on tentative state: an event is applied as soon as it is queued, so tha
 is decided on top of it, long before the log has it. That is safe because nothing of it is shown to
 anyone, and because a leader never repairs: a delivery that failed, a record of its own that did not
 count, a higher epoch seen, each ends the process. The next leader starts from what the log says.
+
+Nor may a command that ends its leader end them all. After terms that ended without a decision a
+leader is careful: each decision is in the log before the next one is made. So whatever still ends
+leaders is the first command, and after some of them it is refused undecided.
 """
 
 from collections.abc import Callable
@@ -36,6 +40,9 @@ INTERNAL_PER_STEP = 20
 FLIGHT_WAIT_S = 0.02
 # What was decided is kept for company no longer: a standby takes a leader who is silent for dead.
 SEND_S = 0.1
+DELIVERY_S = 35.0
+# So many leaders in a row may end over a command.
+LEADERS_PER_COMMAND = 6
 
 Decide = Callable[[DomainState, Command, int], Body]
 
@@ -44,7 +51,8 @@ class Leader:
     """One term of leadership, from the read-back of its Fenced to its end.
 
     `state` and `acceptor` stand behind that Fenced and are the leader's from now on; `events` reads
-    on from there. `log_at` is the time of the last event that a former leader decided.
+    on from there. `log_at` is the time of the last event that a former leader decided, and right
+    before this term `barren_terms` of them in a row ended without a decision.
     """
 
     def __init__(
@@ -59,6 +67,7 @@ class Leader:
         settings: SequencerSettings,
         created: Genesis,
         log_at: int,
+        barren_terms: int = 0,
         rule: Decide = decide,
     ) -> None:
         self.state = state
@@ -69,6 +78,7 @@ class Leader:
         self._clock = clock
         self._settings = settings
         self._decide = rule
+        self._barren_terms = barren_terms
         self._key = created.catalog.encode()
         self._unsent: list[bytes] = []
         self._create(created)
@@ -172,28 +182,37 @@ class Leader:
                     f"the topic has no commands {following} to {record.offset - 1}",
                 )
             heard.add(self._answer(decode_command(record.value), now).control.session)
-            if self._clock.monotonic_s() >= send_s:
+            if self._barren_terms or self._clock.monotonic_s() >= send_s:
                 self._send()
                 send_s = self._clock.monotonic_s() + SEND_S
+            if self._barren_terms:
+                self._writer.flush(DELIVERY_S)
         # Records handed over in one go share a request. One by one each would cost the broker one,
         # and the client would turn in circles while it waits to send the next.
         self._send()
         for session in heard:
             self._leases.heard(session)
+        if records:
+            self._barren_terms = 0
         return len(records)
 
     def _answer(self, command: Command, now: int) -> Event:
-        try:
-            body = self._decide(self.state, command, now)
-        except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
-            refusal = refuse(Reason.COMMAND_FAILED, f"the decision failed: {error!r}")
-            nonce = command.nonce if isinstance(command, OpenSession) else b""
-            body = refusal._replace(nonce=nonce)
+        body = self._decided(command, now)
         at = max(self.state.at, now)
         control = answer_control(self.state, self._head, command, body, at)
         event = self._append_framed(control, body)
         self._note(event)
         return event
+
+    def _decided(self, command: Command, now: int) -> Body:
+        """Return the decision on a command, or the refusal of one that cannot be decided."""
+        if self._barren_terms >= LEADERS_PER_COMMAND:
+            ended, self._barren_terms = self._barren_terms, 1
+            return failed(command, f"{ended} leaders in a row ended before they had answered it")
+        try:
+            return self._decide(self.state, command, now)
+        except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
+            return failed(command, f"the decision failed: {error!r}")
 
     def _note(self, event: Event) -> None:
         """Begin the lease of a session, the deadlines of txns."""
@@ -263,6 +282,12 @@ class Leader:
 
     def _ends(self) -> tuple[int, int]:
         return self._log.ends(Topic.HEARTBEATS)[1], self._log.ends(Topic.COMMANDS)[1]
+
+
+def failed(command: Command, why: str) -> Body:
+    """Return the refusal of a command that the ledger cannot decide."""
+    nonce = command.nonce if isinstance(command, OpenSession) else b""
+    return refuse(Reason.COMMAND_FAILED, why)._replace(nonce=nonce)
 
 
 def advance(head: LogHead, control: Control) -> None:

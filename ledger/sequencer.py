@@ -28,7 +28,7 @@ from ledger.core.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
-from ledger.leader import Decide, Leader
+from ledger.leader import DELIVERY_S, Decide, Leader
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.codec import frame_fence
@@ -39,7 +39,6 @@ from ledger.version import CODE_VERSION, READER_VERSION
 Role = Literal["standby", "claiming", "leading"]
 READ_MAX = 2_000
 NONCE_BYTES = 16
-DELIVERY_S = 35.0
 DOUBLED_MAX = 3
 
 log_lines = structlog.get_logger("lakeledger.sequencer")
@@ -94,7 +93,7 @@ class Sequencer:
         self._sign_s = self._clock.monotonic_s()
         self._patience_s = self._draw_patience()
         self._resigned = start.head.position == 0
-        # Whether the last term has decided anything, and how many in a row before it had not.
+        # Whether the last term has decided anything, and how many right before it have not.
         self._has_decided = True
         self._barren_terms = 0
 
@@ -248,6 +247,7 @@ class Sequencer:
             settings=self._settings,
             created=self._created,
             log_at=self._log_at,
+            barren_terms=self._barren_terms,
             rule=self._decisions,
         )
         log_lines.info("leading", epoch=event.control.epoch, position=event.control.position)

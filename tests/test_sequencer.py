@@ -8,7 +8,8 @@ import pytest
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide import decide
-from ledger.core.events import Body
+from ledger.core.events import Body, CommandRefused, TxnOpened
+from ledger.core.outcomes import Reason
 from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError
 from ledger.log.memory import MemoryLog
@@ -22,6 +23,7 @@ from tests.sdk.test_tail import Renamed
 
 SLOW_S: Final = 0.5
 ROUND_S: Final = 0.1
+ROUNDS: Final = 20
 COMMANDS: Final = 20
 OPEN_TXN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
 
@@ -68,25 +70,37 @@ def test_slow_decisions() -> None:
     busy.standby.close()
 
 
+class KilledError(BaseException):
+    """What ends a process in the middle of a decision, as the system does that has no memory."""
+
+
 class Succession:
-    """Sequencers that all need the same time for a decision, each deposed by who stands by."""
+    """Two sequencers that need time for a decision, and are replaced when they end.
+
+    A txn of so many ids as `killed_by` ends whoever decides it; `ended` counts who has.
+    """
 
     def __init__(self) -> None:
         self.log, self.clock = MemoryLog(), FixedClock()
-        self.decision_s = 0.0
-        self.deposed = 0
-        self.leader, self.standby = self._sequencer(), self._sequencer()
+        self.decision_s, self.killed_by = 0.0, 0
+        self.ended = 0
+        self.sequencers = [self._sequencer(), self._sequencer()]
 
     def turn(self) -> None:
-        """Let all do a round; who was deposed is replaced, as its supervisor would."""
-        self.clock.advance(ROUND_S)
-        try:
-            self.leader.step(0.0)
-        except FencedError:
-            self.deposed += 1
-            self.leader.close()
-            self.leader, self.standby = self.standby, self._sequencer()
-        self.standby.step(0.0)
+        """Let both do some rounds; who ends by one is replaced, as its supervisor would."""
+        for place in ROUNDS * [0, 1]:
+            self.clock.advance(ROUND_S / 2)
+            try:
+                self.sequencers[place].step(0.0)
+            except (FencedError, KilledError):
+                self.ended += 1
+                self.sequencers[place].close()
+                self.sequencers[place] = self._sequencer()
+
+    def close(self) -> None:
+        """Let go of the log."""
+        for each in self.sequencers:
+            each.close()
 
     def _sequencer(self) -> Sequencer:
         return Sequencer(self.log, Genesis("slow"), clock=self.clock, decisions=self._decide)
@@ -94,13 +108,16 @@ class Succession:
     def _decide(self, state: DomainState, command: Command, now: int) -> Body:
         for _ in range(round(self.decision_s / ROUND_S)):
             self.clock.advance(ROUND_S)
-            if self.standby.leader is None:
-                self.standby.step(0.0)
+            for each in self.sequencers:
+                if each.leader is None:
+                    each.step(0.0)
+        if isinstance(command, OpenTxn) and command.size == self.killed_by:
+            raise KilledError
         return decide(state, command, now)
 
 
-@pytest.mark.parametrize(("decision_s", "deposed"), [(1.0, 0), (2.0, 2), (4.0, 3), (9.0, 4)])
-def test_one_slow_decision(decision_s: float, deposed: int) -> None:
+@pytest.mark.parametrize(("decision_s", "ended"), [(1.0, 0), (2.0, 2), (4.0, 3), (9.0, 4)])
+def test_one_slow_decision(decision_s: float, ended: int) -> None:
     """A command that takes longer than standbys wait is decided after all, by a later leader."""
     succession = Succession()
     client = RawClient(succession.log, succession.turn)
@@ -109,9 +126,45 @@ def test_one_slow_decision(decision_s: float, deposed: int) -> None:
     client.send(session, OPEN_TXN)
     answer = client.wait_for(lambda event: event.control.session == session)
 
-    assert (answer.control.txn, succession.deposed) == (1, deposed)
-    succession.leader.close()
-    succession.standby.close()
+    assert (answer.control.txn, succession.ended) == (1, ended)
+    succession.close()
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_command_that_ends_its_leader(before: int) -> None:
+    """It is refused after some leaders; those around it are answered, each once."""
+    succession = Succession()
+    client = RawClient(succession.log, succession.turn)
+    session = client.open_session()
+    succession.killed_by = 2
+    sizes = [1] * before + [2] + [1] * 3
+    for size in sizes:
+        client.send(session, OPEN_TXN._replace(size=size))
+    answers = [client.wait_for(lambda event: event.control.session == session) for _ in sizes]
+    succession.close()
+
+    assert [each.control.n for each in answers] == [n + 1 for n in range(len(sizes))]
+    refused = answers[before].body
+    assert isinstance(refused, CommandRefused)
+    assert refused.reason == Reason.COMMAND_FAILED
+    assert refused.message == "6 leaders in a row ended before they had answered it"
+    opened = [each.control.txn for each in answers if isinstance(each.body, TxnOpened)]
+    assert opened == [n + 1 for n in range(len(sizes) - 1)]
+
+
+def test_a_decision_without_end() -> None:
+    """Nor does a decision stop a ledger that takes longer than anybody waits."""
+    succession = Succession()
+    client = RawClient(succession.log, succession.turn)
+    session = client.open_session()
+    succession.decision_s = 20.0
+    refused = client.ask(session, OPEN_TXN)
+    succession.decision_s = 0.0
+    opened = client.ask(session, OPEN_TXN)
+    succession.close()
+
+    assert isinstance(refused.body, CommandRefused)
+    assert (refused.control.n, opened.control.n, opened.control.txn) == (1, 2, 1)
 
 
 @pytest.mark.parametrize("asks", [False, True])
