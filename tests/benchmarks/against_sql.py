@@ -3,8 +3,9 @@
 R4 and R6 compare open, allocate and commit with the SQL that a metastore of Hive keeps for them
 (`peers/metastore.py`). In R4 sixteen sessions of one producer process stand against sixteen
 connections with a process each, in R4-spread both are spread over two processes. R8d compares
-appends of one file with inserts of one row. Kafka has one copy and does not flush, PostgreSQL does:
-its durability is better on one machine, and worse than that of three copies on three.
+appends of one file with inserts of one row, its sessions as those of R4 and of R4-spread. Kafka has
+one copy and does not flush, PostgreSQL does: its durability is better on one machine, and worse
+than that of three copies on three.
 """
 
 import tempfile
@@ -116,13 +117,24 @@ def measure_ducklake(broker: Broker) -> list[Figure]:
     with Fleet(broker.bootstrap, name, 1), postgres() as port:
         with Ledger.connect(broker.bootstrap, name) as client:
             table = against_delta.create_table(client).table
-        job = Job(broker.bootstrap, name, table, SIXTEEN, SECONDS, what="append")
-        rates = [(work(job).rate, ducklake_rate(broker, port)) for _ in range(ROUNDS)]
+        job = Job(broker.bootstrap, name, table, TOGETHER, SECONDS, what="append")
+        spread = job._replace(crew=SIXTEEN)
+        rates = [
+            (work(job).rate, work(spread).rate, ducklake_rate(broker, port)) for _ in range(ROUNDS)
+        ]
+    return [
+        appends_figure("R8d", TOGETHER, [(ours, theirs) for ours, _, theirs in rates]),
+        appends_figure("R8d-spread", SIXTEEN, [(ours, theirs) for _, ours, theirs in rates]),
+    ]
+
+
+def appends_figure(name: str, crew: Crew, rates: list[tuple[float, float]]) -> Figure:
+    """Return the appends a second of a crew against those of DuckLake."""
     note = (
-        f"one-shot appends of 1 file to one table, {SIXTEEN.who}, against inserts of 1 row by "
+        f"one-shot appends of 1 file to one table, {crew.who}, against inserts of 1 row by "
         f"{WRITERS} writers of DuckLake, one file each; {DURABILITY}"
     )
-    return [against("R8d", "commits/s", rates, note)]
+    return against(name, "commits/s", rates, note)
 
 
 def ducklake_rate(broker: Broker, port: int) -> float:
