@@ -7,10 +7,10 @@ count, a higher epoch seen, each ends the process. The next leader starts from w
 
 Nor may a command that ends its leader end them all. After terms that ended without a decision a
 leader is careful: each decision is in the log before the next one is made. So whatever still ends
-leaders is the first command, and after some of them it is refused undecided.
+leaders is the first command, and once it has waited for several that ended it is refused undecided.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
@@ -27,7 +27,7 @@ from ledger.flight import Flight
 from ledger.leases import Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import decode_command, frame_event
-from ledger.log.port import Log, LogReader, LogWriter, Topic
+from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 from ledger.settings import Genesis, SequencerSettings
 
 # What Kafka takes in one record, less room for its own framing.
@@ -51,8 +51,8 @@ class Leader:
     """One term of leadership, from the read-back of its Fenced to its end.
 
     `state` and `acceptor` stand behind that Fenced and are the leader's from now on; `events` reads
-    on from there. `log_at` is the time of the last event that a former leader decided, and right
-    before this term `barren_terms` of them in a row ended without a decision.
+    on from there. `log_at` is the time of the last event that a former leader decided. `barren` are
+    the times, by the broker, at which the terms right before this one began that decided nothing.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Leader:
         settings: SequencerSettings,
         created: Genesis,
         log_at: int,
-        barren_terms: int = 0,
+        barren: Sequence[int] = (),
         rule: Decide = decide,
     ) -> None:
         self.state = state
@@ -78,7 +78,7 @@ class Leader:
         self._clock = clock
         self._settings = settings
         self._decide = rule
-        self._barren_terms = barren_terms
+        self._barren = barren
         self._key = created.catalog.encode()
         self._unsent: list[bytes] = []
         self._create(created)
@@ -173,6 +173,7 @@ class Leader:
         now = self._clock.now_ms()
         send_s = self._clock.monotonic_s() + SEND_S
         heard: set[int] = set()
+        is_careful = bool(self._barren)
         for record in records:
             if record.offset != self._head.last_cmd + 1:
                 following = self._head.last_cmd + 1
@@ -181,23 +182,26 @@ class Leader:
                     record.offset,
                     f"the topic has no commands {following} to {record.offset - 1}",
                 )
-            heard.add(self._answer(decode_command(record.value), now).control.session)
-            if self._barren_terms or self._clock.monotonic_s() >= send_s:
+            heard.add(self._answer(record, now).control.session)
+            if is_careful or self._clock.monotonic_s() >= send_s:
                 self._send()
                 send_s = self._clock.monotonic_s() + SEND_S
-            if self._barren_terms:
+            if is_careful:
                 self._writer.flush(DELIVERY_S)
         # Records handed over in one go share a request. One by one each would cost the broker one,
         # and the client would turn in circles while it waits to send the next.
         self._send()
         for session in heard:
             self._leases.heard(session)
-        if records:
-            self._barren_terms = 0
         return len(records)
 
-    def _answer(self, command: Command, now: int) -> Event:
-        body = self._decided(command, now)
+    def _answer(self, record: Record, now: int) -> Event:
+        command = decode_command(record.value)
+        ended, self._barren = ended_over(record.timestamp, self._barren), ()
+        if ended < LEADERS_PER_COMMAND:
+            body = self._decided(command, now)
+        else:
+            body = failed(command, f"{ended} leaders in a row ended before they had answered it")
         at = max(self.state.at, now)
         control = answer_control(self.state, self._head, command, body, at)
         event = self._append_framed(control, body)
@@ -206,9 +210,6 @@ class Leader:
 
     def _decided(self, command: Command, now: int) -> Body:
         """Return the decision on a command, or the refusal of one that cannot be decided."""
-        if self._barren_terms >= LEADERS_PER_COMMAND:
-            ended, self._barren_terms = self._barren_terms, 1
-            return failed(command, f"{ended} leaders in a row ended before they had answered it")
         try:
             return self._decide(self.state, command, now)
         except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
@@ -282,6 +283,14 @@ class Leader:
 
     def _ends(self) -> tuple[int, int]:
         return self._log.ends(Topic.HEARTBEATS)[1], self._log.ends(Topic.COMMANDS)[1]
+
+
+def ended_over(waiting_since: int, barren: Sequence[int]) -> int:
+    """Return how many of the terms that decided nothing began with a command waiting for them.
+
+    All times are the broker's, in milliseconds. Leaders that ended with nothing to do say nothing.
+    """
+    return sum(began >= waiting_since for began in barren)
 
 
 def failed(command: Command, why: str) -> Body:

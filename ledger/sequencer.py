@@ -8,13 +8,14 @@ A term that ended is never resumed: the process ends, and starts again as a stan
 
 A leader is silent while it decides one command. Where that takes longer than standbys wait, each
 next leader would be deposed over the same command, so they wait twice as long after every term that
-ended without a decision, as long as there is a command to decide.
+began with that command waiting and ended without a decision.
 """
 
 import json
 import random
 import secrets
 from collections.abc import Callable
+from contextlib import closing
 from threading import Event as Signal
 from typing import Literal
 
@@ -27,8 +28,8 @@ from ledger.core.decide import decide
 from ledger.core.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
-from ledger.errors import LogUnavailableError
-from ledger.leader import DELIVERY_S, Decide, Leader
+from ledger.errors import LogUnavailableError, OffsetGoneError
+from ledger.leader import DELIVERY_S, Decide, Leader, ended_over
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.codec import frame_fence
@@ -40,6 +41,8 @@ Role = Literal["standby", "claiming", "leading"]
 READ_MAX = 2_000
 NONCE_BYTES = 16
 DOUBLED_MAX = 3
+# A fresh reader connects first.
+WAITING_S = 2.0
 
 log_lines = structlog.get_logger("lakeledger.sequencer")
 
@@ -93,9 +96,10 @@ class Sequencer:
         self._sign_s = self._clock.monotonic_s()
         self._patience_s = self._draw_patience()
         self._resigned = start.head.position == 0
-        # Whether the last term has decided anything, and how many right before it have not.
-        self._has_decided = True
-        self._barren_terms = 0
+        # When terms began since the last decision, by the broker's clock; the last is not over.
+        self._begun: list[int] = []
+        # The offset of the first command without a decision, and since when it waits.
+        self._waiting: tuple[int, int] | None = None
 
     def run(self, stop: Signal, wait_s: float = 0.1) -> None:
         """Do rounds until `stop` is set, then resign.
@@ -143,18 +147,18 @@ class Sequencer:
         if self.role == "claiming":
             self._check_claim()
         records = iter(self._events.read(READ_MAX, wait_s))
-        for _, event in self._batches.events(records):
+        for record, event in self._batches.events(records):
             if event is None:
                 continue
             evolve(self.state, event)
             self._sign_s = self._clock.monotonic_s()
-            self._note(event)
+            self._note(event, record.timestamp)
             if self.leader is not None:
                 # What is behind its fence is the leader's to judge.
-                for record in records:
-                    self.leader.flight.take(record)
+                for behind in records:
+                    self.leader.flight.take(behind)
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: Event, noted_ms: int) -> None:
         body = event.body
         if isinstance(body, LedgerCreated):
             check_topic(self._log, body)
@@ -163,10 +167,9 @@ class Sequencer:
             # A claim or a farewell only shows what clock a sequencer has.
             self._log_at = event.control.at
         if not isinstance(body, Fenced):
-            self._has_decided = True
+            self._begun.clear()
             return
-        self._barren_terms = 0 if self._has_decided else self._barren_terms + 1
-        self._has_decided = False
+        self._begun.append(noted_ms)
         if self._nonce and body.nonce == self._nonce:
             self._lead(event)
         elif self.role == "claiming":
@@ -194,13 +197,27 @@ class Sequencer:
         return self._events.next_offset() >= events_end and self._beats.next_offset() >= beats_end
 
     def _patience_for_decisions_s(self) -> float:
-        """Return how long a leader may be silent, by how often leaders were over what waits now."""
-        if not self._barren_terms:
-            return self._patience_s
-        following = self._log.ends(Topic.COMMANDS, self._settings.probe_s)[1]
-        if following <= self.acceptor.head.last_cmd + 1:
-            return self._patience_s
-        return self._patience_s * 2.0 ** min(self._barren_terms, DOUBLED_MAX)
+        """Return how long a leader may be silent, by how many have ended over what waits now."""
+        barren = self._begun[:-1]
+        since_ms = self._waiting_since_ms() if barren else None
+        ended = 0 if since_ms is None else ended_over(since_ms, barren)
+        return self._patience_s * 2.0 ** min(ended, DOUBLED_MAX)
+
+    def _waiting_since_ms(self) -> int | None:
+        """Return since when the first command without a decision waits, None if none does."""
+        following = self.acceptor.head.last_cmd + 1
+        if self._waiting is not None and self._waiting[0] == following:
+            return self._waiting[1]
+        if self._log.ends(Topic.COMMANDS, self._settings.probe_s)[1] <= following:
+            return None
+        with closing(self._log.reader(Topic.COMMANDS, following)) as reader:
+            try:
+                records = reader.read(1, WAITING_S)
+            except OffsetGoneError:
+                return None
+        if records:
+            self._waiting = following, records[0].timestamp
+        return records[0].timestamp if records else None
 
     def _silent_s(self) -> float:
         return self._clock.monotonic_s() - self._sign_s
@@ -247,7 +264,7 @@ class Sequencer:
             settings=self._settings,
             created=self._created,
             log_at=self._log_at,
-            barren_terms=self._barren_terms,
+            barren=self._begun[:-1],
             rule=self._decisions,
         )
         log_lines.info("leading", epoch=event.control.epoch, position=event.control.position)

@@ -232,11 +232,20 @@ def test_up_without_a_folder(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"SettingsError: the folder {home / 'lake'} cannot be used")
 
 
-def test_up_at_the_kafka_that_is_set(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bootstrap", "code", "said"),
+    [
+        ("127.0.0.1:9", ExitCode.FAILED, "LogUnavailableError"),
+        ("kafka:none", ExitCode.USAGE, "SettingsError: bootstrap 'kafka:none' names no Kafka"),
+    ],
+)
+def test_up_at_the_kafka_that_is_set(
+    tmp_path: Path, bootstrap: str, code: ExitCode, said: str
+) -> None:
     """A Kafka named by the environment is the one that is used, as if a flag named it."""
-    done = lakeledger(tmp_path, "up", LAKELEDGER_BOOTSTRAP="kafka:none")
-    assert done.returncode == ExitCode.USAGE
-    assert "SettingsError: bootstrap 'kafka:none' names no Kafka" in done.stderr
+    done = lakeledger(tmp_path, "up", LAKELEDGER_BOOTSTRAP=bootstrap)
+    assert done.returncode == code
+    assert said in done.stderr
     assert not (tmp_path / "lake/broker").exists()
 
 

@@ -167,19 +167,42 @@ def test_a_decision_without_end() -> None:
     assert (refused.control.n, opened.control.n, opened.control.txn) == (1, 2, 1)
 
 
-@pytest.mark.parametrize("asks", [False, True])
-def test_patience_is_for_decisions(asks: bool) -> None:  # noqa: FBT001
-    """However many leaders ended without a decision, with nothing to decide none waits longer."""
+@pytest.mark.parametrize(("asks_after", "is_patient"), [(None, False), (8, False), (1, True)])
+def test_patience_is_for_decisions(asks_after: int | None, *, is_patient: bool) -> None:
+    """However many leaders ended without a decision, only what they ended over is waited for."""
     log, clock = MemoryLog(), FixedClock()
     client = RawClient(log, lambda: None)
-    for _ in range(5):
+    for number in range(8):
         waited_s(log, clock)
-    if asks:
-        client.send(1, OPEN_TXN)
+        if number + 1 == asks_after:
+            age(log)
+            client.send(1, OPEN_TXN)
 
     patience_s = SequencerSettings().suspect_s
     took_s = waited_s(log, clock)
-    assert 8 * patience_s < took_s < 10 * patience_s if asks else took_s < 2 * patience_s
+    assert 8 * patience_s < took_s < 10 * patience_s if is_patient else took_s < 2 * patience_s
+
+
+def test_leaders_that_had_nothing_to_do() -> None:
+    """However many of them were killed, the first command after them is decided."""
+    log, clock = MemoryLog(), FixedClock()
+    for _ in range(8):
+        waited_s(log, clock)
+    age(log)
+    sequencer = Sequencer(log, Genesis("idle"), clock=clock)
+
+    def turn() -> None:
+        clock.advance(ROUND_S)
+        sequencer.step(0.0)
+
+    assert RawClient(log, turn).open_session()
+    sequencer.close()
+
+
+def age(log: MemoryLog) -> None:
+    """Make all events a second older: a whole term may pass here within a millisecond."""
+    records = log.topics[Topic.EVENTS].records
+    records[:] = [each._replace(timestamp=each.timestamp - 1000) for each in records]
 
 
 def waited_s(log: MemoryLog, clock: FixedClock) -> float:
