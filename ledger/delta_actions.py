@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ledger.core.commands import Domain, Protocol
 from ledger.core.traits import is_level
 from ledger.delta_fields import (
+    BeyondError,
     Fields,
     ShapeError,
     is_number,
@@ -24,6 +25,25 @@ from ledger.delta_fields import (
 )
 
 READER_VERSION_MAX: Final = 3
+# Of these it is known what they mean for who reads the log: a file's other half (vectors), names of
+# columns, types, the form of checkpoints, or nothing. Of any other it is not even known whether the
+# files are those that the log says (PROTOCOL.md, "Table Features": a reader must know them all). A
+# catalog-managed table may have newer versions than its log, a redirected one lies elsewhere.
+READER_FEATURES: Final = frozenset(
+    {
+        "columnMapping",
+        "deletionVectors",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
+    }
+)
 FileKey = tuple[str, str]
 """Path and deletion vector, which together are a file."""
 
@@ -164,10 +184,15 @@ def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
         raise ShapeError("there are two protocol actions; a version has one at most")
     reader, writer = fields.number("minReaderVersion"), fields.number("minWriterVersion")
     if reader > READER_VERSION_MAX:
-        raise ShapeError(
+        raise BeyondError(
             f"reading it needs protocol version {reader}, {READER_VERSION_MAX} is known here"
         )
-    features = {*fields.texts("readerFeatures"), *fields.texts("writerFeatures")}
+    reading = set(fields.texts("readerFeatures"))
+    if unknown := sorted(reading - READER_FEATURES):
+        raise BeyondError(
+            f"reading it needs features that are not known here: {', '.join(unknown)}"
+        )
+    features = reading.union(fields.texts("writerFeatures"))
     commit.protocol = Protocol(reader, writer, sorted(features))
 
 

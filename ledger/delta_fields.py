@@ -17,6 +17,10 @@ class ShapeError(ValueError):
     """An action has no shape that a Delta writer gives it."""
 
 
+class BeyondError(ShapeError):
+    """An action is of a newer Delta than is known here."""
+
+
 class Fields:
     """The fields of one action, each read with its type; raises ShapeError for another."""
 

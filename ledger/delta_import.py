@@ -121,8 +121,9 @@ def import_delta(
     With `follow` it looks for new versions every `poll_s` seconds. `stop` ends it after the version
     at hand; what was imported stays, and the next import goes on from there.
 
-    Raises DeltaLogError if the log is damaged, TableExistsError if `table` is another table,
-    ConflictError if somebody else writes to it, SettingsError if an extra is not installed.
+    Raises DeltaLogError if the log is damaged, IncompatibleError if reading it needs a feature or
+    a version of Delta's protocol that is not known here, TableExistsError if `table` is another
+    table, ConflictError if somebody else writes to it, SettingsError if an extra is not installed.
     """
     stop = stop or Signal()
     running = DeltaImport(ledger, path, table)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from ledger.delta_actions import DeltaCommit
-from ledger.delta_fields import Fields, ShapeError, is_number
+from ledger.delta_fields import BeyondError, Fields, ShapeError, is_number
 from ledger.delta_parquet import parquet_rows
-from ledger.errors import DeltaLogError
+from ledger.errors import DeltaLogError, IncompatibleError
 
 LOG_FOLDER: Final = "_delta_log"
 SIDECAR_FOLDER: Final = "_sidecars"
@@ -69,7 +69,8 @@ class DeltaLog:
         """Yield what each version above `after` did, oldest first.
 
         The first that can be read has the whole state if earlier ones are gone. Raises
-        DeltaLogError for a file that is damaged, and if what follows on `after` is gone.
+        DeltaLogError for a file that is damaged, and if what follows on `after` is gone;
+        IncompatibleError for one that asks of its readers what is not known here.
         """
         if self._base is not None and -1 < after < self.first:
             raise DeltaLogError(
@@ -202,13 +203,18 @@ def json_of(path: Path, content: bytes, place: str = "") -> Any:
 
 
 def take_all(commit: DeltaCommit, path: Path, actions: Iterable[Any]) -> None:
-    """Take in all actions of a file; raises DeltaLogError."""
+    """Take in all actions of a file; raises DeltaLogError, IncompatibleError."""
     number = 0
     try:
         for number, action in enumerate(actions, start=1):  # noqa: B007 - named in the error
             commit.take(action)
         number = 0
         commit.check()
+    except BeyondError as error:
+        raise IncompatibleError(
+            f"the Delta table cannot be imported from {path} on: {error}. Take a release of "
+            "LakeLedger that knows it, or take it away from the table where that is written"
+        ) from error
     except ShapeError as error:
         place = f"action {number}: " if number else ""
         raise damaged(path, f"{place}{error}") from error

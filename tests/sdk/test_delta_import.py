@@ -32,7 +32,7 @@ from tests.sdk.delta_logs import (
 
 NAME = "flights"
 APP = f"{IMPORT_APPS}{TABLE_ID}@0"
-FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["b"]}
+FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}
 OLDER: dict[str, Any] = {"readVersion": 1}
 HUGE = [f'{{"numRecords":{rows}}}' for rows in (2**70, 2**41)]
 VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
@@ -59,7 +59,7 @@ VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
         ([{"domainMetadata": {"domain": "b", "configuration": "{}"}},
           {"domainMetadata": {"domain": "a", "removed": True}}],
          {"domains": [Domain("a", "", removed=True), Domain("b", "{}", removed=False)]}),
-        ([{"protocol": FEATURES}], {"protocol": Protocol(3, 7, ["b"])}),
+        ([{"protocol": FEATURES}], {"protocol": Protocol(3, 7, ["v2Checkpoint"])}),
         ([{"unknown": {}}, add("a")], {"adds": ["[]"], "protocol": None}),
     ],
 )  # fmt: skip

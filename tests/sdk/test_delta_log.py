@@ -30,6 +30,7 @@ from tests.sdk.delta_logs import (
 
 SIDECAR = "00000000000000000002.checkpoint.0000000001.0000000001.part.parquet"
 STATE: list[Action] = [PROTOCOL, metadata(), add("a"), add("b")]
+FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7}
 HEAD: list[Action] = [{"checkpointMetadata": {"version": 2}}, {"sidecar": {"path": SIDECAR}}]
 
 
@@ -57,21 +58,20 @@ def test_versions(tmp_path: Path) -> None:
     ("action", "field", "expected"),
     [
         (
-            {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["b"]}},
+            {"protocol": {**FEATURES, "readerFeatures": ["v2Checkpoint"]}},
             "protocol",
-            Protocol(3, 7, ["b"]),
+            Protocol(3, 7, ["v2Checkpoint"]),
         ),
         (
             {
                 "protocol": {
-                    "minReaderVersion": 3,
-                    "minWriterVersion": 7,
-                    "readerFeatures": ["b"],
-                    "writerFeatures": ["c", "a", "b"],
+                    **FEATURES,
+                    "readerFeatures": ["deletionVectors"],
+                    "writerFeatures": ["rowTracking", "appendOnly", "deletionVectors"],
                 }
             },
             "protocol",
-            Protocol(3, 7, ["a", "b", "c"]),
+            Protocol(3, 7, ["appendOnly", "deletionVectors", "rowTracking"]),
         ),
         ({"txn": {"appId": "etl", "version": 4, "lastUpdated": 1}}, "apps", {"etl": 4}),
         ({"txn": {"appId": "etl", "version": -1}}, "apps", {"etl": -1}),
@@ -197,7 +197,6 @@ def test_damaged_files(tmp_path: Path, damage: Callable[[Path], Any], file: str,
         ([{"txn": {"version": 1}}], "txn has null as appId"),
         ([PROTOCOL, PROTOCOL], "there are two protocol actions"),
         ([metadata(), metadata()], "there are two metaData actions"),
-        ([{"protocol": {"minReaderVersion": 4, "minWriterVersion": 8}}], "protocol version 4"),
         ([{"domainMetadata": {"domain": "d"}}] * 2, "domain d is written twice"),
     ],
 )
