@@ -1,7 +1,9 @@
 """What many tests share: one real broker, and names that no two tests have in common."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 import pytest
@@ -10,6 +12,35 @@ from ledger.broker import Broker
 
 # Whoever starts the tests in the background has them ignore Ctrl-C, and all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+HERE: Final = Path(__file__).parent
+# Modules that start processes or servers of this machine, and those that play whole histories
+# against each other: half of the time of all tests that need no Java.
+INTEGRATION: Final = frozenset(
+    {
+        "benchmarks/test_caches.py",
+        "log/test_kafka_out_of_reach.py",
+        "projections/test_cache_laws.py",
+        "projections/test_cli.py",
+        "projections/test_cli_cache.py",
+        "projections/test_reads_agree.py",
+        "projections/test_rocks_reader.py",
+        "simulation/test_simulation.py",
+        "test_cli.py",
+        "test_client_config.py",
+        "test_config.py",
+        "test_process.py",
+        "test_supervisor.py",
+        *(f"web/{path.name}" for path in HERE.glob("web/test_*.py")),
+    }
+)
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Give the tests of those modules their mark."""
+    for item in items:
+        if item.path.relative_to(HERE).as_posix() in INTEGRATION:
+            item.add_marker("integration")
 
 
 @pytest.fixture(scope="session")
