@@ -19,7 +19,7 @@ def sql_of(text: str) -> str:
         return text
 
 
-def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911 - one case for each form, each a line
+def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for each form
     """Return the SQL of one node; raises ValueError for what is none."""
     match node:
         case ["and" | "or" as word, *parts]:
@@ -30,6 +30,9 @@ def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911 - one case for each fo
             return f"NOT {operand(value)}"
         case ["is_null", value]:
             return f"{operand(value)} IS NULL"
+        case ["neg", ["lit", *_] as value]:
+            # A sign before a number is its own, and two of them begin a comment.
+            return f"-({sql_of_node(value)})"
         case ["neg", value]:
             return f"-{operand(value)}"
         case ["in", value, [*items]]:

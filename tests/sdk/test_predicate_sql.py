@@ -84,6 +84,9 @@ UNDERSTOOD: list[tuple[str, Any]] = [
     ("substring(a, 1, 2) = b", ["=", ["call", "substring", A, ONE, TWO], B]),
     ("a % 2 = 1", ["=", ["%", A, TWO], ONE]),
     ("-a = 1", ["=", ["neg", A], ONE]),
+    ("a = -(-1)", ["=", A, ["neg", ["lit", "-1", "int"]]]),
+    ("a = - -1", ["=", A, ["neg", ["lit", "-1", "int"]]]),
+    ("a = -(1)", ["=", A, ["neg", ONE]]),
     ("a + 1 * 2 = 1", ["=", ["+", A, ["*", ONE, TWO]], ONE]),
     ("a = 1 -- the first", A1),
 ]
@@ -93,6 +96,12 @@ UNDERSTOOD: list[tuple[str, Any]] = [
 def test_conditions_become_trees(sql: str, tree: Any) -> None:
     """Spark SQL becomes a normalised tree, in one compact text."""
     assert predicate_tree(sql) == json.dumps(tree, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("sql", [sql for sql, _ in UNDERSTOOD if "year" not in sql])
+def test_trees_are_shown_as_the_same_condition(sql: str) -> None:
+    """What people are shown of a condition is the condition; of a year, with one more cast."""
+    assert predicate_tree(sql_of(predicate_tree(sql))) == predicate_tree(sql)
 
 
 UNKNOWN: list[tuple[str, Any]] = [
