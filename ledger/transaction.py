@@ -235,7 +235,7 @@ class Transaction(TxnFiles, TxnTables):
 
     def _parts(self) -> Sequence[TableWrite]:
         """Return what the commit declares, having staged what is too large for its record."""
-        declared = self._writes.parts(self._taken, self.level)
+        declared = self._writes.parts(self._taken, self.level, self._write_ids)
         if self.type == "read_only" and not self._writes.has_written:
             # What only read is right as of its snapshot: nobody has to judge it.
             return []

@@ -4,7 +4,7 @@ A coarse write is of a whole unit, the files unknown: a partition, the rows of a
 partitions, or a whole table. What is known file by file is gathered by `FootprintWriter`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -116,8 +116,13 @@ class DeclaredWrites:
         writer = self._writers.get(table)
         return writer.paths_of(hashed) if writer is not None else ()
 
-    def parts(self, taken: Iterable[int], level: str) -> Sequence[DeclaredPart]:
+    def parts(
+        self, taken: Iterable[int], level: str, changed: Container[int] = ()
+    ) -> Sequence[DeclaredPart]:
         """Return the parts of a commit that asks for `level`, by table id.
+
+        Tables that are themselves `changed` by the txn are judged by what it read there, as those
+        that it writes are.
 
         Who took a write id in a table meant to write there: of the tables in `taken` those without
         a declared write count as inserted into, so that one dropped meanwhile is a conflict and not
@@ -132,11 +137,18 @@ class DeclaredWrites:
                 "name the tables with txn.app(..., tables=[...])"
             )
         return [
-            self._part(table, level, is_implied=table in implied, is_written=table in written)
+            self._part(
+                table,
+                is_implied=table in implied,
+                is_written=table in written,
+                is_judged=level == STRONGEST or table in changed,
+            )
             for table in sorted({*written, *implied, *self._writers})
         ]
 
-    def _part(self, table: int, level: str, *, is_implied: bool, is_written: bool) -> DeclaredPart:
+    def _part(
+        self, table: int, *, is_implied: bool, is_written: bool, is_judged: bool
+    ) -> DeclaredPart:
         writer = self._writers.get(table) or FootprintWriter()
         writes = (ROWS_ADDED,) if is_implied else tuple(self._coarse.get(table, ()))
         is_written = is_written or is_implied
@@ -144,7 +156,7 @@ class DeclaredWrites:
         head = writer.head(apps) if apps or table in self._writers else None
         # A table that was only read is judged at the strongest level alone, and one whose level
         # changed since it was read conflicts by that: other files need not be named.
-        needs_reads = is_written or level == STRONGEST or table in self._strict
+        needs_reads = is_written or is_judged or table in self._strict
         read_files = writer.read_files if needs_reads else b""
         return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
 

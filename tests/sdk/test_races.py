@@ -216,6 +216,28 @@ def test_file_of_a_table_only_read(ledger: Ledger, memory: InMemoryLedger, table
         txn.commit()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda txn: txn.alter_table(TABLE, properties={"object.stats:delay": "3 of day1"}),
+        lambda txn: txn.rename_table(TABLE, "flown"),
+        lambda txn: txn.drop_table(TABLE),
+    ],
+)
+def test_file_of_a_table_that_is_changed(
+    ledger: Ledger, memory: InMemoryLedger, table: int, change: Callable[[Transaction], object]
+) -> None:
+    """Who changes a table by what a file of it said loses to the removal of that file."""
+    assert table
+    txn = ledger.begin()
+    txn.read(TABLE, "day = 1")
+    change(txn)
+    in_txn(delete_day(1))(memory.connect())
+
+    with pytest.raises(errors.ConcurrentDeleteReadException):
+        txn.commit()
+
+
 def test_read_only_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     """A read-only txn is right as of its snapshot, whatever comes later."""
     with ledger.transaction("read_only", level="serializable") as txn:
