@@ -263,7 +263,7 @@ class TxnNames:
     def _looked_up(self, name: str) -> int:
         """Return the table of a name; raises UnknownTableError if it may be that of another now."""
         number, row = self.client.find(name)
-        if row is None or row.changed <= self._opened or number in self._rows:
+        if row is None or row.changed <= self._opened:
             return number
         with suppress(SettingsError):
             former = FormerNames(self.client.view.reads(), self._opened, self._txn)

@@ -139,6 +139,18 @@ def test_told_before_it_opened(ledger: Ledger, scene: Scene) -> None:
     assert held.read(scene.flights).paths == ["of flights"]
 
 
+def test_name_given_to_a_table_that_it_altered(ledger: Ledger, scene: Scene) -> None:
+    """That a txn altered a table makes no name its own which somebody gave that table since."""
+    held = ledger.begin()
+    held.alter_table("routes", properties={"k": "v"})
+    scene.other.drop_table(scene.flights)
+    scene.other.rename_table(scene.routes, "flights")
+    ledger.wait(scene.other.token)
+
+    with pytest.raises(UnknownTableError, match="may have been another's"):
+        held.read("flights")
+
+
 @pytest.mark.parametrize("change", ANOTHERS)
 def test_name_used_before(ledger: Ledger, scene: Scene, change: Callable[[Scene], object]) -> None:
     """What a name meant to a txn it means to its end."""
