@@ -82,7 +82,7 @@ class FootprintWriter:
 
         Raises as `add`.
         """
-        self._take(map(self._removed, several(files)), ())
+        self._take(map(self._removed, files), ())
         self._note(self._usual_operation or "DELETE")
 
     def read_whole(self) -> None:
@@ -95,7 +95,7 @@ class FootprintWriter:
 
         Raises as `add`.
         """
-        gone = (self._removed(each)._replace(data_change=False) for each in several(removes))
+        gone = (self._removed(each)._replace(data_change=False) for each in removes)
         self._take(gone, (each._replace(data_change=False) for each in adds))
         self._note("OPTIMIZE")
 

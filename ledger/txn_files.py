@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ledger.core.commands import AppVersion, Domain, Protocol
-from ledger.footprint_writer import AddLike, RemoveLike, added_files
+from ledger.footprint_writer import AddLike, RemoveLike, added_files, several
 from ledger.names import TableLike, TxnNames
 from ledger.reading import TableFiles, read_table
 from ledger.receipt import Token
@@ -108,7 +108,7 @@ class TxnFiles:
         found at; by default they are taken from the txn's snapshot. Raises as `add_files`.
         """
         number = self._names.number(table)
-        place, kept = self._view.position_of(read_at), list(files)
+        place, kept = self._view.position_of(read_at), list(several(files))
         with self._writes.growing(number, operation) as writer:
             writer.remove(kept)
         self._writes.plan_from(number, place)
@@ -128,7 +128,7 @@ class TxnFiles:
         """
         number, row = self._names.find(table)
         columns = None if row is None else row.definition.partition_columns
-        place, gone = self._view.position_of(read_at), list(removes)
+        place, gone = self._view.position_of(read_at), list(several(removes))
         made = list(added_files(adds, columns, data_change=False))
         with self._writes.growing(number, operation) as writer:
             writer.rewrite(gone, made)

@@ -211,12 +211,18 @@ ODD: Any = {
             lambda txn: txn.remove_files(TABLE, [ODD["pair"]]),
             r"\('a', \('3',\)\) is no file to remove: give one as it was read, or a path",
         ),
+        (lambda txn: txn.remove_files(TABLE, "day1"), r"files are a list, such as \['day1'\]"),
+        (
+            lambda txn: txn.rewrite_files(TABLE, "day1", [of_day(1, "big")]),
+            r"files are a list, such as \['day1'\]",
+        ),
     ],
     ids=[
         *("value of a file added", "value of a file removed", "statistics", "path"),
         *("lone value of a file added", "lone value of a file removed"),
         *("data change of a file added", "data change of a file removed"),
         *("pair to add", "text in place of a list", "pair to remove"),
+        *("text in place of files removed", "text in place of files rewritten"),
     ],
 )
 def test_odd_files(
