@@ -57,7 +57,7 @@ def table_definition(
         options.get("layout", "listed"),
         options.get("location", ""),
         [column_of(each, number) for number, each in enumerate(columns, start=1)],
-        names_of(options.get("partition_columns", ())),
+        names_of("partition columns", options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
 
@@ -88,11 +88,11 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
             )
 
 
-def names_of(partition_columns: Sequence[str]) -> list[str]:
-    """Return the names of partition columns; raises TypeError for one text in their place."""
-    if isinstance(partition_columns, str):
-        raise TypeError(f"partition columns are a list of names, such as [{partition_columns!r}]")
-    return list(partition_columns)
+def names_of(what: str, names: Iterable[str]) -> list[str]:
+    """Return names as a list; raises TypeError for one text in their place: each letter is none."""
+    if isinstance(names, str):
+        raise TypeError(f"{what} are a list of names, such as [{names!r}]")
+    return list(names)
 
 
 def properties_of(properties: Mapping[str, str]) -> list[Property]:
@@ -117,8 +117,8 @@ def changed(
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
     Raises ValueError if both are given, or neither, TypeError for a name that there is not, for a
-    property that is no text, for a column that is no pair of texts, and for a change that makes no
-    definition.
+    property that is no text, for a text in the place of several names, for a column that is no pair
+    of texts, and for a change that makes no definition.
     """
     check_named(changes, TableChanges)
     if (change is None) == (not changes):
@@ -131,13 +131,14 @@ def changed(
             )
         check_texts(made.properties)
         return made
-    unset = set(changes.get("unset", ()))
+    unset = set(names_of("properties to unset", changes.get("unset", ())))
     kept = {each.key: each.value for each in before.properties if each.key not in unset}
     columns = changes.get("columns")
+    partition_columns = changes.get("partition_columns", before.partition_columns)
     return before._replace(
         location=changes.get("location", before.location),
         columns=before.columns if columns is None else list(renewed(before.columns, columns)),
-        partition_columns=names_of(changes.get("partition_columns", before.partition_columns)),
+        partition_columns=names_of("partition columns", partition_columns),
         properties=properties_of(kept | dict(changes.get("properties", {}))),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ledger.core.commands import AppVersion, Domain, Protocol
+from ledger.definitions import names_of
 from ledger.footprint_writer import AddLike, RemoveLike, added_files, several
 from ledger.names import TableLike, TxnNames
 from ledger.reading import TableFiles, read_table
@@ -142,9 +143,12 @@ class TxnFiles:
     def set_protocol(
         self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()
     ) -> None:
-        """Say what it takes from now on to read and write a Delta table."""
+        """Say what it takes from now on to read and write a Delta table.
+
+        Raises TypeError for one text in the place of its features.
+        """
         number = self._names.number(table)
-        protocol = Protocol(min_reader, min_writer, sorted(set(features)))
+        protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", features))))
         self._writes.writer(number).set_protocol(protocol)
 
     def set_domain(

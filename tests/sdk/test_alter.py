@@ -86,6 +86,12 @@ def test_what_is_to_change(given: Any) -> None:
         changed(BEFORE, **given)
 
 
+def test_text_in_place_of_keys() -> None:
+    """A text to unset is refused: its letters would be taken for keys, and may be some."""
+    with pytest.raises(TypeError, match=r"properties to unset are a list of names.* \['a'\]"):
+        changed(BEFORE, unset="a")
+
+
 def test_misspelled() -> None:
     """A name that there is not is an error, not a table that lacks what was meant."""
     misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}

@@ -23,6 +23,7 @@ NO_NUMBER: Any = "1"
 UNFIT: list[tuple[Callable[[Transaction], object], type[Exception]]] = [
     (lambda txn: txn.set_protocol("flights", 2**63, 7), OverflowError),
     (lambda txn: txn.set_protocol("flights", NO_NUMBER, 7), TypeError),
+    (lambda txn: txn.set_protocol("flights", 3, 7, "appendOnly"), TypeError),
     (lambda txn: txn.set_domain("flights", "delta", NO_TEXT), TypeError),
     (lambda txn: txn.update("flights", NO_TEXT), TypeError),
     (lambda txn: txn.insert("flights", "\ud800"), ValueError),
