@@ -57,7 +57,8 @@ class DeclaredWrites:
     @property
     def has_written(self) -> bool:
         """Whether anything but reading was declared."""
-        return bool(self._coarse) or any(each.is_written for each in self._writers.values())
+        is_said = bool(self._coarse or self._apps)
+        return is_said or any(each.is_written for each in self._writers.values())
 
     def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
         """Declare a coarse write; one that only inserts depends on no position."""

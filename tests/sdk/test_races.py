@@ -247,13 +247,24 @@ def test_read_only_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> No
     assert txn.status == "committed"
 
 
-def test_read_only_txn_writes_nothing(ledger: Ledger, table: int) -> None:
-    """What a read-only txn adds is refused, not dropped."""
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda txn: txn.add_files(TABLE, [of_day(3)]),
+        lambda txn: txn.app("stream", 5, tables=[TABLE]),
+    ],
+    ids=["files", "progress"],
+)
+def test_read_only_txn_writes_nothing(
+    ledger: Ledger, table: int, write: Callable[[Transaction], object]
+) -> None:
+    """What a read-only txn adds or records is refused, not dropped."""
+    assert table
     with (
         pytest.raises(errors.CommandInvalidError, match="read only"),
         ledger.transaction("read_only") as txn,
     ):
-        txn.add_files(table, [of_day(3)])
+        write(txn)
 
 
 def test_level_that_is_none(ledger: Ledger) -> None:
