@@ -247,7 +247,13 @@ class Ledger(LedgerTables, LedgerFiles):
         """State that no file of aborted ids is reachable and that their writers are fenced.
 
         Either whole `txns`, or `write_ids` of one `table`; this lets the cleanup watermark move on.
+        Raises ValueError for whole txns in one table, of which the ledger would forget all.
         """
+        if txns and table is not None:
+            raise ValueError(
+                "whole txns are forgotten in all tables: name either txns, or the write ids that "
+                "they have in the table"
+            )
         numbers = [each if isinstance(each, int) else each.id for each in txns]
         number = 0 if table is None else self._names.number(table)
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)

@@ -91,6 +91,11 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
         TypeError,
         r"tables are a list, such as \[TableRow",
     ),
+    (
+        lambda ledger: ledger.forget_aborted([1], table="flights"),
+        ValueError,
+        "whole txns are forgotten in all tables",
+    ),
     (lambda ledger: ledger.wait(0, math.inf), ValueError, "a timeout of inf s is none: say"),
     (lambda ledger: ledger.wait(0, math.nan), ValueError, "a timeout of nan s is none: say"),
     (lambda ledger: ledger.wait(0, -1), ValueError, "a timeout of -1 s is none: say"),
