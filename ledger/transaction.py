@@ -165,7 +165,7 @@ class Transaction(TxnFiles, TxnTables):
         aborted), OutcomeUnknownError if no answer came in time (commit again to learn it), and
         another RefusedError, after which the txn may still be open, see `status`.
         """
-        if self.receipt is not None and self.receipt.skipped:
+        if self.receipt is not None:
             return replace(self.receipt, repeated=True)
         try:
             self.receipt = self._committed()

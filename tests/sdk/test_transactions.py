@@ -5,6 +5,7 @@ import math
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -302,13 +303,16 @@ def test_abort_after_commit(ledger: Ledger) -> None:
 
 
 def test_commit_twice(ledger: Ledger) -> None:
-    """A txn that is committed again is told where it committed first."""
-    txn = ledger.begin()
+    """A txn that is committed again is told where it committed first, and what its tables got."""
+    flights = ledger.create_table("flights").table
+    txn = written(ledger, "flights")
     first = txn.commit()
 
     again = txn.commit()
 
-    assert (first.position, first.txn, True) == (again.position, again.txn, again.repeated)
+    assert replace(first, repeated=True) == again
+    assert {flights: TableVersion(1, 1)} == again.tables
+    assert first == txn.receipt
 
 
 def test_only_the_owner_writes(ledger: Ledger, memory: InMemoryLedger) -> None:
