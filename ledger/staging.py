@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
-from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
+from ledger.errors import StagedWritesDifferError
 from ledger.file_list import AddFile, RemoveFile
 from ledger.footprint_writer import FootprintWriter
 from ledger.writes import DeclaredPart
@@ -40,7 +40,7 @@ class Staging:
     def __init__(self) -> None:
         self._sent: dict[int, Sent] = {}
         self._whole: set[int] = set()
-        # The table and number of the chunk whose staging was not answered.
+        # The table and number of the chunk that was sent last.
         self._unsure: tuple[int, int] | None = None
 
     def fit(
@@ -72,13 +72,13 @@ class Staging:
 
     def _stage_one(self, table: int, number: int, chunk: Footprint, send: Send) -> None:
         """Stage a chunk; that it is there already is fine where its first answer was missed."""
+        is_unsure = self._unsure == (table, number)
+        # Before it is sent: neither silence nor Ctrl-C tells whether it came there.
+        self._unsure = table, number
         try:
             send(table, number, chunk)
-        except OutcomeUnknownError:
-            self._unsure = table, number
-            raise
         except StagedWritesDifferError:
-            if self._unsure != (table, number):
+            if not is_unsure:
                 raise
         digest = self._sent.get(table, Sent()).digest
         self._sent[table] = Sent(number, next_digest(digest, chunk.files))

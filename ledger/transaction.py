@@ -296,7 +296,8 @@ class Transaction(TxnFiles, TxnTables):
             self.commit()
         except (OutcomeUnknownError, LogError):
             raise
-        except Exception as error_of_commit:
+        except BaseException as error_of_commit:
+            # Ctrl-C, too, may come before the commit was sent, while its chunks are staged.
             if self.status == "open":
                 self._abandon(error_of_commit)
             raise

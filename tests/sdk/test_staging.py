@@ -213,3 +213,30 @@ def test_commit_again_after_silence(memory: InMemoryLedger, log: LossyLog) -> No
 
     assert len(cut_off.read(TABLE)) == MANY + 2
     assert [each.number for each in bodies(log, WritesStaged)] == [1, 2, 3]
+
+
+def test_commit_again_after_ctrl_c(ledger: Ledger, log: LossyLog, table: int) -> None:
+    """A large commit that Ctrl-C interrupted is complete once it is asked for again."""
+    txn = ledger.begin()
+    txn.add_files(table, many())
+    log.interrupted[Topic.COMMANDS] = 1
+    with pytest.raises(KeyboardInterrupt):
+        txn.commit()
+
+    txn.commit()
+
+    assert len(ledger.read(TABLE)) == MANY + 2
+    assert [each.number for each in bodies(log, WritesStaged)] == [1, 2, 3]
+
+
+def test_ctrl_c_before_the_commit_is_sent(
+    ledger: Ledger, memory: InMemoryLedger, log: LossyLog, table: int
+) -> None:
+    """A block whose end is interrupted while it stages leaves no txn open that nobody has."""
+    txn = ledger.begin()
+    log.interrupted[Topic.COMMANDS] = 1
+    with pytest.raises(KeyboardInterrupt), txn:
+        txn.add_files(table, many())
+
+    assert txn.status == "aborted"
+    assert memory.reads.open_txns(10) == []
