@@ -62,11 +62,8 @@ class View:
 
     def look(self, position: int = 0, timeout_ms: int | None = None) -> tuple[int, Reads]:
         """Return where the read model is at least, and the read model; as `reads`."""
-        reads = self.at_hand()
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
-        if not self._is_ours:
-            check_identity(reads, self.origin, timeout_ms)
-            self._is_ours = True
+        reads = self.at_hand(timeout_ms)
         return reads.wait(max(position, self.written), timeout_ms), reads
 
     def metadata(self, read: Read, position: int = 0) -> Metadata:
@@ -81,13 +78,21 @@ class View:
             raise unknown_object(read.table, read.what, answer.position)
         return answer.value
 
-    def at_hand(self) -> Reads:
-        """Return the read model as it is, however far behind; raises SettingsError without one."""
+    def at_hand(self, timeout_ms: int = 0) -> Reads:
+        """Return the read model as it is, however far behind, once it is known to be the ledger's.
+
+        Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
+        does not know in time whose it is.
+        """
         self._channel.check()
         with self._turn:
             if self._reads is None:
                 self._reads = self._open_reads()
-            return self._reads
+            reads = self._reads
+        if not self._is_ours:
+            check_identity(reads, self.origin, timeout_ms)
+            self._is_ours = True
+        return reads
 
     def position_of(self, place: Token | int) -> int:
         """Return a position.

@@ -2,20 +2,21 @@
 
 import json
 import pickle
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from ledger.client import Ledger
 from ledger.core import evidence
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import CoarseWrite, Footprint, TableWrite
 from ledger.core.events import Evidence, Side
 from ledger.core.footprints import EMPTY_FOOTPRINT, packed, path_hash
 from ledger.errors import ConflictError, SettingsError
 from ledger.explain import RULES, Explanation, name_conflict
 from ledger.file_list import AddFile
 from ledger.reads import Reads
-from ledger.testing import InMemoryLedger
+from ledger.testing import InMemoryLedger, open_channel
 from tests.sdk.flights import TABLE, create_flights, of_day
 
 EVIDENCE = Evidence(
@@ -204,6 +205,27 @@ def test_nothing_can_be_read() -> None:
 def no_reads() -> Reads:
     """Raise what is raised where no read model is."""
     raise SettingsError("no store")
+
+
+def test_rows_of_another_ledger(memory: InMemoryLedger, ledger: Ledger) -> None:
+    """A conflict is not explained by the names that another ledger's rows have."""
+    table = create_flights(ledger).table
+    planned = ledger.read(TABLE).position
+    with ledger.transaction() as winner:
+        winner.remove_files(TABLE, ["day1"])
+    update = TableWrite(table, planned, (CoarseWrite("table", "", "update"),))
+
+    with (
+        InMemoryLedger() as another,
+        closing(
+            Ledger(memory.log, open_reads=lambda: another.reads, open_channel=open_channel)
+        ) as misled,
+    ):
+        another.connect().create_table("secret")
+        with pytest.raises(ConflictError) as raised:
+            misled.commit_once([update])
+
+    assert "secret" not in raised.value.explain()
 
 
 def test_refused_without_evidence(ledger: Ledger) -> None:
