@@ -11,7 +11,15 @@ from typing import Any, Final, TypeVar
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
 from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
 from ledger.core.predicates import TRUE_PREDICATE
-from ledger.file_list import AddFile, FileList, RemoveFile, added, listed, removed
+from ledger.file_list import (
+    AddFile,
+    FileList,
+    RemoveFile,
+    added,
+    check_data_change,
+    listed,
+    removed,
+)
 from ledger.reading import TableFiles
 from ledger.reads import FileRow
 
@@ -243,4 +251,5 @@ def added_files(
                 f"file {file.path} has {len(file.partition)} partition values, the table is "
                 f"partitioned by {', '.join(partition_columns) or 'nothing'}: give one per column"
             )
+        check_data_change(file.path, data_change)
         yield file._replace(data_change=file.data_change and data_change)

@@ -92,6 +92,11 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
         r"tables are a list, such as \[TableRow",
     ),
     (
+        lambda ledger: ledger.begin().add_files("flights", ["a"], data_change=ODD["none"]),
+        TypeError,
+        "file 'a' has data_change None, which is True or False",
+    ),
+    (
         lambda ledger: ledger.forget_aborted([1], table="flights"),
         ValueError,
         "whole txns are forgotten in all tables",
