@@ -170,13 +170,13 @@ class Transaction(TxnFiles, TxnTables):
         try:
             self.receipt = self._committed()
         except ConflictError as error:
-            self.status = "aborted"
+            self._end("aborted")
             name_conflict(error, self._view.at_hand, self._writes.paths_of)
             raise
         except (TxnNotOpenError, SessionExpiredError):
-            self.status = "aborted"
+            self._end("aborted")
             raise
-        self.status = "aborted" if self.receipt.skipped else "committed"
+        self._end("aborted" if self.receipt.skipped else "committed")
         for row in self._names.given():
             position = self.receipt.position
             self._names.client.remember(row._replace(creator=0, changed=position), position)
@@ -192,7 +192,7 @@ class Transaction(TxnFiles, TxnTables):
         answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
         if not isinstance(answer.body, CommandRepeated | TxnAborted):
             body_as(TxnAborted, answer.control, answer.body)
-        self.status = "aborted"
+        self._end("aborted")
         return self._receipt(answer)
 
     def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> Answer:
@@ -258,6 +258,10 @@ class Transaction(TxnFiles, TxnTables):
         write = coarse_write(operation, row, partition=partition, whole_table=whole_table)
         self._writes.add(number, write, self._view.position_of(read_at))
 
+    def _end(self, status: Status) -> None:
+        """Note how the txn ended."""
+        self.status, self._writes.has_ended = status, True
+
     def _receipt(self, answer: Answer) -> Receipt:
         return receipt_of(
             answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
@@ -273,7 +277,7 @@ class Transaction(TxnFiles, TxnTables):
         except LedgerError as failure:
             # What became of a txn that is not open its refusal says in words alone.
             if "is not open (committed)" in str(failure):
-                self.status = "committed"
+                self._end("committed")
                 error.add_note(f"txn {self.id} could not be aborted, it is committed: {failure}")
                 return
             error.add_note(f"txn {self.id} could not be aborted, its deadline ends it: {failure}")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class TxnFiles:
     """The part of a txn that deals with files.
 
+    Once its commit was asked for, or it has ended, all of this raises ValueError.
+
     Attributes:
         opened: the position of the snapshot the txn holds.
     """

@@ -42,6 +42,7 @@ class DeclaredWrites:
 
     Attributes:
         is_frozen: whether nothing may be added: what was declared is on its way.
+        has_ended: whether nothing may be added: the txn is over.
     """
 
     def __init__(self, opened: int) -> None:
@@ -53,6 +54,7 @@ class DeclaredWrites:
         self._apps: dict[str, int] = {}
         self._app_tables: set[int] = set()
         self.is_frozen = False
+        self.has_ended = False
 
     @property
     def has_written(self) -> bool:
@@ -73,7 +75,7 @@ class DeclaredWrites:
         self._read_at[table] = min(place, self._read_at.get(table, place))
 
     def writer(self, table: int) -> FootprintWriter:
-        """Return what gathers the files of a table; raises ValueError once it is frozen."""
+        """Return what gathers the files of a table; raises ValueError once frozen, or ended."""
         self._check_open()
         return self._writers.setdefault(table, FootprintWriter())
 
@@ -162,6 +164,10 @@ class DeclaredWrites:
         return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
 
     def _check_open(self) -> None:
+        if self.has_ended:
+            raise ValueError(
+                "this txn has ended, so what is declared in it now would be nowhere: begin another"
+            )
         if self.is_frozen:
             raise ValueError(
                 "what this txn wrote is on its way since its commit was asked for: commit again, "

@@ -156,3 +156,27 @@ def test_odd_timeout(log: LossyLog, memory: InMemoryLedger, timeout_s: Any) -> N
     assert memory.log is log
     with pytest.raises((TypeError, ValueError), match=r"a timeout (of .* s is none|is a number)"):
         Ledger.connect(log=log, timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda txn: txn.add_files("flights", ["a"]),
+        lambda txn: txn.insert("flights"),
+        lambda txn: txn.app("job", 3, tables=["flights"]),
+        lambda txn: txn.read("flights"),
+    ],
+)
+@pytest.mark.parametrize("end", [Transaction.abort, Transaction.commit])
+def test_declared_after_the_end(
+    ledger: Ledger,
+    end: Callable[[Transaction], object],
+    declare: Callable[[Transaction], object],
+) -> None:
+    """What a txn would do after its end is refused, not dropped with the block."""
+    ledger.create_table("flights")
+
+    with ledger.transaction() as txn:
+        end(txn)
+        with pytest.raises(ValueError, match="this txn has ended"):
+            declare(txn)
