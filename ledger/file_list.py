@@ -60,10 +60,18 @@ EMPTY: Final = FileList()
 
 
 def pack(files: FileList) -> bytes:
-    """Return the opaque form of a file list; b"" for an empty one."""
+    """Return the opaque form of a file list; b"" for an empty one.
+
+    Raises ValueError for one that no reader would unpack.
+    """
     if not files.adds and not files.removes:
         return b""
     text = json.dumps(files, separators=(",", ":"), ensure_ascii=False).encode()
+    if len(text) >= TEXT_BYTES_MAX:
+        raise ValueError(
+            f"the list of {len(files.adds)} files added and {len(files.removes)} removed has "
+            f"{len(text)} bytes, readers take less than {TEXT_BYTES_MAX}: shorten their statistics"
+        )
     return PLAIN + text if len(text) < PACK_FROM_BYTES else PACKED + zlib.compress(text, 1)
 
 

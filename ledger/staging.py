@@ -87,10 +87,12 @@ class Staging:
 def riding(part: DeclaredPart, room: int) -> Footprint | None:
     """Return the whole footprint of a part if it takes no more than `room` bytes, else None."""
     files = part.writer.files
-    if part.head is None or len(files) > FILES_PER_CHUNK or len(part.read_files) > room:
+    if part.head is None or len(part.read_files) > room:
+        return None
+    if len(files) > FILES_PER_CHUNK or not fits_a_reader(files):
         return None
     found = part.writer.with_files(part.head._replace(read_files=part.read_files), files)
-    return found if size_of(found) <= room and fits_a_reader(files) else None
+    return found if size_of(found) <= room else None
 
 
 def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:

@@ -11,7 +11,7 @@ from ledger.core.commands import Footprint
 from ledger.core.events import TxnCommitted, WritesStaged
 from ledger.core.footprints import HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
-from ledger.file_list import AddFile, RemoveFile
+from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
 from ledger.footprint_writer import FootprintWriter
 from ledger.log.port import Topic
 from ledger.settings import ClientSettings
@@ -110,6 +110,15 @@ def test_what_a_reader_unpacks(files: list[AddFile]) -> None:
 
     assert len(chunks) > 2
     assert all(len(each.files) < RECORD_BYTES_MAX for each in chunks)
+
+
+def test_what_no_reader_unpacks(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """One file with more statistics than any reader unpacks is refused, not lost by the commit."""
+    with pytest.raises(ValueError, match="readers take less than"):
+        ledger.append(table, [AddFile("a", ("1",), stats="x" * TEXT_BYTES_MAX)])
+
+    assert memory.reads.open_txns(10) == []
+    assert len(ledger.read(TABLE)) == 2
 
 
 def test_many_hashes() -> None:
