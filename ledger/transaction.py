@@ -274,6 +274,8 @@ class Transaction(TxnFiles, TxnTables):
         reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
         try:
             self.abort(reason, None if has_written else ())
+        except SessionExpiredError:
+            self._end("aborted")  # With its session.
         except LedgerError as failure:
             # What became of a txn that is not open its refusal says in words alone.
             if "is not open (committed)" in str(failure):

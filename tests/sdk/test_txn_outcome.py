@@ -132,6 +132,21 @@ def test_interrupted_before_its_session_ended(still: InMemoryLedger, log: LossyL
     assert (txn.commit().repeated, txn.status) == (True, "committed")
 
 
+def test_error_after_its_session_ended(still: InMemoryLedger) -> None:
+    """A block that raises after its session ended has nothing to add: its txn went with that."""
+    ledger = still.connect(settings=IMPATIENT)
+    txn = ledger.begin()
+    still.advance(LEASE_S + 1)
+
+    with pytest.raises(ValueError, match="no rows") as raised, txn:
+        raise ValueError("no rows")
+
+    row = still.reads.txn(txn.id)
+    assert row is not None
+    assert (row.status, txn.status) == ("aborted", "aborted")
+    assert not hasattr(raised.value, "__notes__")
+
+
 def test_error_after_the_commit(ledger: Ledger) -> None:
     """A block that raises though its txn was committed says so, and keeps its error."""
     txn = ledger.begin()
