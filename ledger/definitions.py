@@ -101,14 +101,19 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
     return [Property(*each) for each in sorted(properties.items())]
 
 
-def check_texts(properties: Iterable[tuple[object, object]]) -> None:
+def check_texts(properties: Iterable[object]) -> None:
     """Raise TypeError for a property that is no pair of texts: nobody could say what it becomes."""
-    for key, value in properties:
-        if not (isinstance(key, str) and isinstance(value, str)):
-            raise TypeError(
-                f"table property {key!r} is {value!r}: keys and values of properties are texts, "
-                "such as '3' or 'true'"
-            )
+    for each in properties:
+        match each:
+            case (str(), str()):
+                continue
+            case (key, value):
+                said = f"{key!r} is {value!r}"
+            case _:
+                said = f"{each!r} is no pair of key and value"
+        raise TypeError(
+            f"table property {said}: keys and values of properties are texts, such as '3' or 'true'"
+        )
 
 
 def changed(
@@ -125,11 +130,7 @@ def changed(
         raise ValueError("give a new definition, a function that makes it, or what is to change")
     if change is not None:
         made = change(before) if callable(change) else change
-        if not isinstance(made, TableDefinition):
-            raise TypeError(
-                f"a change is to be a TableDefinition, or a function that returns one, not {made!r}"
-            )
-        check_texts(made.properties)
+        check_made(made)
         return made
     unset = set(names_of("properties to unset", changes.get("unset", ())))
     kept = {each.key: each.value for each in before.properties if each.key not in unset}
@@ -141,6 +142,19 @@ def changed(
         partition_columns=names_of("partition columns", partition_columns),
         properties=properties_of(kept | dict(changes.get("properties", {}))),
     )
+
+
+def check_made(made: object) -> None:
+    """Raise TypeError for what a change makes that is no definition, or not of parts of one."""
+    if not isinstance(made, TableDefinition):
+        raise TypeError(
+            f"a change is to be a TableDefinition, or a function that returns one, not {made!r}"
+        )
+    for column in made.columns:
+        if not isinstance(column, Column):
+            raise TypeError(f"column {column!r} of a changed definition is to be a Column")
+    names_of("partition columns", made.partition_columns)
+    check_texts(made.properties)
 
 
 def renewed(before: Sequence[Column], columns: Sequence[ColumnLike]) -> Iterator[Column]:

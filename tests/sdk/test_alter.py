@@ -123,6 +123,20 @@ def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], o
 
 
 @pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"properties": {"ab": "1"}}, "table property 'ab' is no pair of key and value"),
+        ({"partition_columns": "ab"}, r"partition columns are a list of names, such as \['ab'\]"),
+        ({"columns": [("a", "int")]}, r"column \('a', 'int'\) .* is to be a Column"),
+    ],
+)
+def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
+    """A change that makes a definition of other parts is refused, before letters become names."""
+    with pytest.raises(TypeError, match=said):
+        changed(BEFORE, BEFORE._replace(**parts))
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"columns": ["id"]}, r"column 'id' is no pair .* such as \('id', 'bigint'\)"),
