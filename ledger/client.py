@@ -26,7 +26,7 @@ from ledger.core.ids import DURATION_MAX_MS, TxnType
 from ledger.core.valid_lists import ValidTxnList
 from ledger.lines import LINES, frozen
 from ledger.log.port import Log
-from ledger.names import Names, TableLike
+from ledger.names import Names, TableLike, listed
 from ledger.reads import Reads
 from ledger.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.refusals import body_as
@@ -230,7 +230,8 @@ class Ledger(LedgerTables, LedgerFiles):
         commit is asked for again, its work is not done again. Raises ValueError for less than one
         attempt and for a deadline that is no duration.
         """
-        pace = Pace(attempts, deadline_s)
+        # Every attempt asks for them anew, and what is given may be read once only.
+        pace, tables = Pace(attempts, deadline_s), tuple(listed(tables))
         return run(lambda: self.begin(tables=tables, level=level), work, pace, on_commit=on_commit)
 
     def abort(self, txn: int, reason: str) -> Receipt:

@@ -69,6 +69,13 @@ def check_named(given: Mapping[str, object], options: type) -> None:
         raise TypeError(f"a table has no {', '.join(sorted(unknown))}; name {', '.join(known)}")
 
 
+def check_lasting(changes: Mapping[str, object]) -> None:
+    """Raise TypeError for what can be read once only: read again, it would be a list of nothing."""
+    for name, given in changes.items():
+        if isinstance(given, Iterator):
+            raise TypeError(f"{name} is {given!r}, which can be read once only: give a list")
+
+
 def column_of(column: ColumnLike, number: int) -> Column:
     """Return a column, nullable and with this id if it is given by name and type alone."""
     return column if isinstance(column, Column) else Column(*pair(column), nullable=True, id=number)
@@ -121,11 +128,13 @@ def changed(
 ) -> TableDefinition:
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
-    Raises ValueError if both are given, or neither, TypeError for a name that there is not, for a
-    property that is no text, for a text in the place of several names, for a column that is no pair
-    of texts, and for a change that makes no definition.
+    Raises ValueError if both are given, or neither, TypeError for a name that there is not, for
+    what can be read once only (a change is made again where another came first), for a property
+    that is no text, for a text in the place of several names, for a column that is no pair of
+    texts, and for a change that makes no definition.
     """
     check_named(changes, TableChanges)
+    check_lasting(changes)
     if (change is None) == (not changes):
         raise ValueError("give a new definition, a function that makes it, or what is to change")
     if change is not None:

@@ -92,6 +92,18 @@ def test_text_in_place_of_keys() -> None:
         changed(BEFORE, unset="a")
 
 
+@pytest.mark.parametrize("name", ["columns", "partition_columns", "unset"])
+def test_read_once_only(ledger: Ledger, name: str) -> None:
+    """What can be read once only is no list of nothing: the table keeps what it has."""
+    before = create_flights(ledger).definition
+    changes: Any = {name: iter(())}
+
+    with pytest.raises(TypeError, match=f"{name} is .* read once only: give a list"):
+        ledger.alter_table(TABLE, **changes)
+
+    assert before.columns == list(ledger.metadata(TABLE).definition.columns)
+
+
 def test_misspelled() -> None:
     """A name that there is not is an error, not a table that lacks what was meant."""
     misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}

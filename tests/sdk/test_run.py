@@ -2,18 +2,20 @@
 
 from collections.abc import Callable
 from math import nan
+from typing import Any
 
 import pytest
 
 from ledger import errors
 from ledger.client import Ledger
+from ledger.core.events import TxnOpened
 from ledger.log.port import Topic
 from ledger.receipt import Receipt
 from ledger.retry import Pace, run
 from ledger.testing import InMemoryLedger
 from ledger.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog
+from tests.sdk.lossy import LossyLog, bodies
 from tests.sdk.test_retries import HASTY
 
 ALWAYS = 10**9
@@ -61,6 +63,16 @@ def test_done_again(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     assert (read, [txn.status for txn in work.attempts]) == (3, ["aborted", "aborted", "committed"])
     assert ledger.read(table).paths == ["day2", "merged3"]
     assert [work.attempts[-1].receipt] == receipts
+
+
+def test_tables_that_are_read_once(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
+    """Every attempt opens with its write ids, whatever its tables are read from."""
+    create_flights(ledger)
+    tables: Any = iter([TABLE])
+
+    ledger.run(Contended(memory.connect(), times=1), level="serializable", tables=tables)
+
+    assert [len(each.ids) for each in bodies(log, TxnOpened)] == [1, 1]
 
 
 def test_given_up(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
