@@ -89,18 +89,26 @@ def watch(
 ) -> Iterator[Event | None]:
     """Return events behind position `after`, by default those to come; None = nothing new yet.
 
-    Reading begins at the newest checkpoint that lies before them. Raises as every reader does.
+    None comes once all that the log held at the call was read, and then whenever there is no more.
+    Reading begins at the newest checkpoint that lies before the events. Raises as every reader
+    does, LogUnavailableError also if the broker is away before that end.
     """
     head, offset = read_newest_head(log, domain) or (LogHead(), 0)
     if after is not None and head.position > after:
         head, offset = LogHead(), 0
-    end = 0 if after is not None else log.ends(Topic.EVENTS)[1]
+    end = log.ends(Topic.EVENTS)[1]
+    first = end if after is None else 0
     batches = BatchAcceptor(log, Acceptor(head), offset)
     with closing(batches.open()) as reader:
         while True:
-            for record, event in batches.events(reader.read(READ_MAX, wait_s)):
-                if event is None or record.offset < end:
+            records = reader.read(READ_MAX, wait_s)
+            for record, event in batches.events(records):
+                if event is None or record.offset < first:
                     continue
                 if event.control.position > (after or 0):
                     yield event
-            yield None
+            if not records and reader.next_offset() < end:
+                # A broker that is away looks to readers like one that has nothing; this tells it.
+                end = log.ends(Topic.EVENTS)[1]
+            if reader.next_offset() >= end:
+                yield None

@@ -5,7 +5,7 @@ from itertools import takewhile
 import pytest
 
 from ledger.errors import SettingsError
-from ledger.watch import condition, line_of, shown_line, watch
+from ledger.watch import READ_MAX, condition, line_of, shown_line, watch
 from tests.core.parts import part
 from tests.driver import Driver
 
@@ -33,6 +33,13 @@ def test_from_a_position(driver: Driver) -> None:
     assert seen(driver, GENESIS_POSITIONS) == list(
         range(GENESIS_POSITIONS + 1, driver.state.position + 1)
     )
+
+
+def test_all_that_is_there(driver: Driver) -> None:
+    """What is there already is shown to its end, however many reads that takes."""
+    sessions = [driver.open_session() for _ in range(READ_MAX)]
+
+    assert seen(driver, 0)[-1] == driver.state.position == sessions[-1]
 
 
 def test_only_what_comes(driver: Driver) -> None:
