@@ -7,6 +7,7 @@ there then. So a listing is a function of its position, whatever was applied sin
 from collections.abc import Iterator
 from typing import Any
 
+from ledger.core.footprints import HASH_BYTES
 from ledger.reads import AnomalyRow, FileRow
 from projections.keys import pack, unpack
 from projections.lookups import is_row_number
@@ -74,7 +75,9 @@ def file_row(
 
 
 def paths(rows: RowReader, table: int, path_hash: bytes) -> list[str]:
-    """Return the paths that were named and go by a hash."""
+    """Return the paths that were named and go by a hash, none by what is no whole hash."""
+    if len(path_hash) != HASH_BYTES:
+        return []
     prefix = pack(PATH, table, path_hash)
     return [key[len(prefix) :].decode() for key, _ in rows.scan(prefix, prefix_end(prefix))]
 

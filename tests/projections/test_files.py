@@ -263,6 +263,12 @@ def test_paths_by_hash(domain: Followed) -> None:
     assert reads.file_paths(2, path_hash("a")) == []
 
 
+@pytest.mark.parametrize("odd", [b"", path_hash("a")[:4], path_hash("a") + b"a"])
+def test_no_whole_hash(domain: Followed, odd: bytes) -> None:
+    """By what is shorter or longer than a hash no path goes."""
+    assert flights_after(domain, remove_unknown).file_paths(FLIGHTS, odd) == []
+
+
 def test_tables_are_apart(domain: Followed) -> None:
     """A path belongs to the table it was added to."""
     session = domain.open_session()
