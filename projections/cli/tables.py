@@ -196,16 +196,19 @@ def of_partition(
 
     An empty text is NULL, as is what Hive writes for it, and as it is in the log.
     A file that has no value of a column, because the table was partitioned otherwise when it was
-    added, may hold rows of any. Raises BadParameter for what names no partition column, or no value
-    of it.
+    added, may hold rows of any. Raises BadParameter for what names no partition column, no value of
+    it, or one twice.
     """
     pairs = [each.partition("=") for each in wanted]
+    names = [name for name, _, _ in pairs]
     for name, sign, _ in pairs:
         if name not in columns:
             known = ", ".join(columns) or "none"
             raise typer.BadParameter(f"{name!r} is no partition column; there is: {known}")
         if not sign:
             raise typer.BadParameter(f"{name!r} is without a value; write {name}=VALUE")
+        if names.count(name) > 1:
+            raise typer.BadParameter(f"{name!r} is given twice; a file has one value of it")
     values = {name: null_or(value) or None for name, _, value in pairs}
     return [file for file in files if may_hold(file, by_add[file.added], values)]
 

@@ -190,6 +190,7 @@ def test_files_of_null(lakeledger: Lakeledger, value: str, paths: list[str]) -> 
         (["--partition", "day=1"], "'day' is no partition column; there is: hour"),
         (["--partition", "day"], "'day' is no partition column; there is: hour"),
         (["--partition", "hour"], "'hour' is without a value; write hour=VALUE"),
+        (["--partition", "hour=1", "--partition", "hour=2"], "'hour' is given twice"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
