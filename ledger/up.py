@@ -39,7 +39,8 @@ SPARK = "spark"
 class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
-    `http` is where the follower answers reads, None = at a free port of this host, "off" = nowhere.
+    `http` is where the follower answers reads, port 0 = any that is free, None = at such a one of
+    this host alone, "off" = nowhere.
     `lease_s` None = as configured. With `rebuild` all rows are made anew from the log. `client` are
     settings of Kafka's client, which the roles find by themselves.
     """
@@ -149,7 +150,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         for warning in verify_topics(bootstrap, settings.ledger, client=client):
             if broker is None:
                 say(f"warning: {warning}")
-        http = settings.http or free_endpoint()
+        http = endpoint_of(settings.http)
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / STORE, url)
         if settings.rebuild:
@@ -244,10 +245,31 @@ def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ())
     return roles
 
 
-def free_endpoint() -> str:
+def endpoint_of(http: str | None) -> str:
+    """Return where the follower is to answer, with a port that others can be told.
+
+    Raises SettingsError if nobody can listen at the host that is named.
+    """
+    if http is None:
+        return free_endpoint()
+    parts = urlsplit(f"//{http}")
+    if http == OFF or parts.port:
+        return http
+    try:
+        return free_endpoint(parts.hostname or LOOPBACK)
+    except OSError as problem:
+        raise SettingsError(
+            f"nobody can listen at {http}: {problem}. Name another host"
+        ) from problem
+
+
+def free_endpoint(host: str = LOOPBACK) -> str:
     """Return a `host:port` of this machine where nobody listens now."""
-    with socket.create_server((LOOPBACK, 0)) as server:
-        return f"{LOOPBACK}:{server.getsockname()[1]}"
+    is_v6 = ":" in host
+    family = socket.AF_INET6 if is_v6 else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
+        port = server.getsockname()[1]
+        return f"[{host}]:{port}" if is_v6 else f"{host}:{port}"
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:

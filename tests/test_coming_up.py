@@ -11,7 +11,7 @@ from ledger.errors import SettingsError
 from ledger.log.port import Record, Topic
 from ledger.process import ExitCode
 from ledger.supervisor import Role, Supervisor
-from ledger.up import remove_rows
+from ledger.up import endpoint_of, remove_rows
 from projections.rocks_store import RocksStore
 from tests.driver import Driver
 from tests.projections.followed import Followed
@@ -89,3 +89,23 @@ def test_rows_that_are_removed(tmp_path: Path) -> None:
     remove_rows(tmp_path)
     remove_rows(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0.0.0.0"])  # noqa: S104 - what is asked for
+def test_any_free_port(host: str) -> None:
+    """Where any port will do one is chosen, so that clients can be told."""
+    found = endpoint_of(f"{host}:0")
+    assert found.startswith(f"{host}:")
+    assert int(found.rpartition(":")[2]) > 0
+
+
+@pytest.mark.parametrize("http", ["off", "127.0.0.1:8181", "[::1]:8181"])
+def test_port_that_is_named(http: str) -> None:
+    """What is named is taken as it is."""
+    assert endpoint_of(http) == http
+
+
+def test_host_of_others() -> None:
+    """A host at which nobody here can listen is named."""
+    with pytest.raises(SettingsError, match=r"listen at 192\.0\.2\.1:0"):
+        endpoint_of("192.0.2.1:0")
