@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from ledger.core.commands import TableWrite
 from ledger.core.events import CommittedPart, TableAltered
 from ledger.core.tables import Pending
 
@@ -21,8 +22,8 @@ def altered(body: TableAltered) -> str:
     return body.operation or CHANGES["alter"]
 
 
-def committed(part: CommittedPart, changes: Iterable[Pending]) -> str:
-    """Return what one table of a commit is called: by its writer, or by what it did.
+def committed(part: CommittedPart | TableWrite, changes: Iterable[Pending]) -> str:
+    """Return what one table of a commit, or of one that lost, is called: by its writer or by deed.
 
     `changes` are all changes of metadata that waited for the commit.
     """

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from ledger.checkpoint import read_newest_head
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Event
+from ledger.core.commands import TableWrite
+from ledger.core.events import CommittedPart, Event, TableAltered
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
+from ledger.operations import altered, committed
 from ledger.state_rows import named_tables, reason_of
 
 READ_MAX: Final = 1_000
@@ -23,7 +25,7 @@ Line = dict[str, Any]
 
 
 def line_of(event: Event) -> Line:
-    """Return an event in a line; `operation` are the words of its footprints."""
+    """Return an event in a line; `operation` says what it did to tables, as their histories do."""
     control, body = event
     outcome, message = reason_of(body)
     return {
@@ -41,11 +43,11 @@ def line_of(event: Event) -> Line:
 
 def operations(body: Any) -> list[str]:
     """Return what an event says was done to tables, each once."""
-    if isinstance(getattr(body, "operation", None), str):
-        return [body.operation]
+    if isinstance(body, TableAltered):
+        return [altered(body)]
     parts = [*getattr(body, "parts", ()), *getattr(body, "attempted", ())]
-    footprints = (getattr(part, "footprint", None) for part in parts)
-    return list(dict.fromkeys(each.operation for each in footprints if each is not None))
+    words = (committed(each, ()) for each in parts if isinstance(each, CommittedPart | TableWrite))
+    return [each for each in dict.fromkeys(words) if each]
 
 
 def shown_line(line: Line) -> str:

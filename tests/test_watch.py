@@ -6,8 +6,8 @@ import pytest
 
 from ledger.errors import SettingsError
 from ledger.watch import READ_MAX, condition, line_of, shown_line, watch
-from tests.core.parts import part
-from tests.driver import Driver
+from tests.core.parts import part, table_of
+from tests.driver import Driver, write
 
 GENESIS_POSITIONS = 3
 
@@ -84,6 +84,23 @@ def test_no_number(text: str) -> None:
     """What no number can be equal to is refused, rather than waited for."""
     with pytest.raises(SettingsError, match=f"'{text}' holds for no event: .* is a number"):
         condition([text])
+
+
+def test_coarse_writes(driver: Driver) -> None:
+    """What was done to rows is told in the words of a table's history, also where no file is."""
+    session = driver.open_session()
+    txn, other = (driver.open_txn(session) for _ in "ab")
+    driver.commit(session, txn, write(1, operation="update"))
+    driver.commit(session, other, write(1, operation="delete"))
+
+    assert [line_of(event)["operation"] for event in driver.events[-2:]] == [["update"], ["delete"]]
+
+
+def test_without_a_name(driver: Driver) -> None:
+    """An alter without a name is called as in its table's history."""
+    event = driver.alter_table(driver.open_session(), 1, table_of(p="1"), "")
+
+    assert line_of(event)["operation"] == ["ALTER TABLE"]
 
 
 def test_line(driver: Driver) -> None:
