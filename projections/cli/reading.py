@@ -10,7 +10,7 @@ import typer
 from ledger.address import Address, find_address
 from ledger.cli import Output, say
 from ledger.client import Ledger
-from ledger.errors import ReaderBehindError, RefusedError, SettingsError, UnknownTableError
+from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.process import ExitCode
 from ledger.read_errors import is_number
 from ledger.reads import AnomalyRow, Reads, TableRow
@@ -45,12 +45,12 @@ def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
 def known_txns(connection: Ledger) -> Iterator[None]:
     """End the command as not found if it is refused over a txn that, as the rows tell, never was.
 
-    Where there are no rows the refusal is raised as it is.
+    Where no rows can be read, or none that are new enough, the refusal is raised as it is.
     """
     try:
         yield
     except RefusedError as refused:
-        with suppress(SettingsError):
+        with suppress(LedgerError):
             if connection.reads().txn(refused.subject) is None:
                 say(str(refused))
                 raise typer.Exit(ExitCode.NOT_FOUND) from refused

@@ -1,0 +1,51 @@
+"""What a command is refused for is told, also where no rows tell whether its txn ever was."""
+
+from contextlib import closing
+
+import pytest
+import typer
+
+from ledger.client import Ledger
+from ledger.errors import TxnNotOpenError
+from ledger.http_reads import HttpReads
+from ledger.process import ExitCode
+from ledger.reads import Reads
+from ledger.testing import InMemoryLedger
+from projections.cli.reading import known_txns
+from projections.memory import MemoryStore
+from projections.queries import StoreReads
+
+NEVER = 99
+NOBODY = "http://127.0.0.1:1"
+WAIT_S = 3.0
+
+
+def abort_never(memory: InMemoryLedger, reads: Reads) -> None:
+    """Let a command abort a txn that never was, with these rows beside the ledger."""
+    with (
+        closing(reads),
+        Ledger.connect(log=memory.log, reads=reads, timeout_s=WAIT_S) as ledger,
+        known_txns(ledger),
+    ):
+        ledger.abort(NEVER, "no longer wanted")
+
+
+def test_rows_that_tell() -> None:
+    """A txn of which the rows know nothing was not found."""
+    with InMemoryLedger() as memory, pytest.raises(typer.Exit) as ended:
+        abort_never(memory, memory.reads)
+
+    assert ended.value.exit_code == ExitCode.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        pytest.param(HttpReads(NOBODY, timeout_s=WAIT_S), id="nobody answers"),
+        pytest.param(StoreReads(MemoryStore()), id="too far behind"),
+    ],
+)
+def test_rows_that_do_not(reads: Reads) -> None:
+    """Where they tell nothing the refusal is raised, not what is the matter with them."""
+    with InMemoryLedger() as memory, pytest.raises(TxnNotOpenError, match=f"txn {NEVER}"):
+        abort_never(memory, reads)
