@@ -22,6 +22,8 @@ from projections.cli.reading import (
 )
 
 TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
+# Where not all that is listed is there for all: since when not, or for which txn alone.
+EVERY_COLUMNS = (*TABLE_COLUMNS, "dropped", "creator")
 FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
 VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
 FILES_MAX = 1_000
@@ -33,13 +35,16 @@ app = typer.Typer(help="Look at tables.", no_args_is_help=True)
 def table_list(
     ledger: NameOption = None,
     *,
-    dropped: Annotated[bool, typer.Option("--dropped", help="Dropped ones too.")] = False,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="Dropped ones too, and those that only a txn sees.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the tables."""
     with reading(ledger) as (_, reads):
         rows = reads.tables(include_dropped=dropped)
-        answer_rows([brief(table_fields(row), TABLE_COLUMNS, output) for row in rows], output)
+        columns = EVERY_COLUMNS if dropped else TABLE_COLUMNS
+        answer_rows([brief(table_fields(row), columns, output) for row in rows], output)
 
 
 @app.command("show")
@@ -143,6 +148,7 @@ def table_fields(row: TableRow) -> dict[str, Any]:
         "changed": row.changed,
         "operation": row.operation,
         "dropped": row.dropped,
+        "creator": row.creator,
     }
 
 

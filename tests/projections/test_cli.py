@@ -56,6 +56,16 @@ def repartitioned() -> Followed:
     return domain
 
 
+def half_created() -> Followed:
+    """Return a domain with a table that is there, one dropped, and one that only a txn sees."""
+    domain = Followed()
+    session = domain.open_session()
+    domain.create_table(session, "flights")
+    domain.drop_table(session, domain.create_table(session, "planes"))
+    domain.create_table(session, "planes", txn=domain.open_txn(session))
+    return domain
+
+
 @pytest.fixture
 def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
     """Return a way to run the command line where rows are kept, of `played` unless it is told."""
@@ -241,6 +251,20 @@ def test_before_the_first_version(lakeledger: Lakeledger, time: str) -> None:
 
     assert result.exit_code == ExitCode.NOT_FOUND
     assert f"had no version at {time}" in result.stderr
+
+
+@pytest.mark.parametrize("lakeledger", [half_created], indirect=True)
+def test_every_table(lakeledger: Lakeledger) -> None:
+    """Of every table it is told since when it is dropped, or for which txn alone it is there."""
+    found = told(lakeledger("table", "list", "--dropped", "--output", "json"))
+    assert [(row["dropped"] > 0, row["creator"]) for row in found] == [
+        (False, 0),
+        (True, 0),
+        (False, 1),
+    ]
+    assert told(lakeledger("table", "show", "3", "--output", "json"))["creator"] == 1
+    header, *_ = lakeledger("table", "list", "--dropped").stdout.splitlines()
+    assert header.split()[-2:] == ["dropped", "creator"]
 
 
 def test_dropped_table_by_id(lakeledger: Lakeledger) -> None:
