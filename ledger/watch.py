@@ -8,7 +8,17 @@ from typing import Any, Final
 from ledger.checkpoint import read_newest_head
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
-from ledger.core.events import CommittedPart, Event, TableAltered
+from ledger.core.events import (
+    AbortedForgotten,
+    CommittedPart,
+    Event,
+    SessionClosed,
+    TableAltered,
+    TxnOpened,
+    TxnsExpired,
+    WriteIdsAllocated,
+)
+from ledger.core.valid_list_text import runs_text
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
@@ -19,6 +29,8 @@ from ledger.state_rows import named_tables, reason_of
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5
 FIELDS: Final = ("position", "type", "txn", "session", "table", "operation", "outcome")
+# The field that holds all of them, where one event may be about several.
+SEVERAL: Final = {"txn": "txns"}
 NUMBERED: Final = frozenset({"position", "txn", "session", "table"})
 
 Line = dict[str, Any]
@@ -33,12 +45,29 @@ def line_of(event: Event) -> Line:
         "at": control.at,
         "type": type(body).__name__,
         "txn": control.txn,
+        "txns": named_txns(event),
         "session": control.session,
         "table": sorted(set(named_tables(body))),
         "operation": operations(body),
         "outcome": outcome,
         "message": message,
     }
+
+
+def named_txns(event: Event) -> list[int]:
+    """Return the txns that an event is about; where they are many its `txn` is 0 or the first."""
+    control, body = event
+    match body:
+        case TxnOpened():
+            return [*range(control.txn, control.txn + body.size)]
+        case WriteIdsAllocated():
+            return [*dict.fromkeys(each.txn for each in body.ids)]
+        case SessionClosed() | TxnsExpired():
+            return [end.txn for end in body.ends]
+        case AbortedForgotten():
+            return sorted({*body.txns, *(part.txn for part in body.parts)})
+        case _:
+            return [control.txn] if control.txn else []
 
 
 def operations(body: Any) -> list[str]:
@@ -54,8 +83,8 @@ def shown_line(line: Line) -> str:
     """Return a line as people read it."""
     at = datetime.fromtimestamp(line["at"] / 1000, UTC).isoformat(timespec="milliseconds")
     tables = " ".join(f"table {each}" for each in line["table"])
-    txn = f"txn {line['txn']}" if line["txn"] else ""
-    rest = (txn, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
+    txns = f"txn {runs_text(line['txns'])}" if line["txns"] else ""
+    rest = (txns, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
     return " ".join([f"{line['position']:>8}", at[:23], line["type"], *filter(None, rest)])
 
 
@@ -76,7 +105,10 @@ def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
             raise SettingsError(
                 f"{text!r} holds for no event: {field} is a number, as in --where {field}=7"
             )
-    meant = [(field, str(int(value)) if field in NUMBERED else value) for field, _, value in wanted]
+    meant = [
+        (SEVERAL.get(field, field), str(int(value)) if field in NUMBERED else value)
+        for field, _, value in wanted
+    ]
     return lambda line: all(matches(line[field], value) for field, value in meant)
 
 

@@ -5,7 +5,7 @@ from itertools import takewhile
 import pytest
 
 from ledger.errors import SettingsError
-from ledger.watch import READ_MAX, condition, line_of, shown_line, watch
+from ledger.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
 from tests.core.parts import part, table_of
 from tests.driver import Driver, write
 
@@ -101,6 +101,26 @@ def test_without_a_name(driver: Driver) -> None:
     event = driver.alter_table(driver.open_session(), 1, table_of(p="1"), "")
 
     assert line_of(event)["operation"] == ["ALTER TABLE"]
+
+
+def test_many_txns(driver: Driver) -> None:
+    """An event about several txns names each of them, whoever asks for one."""
+    session = driver.open_session()
+    first = driver.open_txn(session, size=2)
+    driver.allocate(session, [first, first + 1], [1])
+    driver.tidy(txns=[first, first + 1])
+    driver.forget(session, [first, first + 1])
+    found = [line_of(event) for event in driver.events if first + 1 in named_txns(event)]
+    is_wanted = condition([f"txn={first + 1}"])
+
+    assert [line["type"] for line in found] == [
+        "TxnOpened",
+        "WriteIdsAllocated",
+        "TxnsExpired",
+        "AbortedForgotten",
+    ]
+    assert all(is_wanted(line) for line in found)
+    assert all(f" txn {first},{first + 1} " in f"{shown_line(line)} " for line in found)
 
 
 def test_line(driver: Driver) -> None:
