@@ -60,7 +60,7 @@ class HostTable(NamedTuple):
     the snapshot, None where folders tell by their names whose they are. `partitioned` has the
     columns that the values of files are of, by where they were added, if not the partition columns.
     `levels` are the ways in which folders may be laid out, the newest first: the names that the
-    partition columns had, each with the one it has now.
+    partition columns had, each with the one it has now; none where no folder says whose it is.
     """
 
     metadata: TableMetadata
@@ -115,7 +115,8 @@ class HostTables:
             )
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
-                files, levels = self._files(found, snapshot), self._levels(found, snapshot)
+                files = self._files(found, snapshot)
+                levels = self._levels(found, snapshot) if files is None and ids is not None else ()
                 return HostTable(found, ids, files, self._partitioned(found, files or ()), levels)
         raise UnknownTableError(
             f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
@@ -158,7 +159,10 @@ class HostTables:
         row, seen = self.reads.table(found.table), found.definition
         definitions = [seen]
         if row is not None and (row.partitioned or is_partitioned_otherwise(seen, row.definition)):
-            definitions += definitions_of(self._rows, found.table, snapshot.opened)
+            # The partition columns of now are those of all definitions since.
+            before = min(snapshot.opened, row.partitioned)
+            definitions += definitions_of(self._rows, found.table, snapshot.opened, limit=1)
+            definitions += definitions_of(self._rows, found.table, before)
         levels: dict[tuple[str, ...], Mapping[str, str]] = {}
         for then in definitions:
             names = dict(zip(partition_columns(then), columns_now(then, seen), strict=True))
@@ -171,10 +175,12 @@ def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> 
     return traits_of(table).schema != traits_of(other).schema
 
 
-def definitions_of(rows: RowReader, table: int, position: int) -> Iterator[TableDefinition]:
+def definitions_of(
+    rows: RowReader, table: int, position: int, limit: int | None = None
+) -> Iterator[TableDefinition]:
     """Yield what a table was up to a position, the newest definition first."""
     ends = pair_key(DEFINITION, table, 0), pair_key(DEFINITION, table, position + 1)
-    for _, data in rows.scan(*ends, reverse=True):
+    for _, data in rows.scan(*ends, limit=limit, reverse=True):
         yield definition_from(read_value(data))
 
 

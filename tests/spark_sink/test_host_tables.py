@@ -8,7 +8,9 @@ import pytest
 
 from ledger.errors import ReaderBehindError, UnknownTableError
 from projections.errors import StoreMissingError
-from spark_sink.host_tables import tables_at
+from projections.rocks_reader import RocksReader
+from spark_sink.host_tables import HostTables, tables_at
+from tests.projections.test_metadata_costs import Counted
 from tests.spark_sink.host import NAME, Host, running_host
 
 
@@ -117,6 +119,28 @@ def test_rows_that_were_away(host: Host, tmp_path: Path) -> None:
             kept.ask(lambda tables: tables.resolve(NAME, snapshot))
         (tmp_path / "away").rename(rows)
         assert kept.ask(lambda tables: tables.resolve(NAME, snapshot).metadata) == before
+
+
+def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:
+    """A plan costs no more for alters since the partition columns changed, and tells of both."""
+    host.ledger.alter_table(NAME, partition_columns=["tail"])
+    with closing(RocksReader.open(tmp_path / "rows")) as reader:
+        rows = Counted(reader)
+        tables = HostTables(rows, host.tables.reads, host.tables.cache, host.ledger.catalog)
+        found = [plan_after(host, tables, rows, alters) for alters in (1, 20)]
+
+    assert found == [(found[0][0], [{"tail": "tail"}, {"day": "day"}])] * 2
+
+
+def plan_after(
+    host: Host, tables: HostTables, rows: Counted, alters: int
+) -> tuple[int, list[object]]:
+    """Alter the table so often; return how many rows a plan then looks at, and the levels."""
+    for number in range(alters):
+        host.ledger.alter_table(NAME, properties={"number": str(number)})
+    before = rows.given
+    levels = tables.resolve(NAME, host.snapshot()).levels
+    return rows.given - before, [*levels]
 
 
 def test_plans_come_from_the_cache(host: Host) -> None:
