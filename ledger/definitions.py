@@ -5,10 +5,12 @@ no column of the table has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.ids import Layout, TableKind
+
+KNOWN_IN_ANY_CASE: Final = ("delta.", "lakeledger.")
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
@@ -108,6 +110,12 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
     return [Property(*each) for each in sorted(properties.items())]
 
 
+def known_key(key: str) -> str:
+    """Return a key as it is known: those of Delta and of the ledger in any case of letters."""
+    lower = key.lower()
+    return lower if lower.startswith(KNOWN_IN_ANY_CASE) else key
+
+
 def check_texts(properties: Iterable[object]) -> None:
     """Raise TypeError for a property that is no pair of texts: nobody could say what it becomes."""
     for each in properties:
@@ -141,15 +149,18 @@ def changed(
         made = change(before) if callable(change) else change
         check_made(made)
         return made
-    unset = set(names_of("properties to unset", changes.get("unset", ())))
-    kept = {each.key: each.value for each in before.properties if each.key not in unset}
+    unset = names_of("properties to unset", changes.get("unset", ()))
+    set_anew = dict(changes.get("properties", {}))
+    check_texts(set_anew.items())
+    gone = set(map(known_key, (*unset, *set_anew)))
+    kept = {each.key: each.value for each in before.properties if known_key(each.key) not in gone}
     columns = changes.get("columns")
     partition_columns = changes.get("partition_columns", before.partition_columns)
     return before._replace(
         location=changes.get("location", before.location),
         columns=before.columns if columns is None else list(renewed(before.columns, columns)),
         partition_columns=names_of("partition columns", partition_columns),
-        properties=properties_of(kept | dict(changes.get("properties", {}))),
+        properties=properties_of(kept | set_anew),
     )
 
 

@@ -10,6 +10,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events import TableAltered
+from ledger.core.traits import traits_of
 from ledger.definitions import changed, operation_of, table_definition
 from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
@@ -90,6 +91,27 @@ def test_text_in_place_of_keys() -> None:
     """A text to unset is refused: its letters would be taken for keys, and may be some."""
     with pytest.raises(TypeError, match=r"properties to unset are a list of names.* \['a'\]"):
         changed(BEFORE, unset="a")
+
+
+@pytest.mark.parametrize(
+    ("changes", "level"),
+    [
+        ({"properties": {"DELTA.isolationLevel": "Serializable"}}, "Serializable"),
+        ({"unset": ["delta.isolationlevel"]}, "WriteSerializable"),
+    ],
+)
+def test_level_in_any_case(changes: Any, level: str) -> None:
+    """A key of Delta takes the place of what it is called in another case of letters."""
+    before = changed(BEFORE, properties={"delta.isolationLevel": "SnapshotIsolation"})
+
+    assert level == traits_of(changed(before, **changes)).level
+
+
+def test_other_keys_in_any_case() -> None:
+    """Keys that are nobody's but the table's own are told apart by the case of letters."""
+    after = changed(BEFORE, properties={"A": "3"})
+
+    assert list(after.properties) == [("A", "3"), ("a", "1"), ("b", "2")]
 
 
 @pytest.mark.parametrize("name", ["columns", "partition_columns", "unset"])
