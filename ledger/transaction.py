@@ -176,7 +176,10 @@ class Transaction(TxnFiles, TxnTables):
         except (TxnNotOpenError, SessionExpiredError):
             self._end("aborted")
             raise
-        self._end("aborted" if self.receipt.skipped else "committed")
+        if self.receipt.skipped:
+            self._end("aborted")
+            return self.receipt
+        self._end("committed")
         for row in self._names.given():
             position = self.receipt.position
             self._names.client.remember(row._replace(creator=0, changed=position), position)

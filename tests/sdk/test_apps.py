@@ -87,6 +87,21 @@ def test_skipped_txn(ledger: Ledger, table: int) -> None:
     assert (again.skipped, first.repeated, again.repeated) == (True, False, True)
 
 
+def test_table_of_a_skipped_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
+    """A table that a skipped txn created never was: its name means what somebody else gives it."""
+    ledger.append(table, [of_day(3)], (APP, 1))
+    with ledger.transaction() as txn:
+        txn.create_table("summary")
+        txn.add_files(table, [of_day(4)])
+        txn.app(APP, 1)
+    memory.connect().create_table("summary")
+
+    ledger.append("summary", ["s1"])
+
+    assert txn.status == "aborted"
+    assert ledger.read("summary").paths == ["s1"]
+
+
 def test_two_tables(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     """Progress is recorded in every table written, in whatever way, and in those named besides."""
     other, named = ledger.create_table("other").table, ledger.create_table("named").table
