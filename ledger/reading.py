@@ -46,6 +46,11 @@ class TableFiles:
         return len(self.files)
 
 
+def found_at(files: object) -> int:
+    """Return the position at which files were read, 0 if they do not say."""
+    return files.position if isinstance(files, TableFiles) else 0
+
+
 def read_table(
     view: View,
     table: int,

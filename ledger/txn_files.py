@@ -12,7 +12,7 @@ from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.definitions import names_of
 from ledger.footprint_writer import AddLike, RemoveLike, added_files, several
 from ledger.names import TableLike, TxnNames
-from ledger.reading import TableFiles, read_table
+from ledger.reading import TableFiles, found_at, read_table
 from ledger.receipt import Token
 from ledger.view import View
 from ledger.writes import DeclaredWrites
@@ -107,11 +107,13 @@ class TxnFiles:
     ) -> None:
         """Remove files from a table: a DELETE, or with files added a WRITE, unless it is named.
 
-        Files found by another way than a read of this txn need `read_at`, the position they were
-        found at; by default they are taken from the txn's snapshot. Raises as `add_files`.
+        What a read returned is removed as of that read. Files found by another way need `read_at`,
+        the position they were found at; by default they are taken from the txn's snapshot. Raises
+        as `add_files`.
         """
         number = self._names.number(table)
-        place, kept = self._view.position_of(read_at), list(several(files))
+        place = self._view.position_of(read_at) or found_at(files)
+        kept = list(several(files))
         with self._writes.growing(number, operation) as writer:
             writer.remove(kept)
         self._writes.plan_from(number, place)
@@ -131,7 +133,8 @@ class TxnFiles:
         """
         number, row = self._names.find(table)
         columns = None if row is None else row.definition.partition_columns
-        place, gone = self._view.position_of(read_at), list(several(removes))
+        place = self._view.position_of(read_at) or found_at(removes)
+        gone = list(several(removes))
         made = list(added_files(adds, columns, data_change=False))
         with self._writes.growing(number, operation) as writer:
             writer.rewrite(gone, made)

@@ -8,6 +8,7 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
+from ledger.reading import TableFiles
 from ledger.testing import InMemoryLedger
 from ledger.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
@@ -166,13 +167,25 @@ def test_oldest_read_is_the_base(ledger: Ledger, memory: InMemoryLedger, table: 
     assert early.position == memory.reads.versions(table, 1)[0].read_at
 
 
-def test_removal_found_elsewhere(ledger: Ledger, table: int) -> None:
+@pytest.mark.parametrize(
+    "remove",
+    [
+        lambda txn, plan: txn.remove_files(TABLE, plan.paths, read_at=plan.position),
+        lambda txn, plan: txn.remove_files(TABLE, plan),
+        lambda txn, plan: txn.rewrite_files(TABLE, plan, [of_day(1, "big")]),
+    ],
+    ids=["as said", "as read", "as read to rewrite"],
+)
+def test_removal_found_elsewhere(
+    ledger: Ledger, table: int, remove: Callable[[Transaction, TableFiles], None]
+) -> None:
     """Files that were found outside the txn are judged from where they were found."""
+    assert table
     plan = ledger.read(TABLE, "day = 1")
     in_txn(delete_day(1))(ledger)
 
     with pytest.raises(errors.ConcurrentDeleteDeleteException), ledger.transaction() as txn:
-        txn.remove_files(table, plan, read_at=plan.position)
+        remove(txn, plan)
 
 
 @pytest.mark.parametrize(
