@@ -5,12 +5,11 @@ no column of the table has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.ids import Layout, TableKind
-
-KNOWN_IN_ANY_CASE: Final = ("delta.", "lakeledger.")
+from ledger.core.traits import known_key
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
@@ -108,12 +107,6 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
     """Return table properties as a definition has them; raises TypeError if one is no text."""
     check_texts(properties.items())
     return [Property(*each) for each in sorted(properties.items())]
-
-
-def known_key(key: str) -> str:
-    """Return a key as it is known: those of Delta and of the ledger in any case of letters."""
-    lower = key.lower()
-    return lower if lower.startswith(KNOWN_IN_ANY_CASE) else key
 
 
 def check_texts(properties: Iterable[object]) -> None:

@@ -19,7 +19,7 @@ from ledger.core.ids import LEVEL_PROPERTY
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table, name_key
-from ledger.core.traits import is_level
+from ledger.core.traits import is_level, known_key
 
 NAME_MAX = 255
 OPERATION_MAX = 100
@@ -177,6 +177,11 @@ def check_definition(definition: TableDefinition) -> None:
     columns = {column.name.lower() for column in definition.columns}
     if len(columns) != len(definition.columns):
         raise Refused(Reason.COMMAND_INVALID, "two columns have one name")
+    ids = [column.id for column in definition.columns if column.id]
+    if len(set(ids)) != len(ids):
+        raise Refused(Reason.COMMAND_INVALID, "two columns have one id")
+    if len({known_key(each.key) for each in definition.properties}) != len(definition.properties):
+        raise Refused(Reason.COMMAND_INVALID, "two properties have one key")
     partitioned = {name.lower() for name in definition.partition_columns}
     if len(partitioned) != len(definition.partition_columns):
         raise Refused(Reason.COMMAND_INVALID, "a table is partitioned by a column once")

@@ -10,6 +10,7 @@ DEFAULT_LEVEL: Final[IsolationLevel] = "WriteSerializable"
 DEFAULT_PROTOCOL: Final = Protocol(1, 2, [])
 ROW_TRACKING_PROPERTY: Final = "delta.enableRowTracking"
 ENFORCE_PROPERTY: Final = "lakeledger.enforceConcurrentFeatureEnablement"
+KNOWN_IN_ANY_CASE: Final = ("delta.", "lakeledger.")
 LEVEL_OF: Final = {level.lower(): level for level in LEVELS}
 
 
@@ -39,6 +40,12 @@ def traits_of(definition: TableDefinition) -> Traits:
         properties.get(ROW_TRACKING_PROPERTY.lower(), "").lower() == "true",
         properties.get(ENFORCE_PROPERTY.lower(), "").lower() == "true",
     )
+
+
+def known_key(key: str) -> str:
+    """Return a property's key as it is known: those of Delta and the ledger in any case."""
+    lower = key.lower()
+    return lower if lower.startswith(KNOWN_IN_ANY_CASE) else key
 
 
 def is_level(text: str) -> bool:
