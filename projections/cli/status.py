@@ -2,19 +2,23 @@
 
 import json
 from contextlib import closing
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import typer
 
 from ledger.address import Address
 from ledger.cli import NameOption, Output, OutputOption, answer, say
 from ledger.cli_log import GENESIS_WAIT_S
-from ledger.log.port import Topic
+from ledger.log.port import LogReader, Topic
 from ledger.process import ExitCode
 from ledger.receipt import Token
 from ledger.tail import read_genesis
 from ledger.view import check_identity
 from projections.cli.reading import anomalies, reading, when
+
+BEAT_WAIT_S: Final = 1.0
+READ_MAX: Final = 100
 
 
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
@@ -55,6 +59,21 @@ def seen_in_log(address: Address) -> tuple[Token, int, dict[str, Any] | None]:
         created = read_genesis(log, GENESIS_WAIT_S)
         end = log.ends(Topic.EVENTS)[1]
         with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
-            heard = beats.read(1, 1.0)
-        leader = json.loads(heard[0].value) if heard else None
+            leader = leader_heard(beats, BEAT_WAIT_S)
         return Token(created.ledger, created.domain, 0), end, leader
+
+
+def leader_heard(beats: LogReader, wait_s: float) -> dict[str, Any] | None:
+    """Return what a leader says of itself in its next beat, None if none comes in time.
+
+    Records that are no beats are passed over, as standbys do.
+    """
+    from ledger.sequencer import beat_epoch  # noqa: PLC0415 - loads what leads, for this alone
+
+    until_s = monotonic() + wait_s
+    while (left_s := until_s - monotonic()) > 0:
+        for record in beats.read(READ_MAX, left_s):
+            if beat_epoch(record.value) > 0:
+                found: dict[str, Any] = json.loads(record.value)
+                return found
+    return None
