@@ -6,8 +6,8 @@ from ledger.core.commands import CommitTxn
 from ledger.core.ids import IsolationLevel
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.whatif import what_if
-from tests.core.parts import part
-from tests.driver import Driver
+from tests.core.parts import part, table_of
+from tests.driver import Driver, write
 
 PASSED = ("committed", "would commit")
 FAILS = ("committed", "would fail")
@@ -53,6 +53,25 @@ def test_levels(level: IsolationLevel, told: list[tuple[str, str]]) -> None:
 
     assert found == told
     assert driver.state.position == before
+
+
+@pytest.mark.parametrize("level", ["SnapshotIsolation", "WriteSerializable", "Serializable"])
+@pytest.mark.parametrize("winner", ["alter", "drop"])
+def test_changed_without_a_part(level: IsolationLevel, winner: str) -> None:
+    """Who lost over a table that it changed, and wrote to another, loses at every level."""
+    driver = Driver()
+    ada, bob = driver.open_session("ada"), driver.open_session("bob")
+    one, two = (driver.create_table(ada, name) for name in ("one", "two"))
+    txn = driver.open_txn(bob)
+    driver.alter_table(bob, one, table_of(p="1"), "SET TBLPROPERTIES", txn=txn)
+    if winner == "alter":
+        driver.alter_table(ada, one, table_of(p="2"), "SET TBLPROPERTIES")
+    else:
+        driver.drop_table(ada, one)
+    driver.commit(bob, txn, write(two))
+
+    lost = list(what_if(driver.log, level))[-1]
+    assert (lost.txn, lost.committed, lost.would_commit) == (txn, False, False)
 
 
 def test_since() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ledger.core.commands import TableWrite
-from ledger.core.decide_commit import Candidate, is_read
+from ledger.core.decide_commit import Candidate, is_read, touched_before
 from ledger.core.events import Control, Event, Evidence, TxnAborted, TxnCommitted
 from ledger.core.footprints import joined
 from ledger.core.ids import IsolationLevel
@@ -65,7 +65,8 @@ def candidate_from(
     """Return the candidate that a commit was when it was decided."""
     txn: OpenTxn | None = None if one_shot else state.txns.open[control.txn]
     every = [whole(txn, each) for each in parts]
-    touched = sorted(each.table for each in every if not is_read(each))
+    written = {each.table for each in every if not is_read(each)}
+    touched = sorted(written if txn is None else written | touched_before(state, txn))
     # A write id alone is no write (rule c0), so nothing was declared there.
     writes = {each.table: each for each in every if each.writes or each.footprint is not None}
     return Candidate(
