@@ -189,12 +189,19 @@ class Transaction(TxnFiles, TxnTables):
         """End the txn without effect.
 
         `wrote` names the tables it may have left data in, `()` none; None = not known, which counts
-        as every table it has a write id in.
+        as every table it has a write id in. Raises TxnNotOpenError if it is committed, or
+        forgotten, SessionExpiredError if it ended with its session, OutcomeUnknownError if no
+        answer came.
         """
         tables = None if wrote is None else self._names.numbers(wrote)
-        answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
-        if not isinstance(answer.body, CommandRepeated | TxnAborted):
-            body_as(TxnAborted, answer.control, answer.body)
+        try:
+            answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
+            if not isinstance(answer.body, CommandRepeated | TxnAborted):
+                body_as(TxnAborted, answer.control, answer.body)
+        except SessionExpiredError:
+            if self.status == "open":
+                self._end("aborted")  # With its session.
+            raise
         self._end("aborted")
         return self._receipt(answer)
 
@@ -278,7 +285,7 @@ class Transaction(TxnFiles, TxnTables):
         try:
             self.abort(reason, None if has_written else ())
         except SessionExpiredError:
-            self._end("aborted")  # With its session.
+            pass  # It is aborted.
         except LedgerError as failure:
             # What became of a txn that is not open its refusal says in words alone.
             if "is not open (committed)" in str(failure):

@@ -147,6 +147,29 @@ def test_error_after_its_session_ended(still: InMemoryLedger) -> None:
     assert not hasattr(raised.value, "__notes__")
 
 
+def test_abort_after_its_session_ended(still: InMemoryLedger) -> None:
+    """A txn that is aborted after its session ended is over, though that is an error."""
+    txn = still.connect(settings=IMPATIENT).begin()
+    still.advance(LEASE_S + 1)
+
+    with pytest.raises(errors.SessionExpiredError):
+        txn.abort()
+
+    assert txn.status == "aborted"
+
+
+def test_abort_of_what_may_be_committed(still: InMemoryLedger, log: LossyLog) -> None:
+    """A txn whose commit was not answered is not called aborted because its session ended."""
+    txn = interrupted(still.connect(settings=IMPATIENT), log)
+    still.advance(LEASE_S + 1)
+
+    with pytest.raises(errors.TxnNotOpenError, match="it committed"):
+        txn.abort()
+
+    assert txn.status == "unknown"
+    assert (txn.commit().repeated, txn.status) == (True, "committed")
+
+
 def test_error_after_the_commit(ledger: Ledger) -> None:
     """A block that raises though its txn was committed says so, and keeps its error."""
     txn = ledger.begin()
