@@ -129,7 +129,7 @@ class SnapshotTooOldError(RefusedError):
 
 
 class AppVersionsDisagreeError(RefusedError):
-    """Some tables of the commit have the application's version already, others have not."""
+    """Some of the progress of applications in a commit was recorded before, some was not."""
 
 
 class StagedWritesDifferError(RefusedError):

@@ -275,7 +275,8 @@ def applied_before(state: DomainState, candidate: Candidate) -> int:
     if any(before) and not all(before):
         raise Refused(
             Reason.APP_VERSIONS_DISAGREE,
-            "some tables of this commit have the application's version already, others have not",
+            "some of the progress that this commit records, of an application in a table, was "
+            "recorded before, and some was not",
         )
     return max(before, default=0)
 

@@ -160,7 +160,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.APP_VERSIONS_DISAGREE,
-        "some tables of this commit have the application's version already",
+        "was recorded before, and some was not",
         lambda s: last(
             s.commit(s.ada, 0, batch(s.flights, 7)),
             commit(s, s.mine, batch(s.flights, 7), batch(s.planes, 7)),
@@ -168,7 +168,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.APP_VERSIONS_DISAGREE,
-        "some tables of this commit have the application's version already",
+        "was recorded before, and some was not",
         lambda s: last(
             s.commit(s.ada, 0, batch(s.flights, 7)),
             commit(

@@ -127,7 +127,7 @@ def test_half_applied(ledger: Ledger, table: int) -> None:
     txn.add_files(table, [of_day(1, "batch")])
     txn.add_files("other", ["batch"])
 
-    with pytest.raises(errors.AppVersionsDisagreeError, match="others have not"):
+    with pytest.raises(errors.AppVersionsDisagreeError, match="some was not"):
         txn.commit()
 
     assert txn.status == "open"
