@@ -184,25 +184,30 @@ def coarse_write(
 ) -> CoarseWrite:
     """Return the write of one unit: of `partition`, else of the table as far as `row` tells.
 
-    Without a row, that is of a table known by its id alone, the unit is the whole table, which
-    errs to the side of conflict. Raises ValueError if a partitioned table is updated or deleted
-    from and neither says where.
+    Without a row, that is of a table known by its id alone, and of a table without columns the unit
+    is the whole table, which errs to the side of conflict. Raises ValueError if a partitioned table
+    is updated or deleted from and neither says where, and for a partition of another table.
     """
     if partition is not None:
         if whole_table:
             raise ValueError("a write is of one partition or of the whole table, not of both")
+        if row is not None and is_known_unpartitioned(row):
+            raise ValueError(f"table {row.name} is not partitioned: name no partition of it")
         return CoarseWrite("partition", partition, operation)
-    if whole_table or row is None:
-        return CoarseWrite("table", "", operation)
-    columns = ", ".join(row.definition.partition_columns)
-    if not columns:
+    if row is not None and is_known_unpartitioned(row) and not whole_table:
         return CoarseWrite("unpartitioned", "", operation)
-    if operation == "insert":
+    columns = ", ".join(row.definition.partition_columns) if row is not None else ""
+    if row is None or whole_table or not columns or operation == "insert":
         return CoarseWrite("table", "", operation)
     raise ValueError(
         f"table {row.name} is partitioned by {columns}: say partition='...' for each partition "
         f"whose rows the {operation} changed, or whole_table=True"
     )
+
+
+def is_known_unpartitioned(row: TableRow) -> bool:
+    """Tell whether a table has columns and is partitioned by none of them."""
+    return bool(row.definition.columns) and not row.definition.partition_columns
 
 
 def check_app(app: AppVersion) -> None:

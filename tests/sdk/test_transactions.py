@@ -4,7 +4,6 @@ import gc
 import math
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +27,6 @@ from tests.sdk.writing import written
 INSERT = CoarseWrite("unpartitioned", "", "insert")
 UPDATE = CoarseWrite("unpartitioned", "", "update")
 NO_MIN_OPEN = 2**63 - 1
-LOSES = pytest.raises(ConcurrentDeleteDeleteException)
 
 
 def test_block_commits(ledger: Ledger) -> None:
@@ -177,41 +175,6 @@ def test_inserts_do_not_conflict(ledger: Ledger) -> None:
     versions = [txn.commit().tables[flights.table].version for txn in (second, first)]
 
     assert versions == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("loser", "end"),
-    [
-        ({"partition": "day=2"}, nullcontext()),
-        ({"partition": "day=1"}, LOSES),
-        ({"whole_table": True}, LOSES),
-    ],
-)
-def test_partitions(
-    ledger: Ledger, loser: dict[str, Any], end: AbstractContextManager[object]
-) -> None:
-    """Changes of different partitions do not meet; that of the whole table meets all."""
-    ledger.create_table("flights", [("day", "int"), ("tail", "string")], partition_columns=["day"])
-    first, second = ledger.begin_many(2)
-    first.update("flights", "day=1")
-    second.update("flights", **loser)
-    first.commit()
-
-    with end:
-        second.commit()
-
-
-def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
-    """An update of a partitioned table has to say of which partition, or of all."""
-    ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
-    txn = ledger.begin()
-
-    with pytest.raises(ValueError, match="partitioned by day"):
-        txn.update("flights")
-    with pytest.raises(ValueError, match="not of both"):
-        txn.delete("flights", "day=1", whole_table=True)
-    txn.insert("flights")
-    txn.commit()
 
 
 def test_table_by_id_alone(ledger: Ledger, memory: InMemoryLedger) -> None:

@@ -1,0 +1,66 @@
+"""Writes of whole units, as Hive's clients declare them: which of them meet."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import ConcurrentDeleteDeleteException
+
+LOSES = pytest.raises(ConcurrentDeleteDeleteException)
+
+
+@pytest.mark.parametrize(
+    ("loser", "end"),
+    [
+        ({"partition": "day=2"}, nullcontext()),
+        ({"partition": "day=1"}, LOSES),
+        ({"whole_table": True}, LOSES),
+    ],
+)
+def test_partitions(
+    ledger: Ledger, loser: dict[str, Any], end: AbstractContextManager[object]
+) -> None:
+    """Changes of different partitions do not meet; that of the whole table meets all."""
+    ledger.create_table("flights", [("day", "int"), ("tail", "string")], partition_columns=["day"])
+    first, second = ledger.begin_many(2)
+    first.update("flights", "day=1")
+    second.update("flights", **loser)
+    first.commit()
+
+    with end:
+        second.commit()
+
+
+def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
+    """An update of a partitioned table has to say of which partition, or of all."""
+    ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
+    txn = ledger.begin()
+
+    with pytest.raises(ValueError, match="partitioned by day"):
+        txn.update("flights")
+    with pytest.raises(ValueError, match="not of both"):
+        txn.delete("flights", "day=1", whole_table=True)
+    txn.insert("flights")
+    txn.commit()
+
+
+def test_partition_of_an_unpartitioned_table(ledger: Ledger) -> None:
+    """A table without partitions has none to name: who did would meet nobody."""
+    ledger.create_table("flights", [("day", "int")])
+
+    with pytest.raises(ValueError, match="flights is not partitioned"):
+        ledger.begin().update("flights", "day=1")
+
+
+def test_table_without_columns(ledger: Ledger) -> None:
+    """Of a table without columns nobody knows the partitions: a change of it meets those of any."""
+    ledger.create_table("flights")
+    first, second = ledger.begin_many(2)
+    first.update("flights", "day=1")
+    second.update("flights")
+    first.commit()
+
+    with LOSES:
+        second.commit()
