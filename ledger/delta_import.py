@@ -273,7 +273,7 @@ class DeltaImport:
             return False
         delta_id = ""
         for commit in DeltaLog.open(self._path).versions():
-            if commit.version > other.newest:
+            if delta_id and commit.version > other.newest:
                 break
             delta_id = commit.metadata.id if commit.metadata is not None else delta_id
         return delta_id == kept

@@ -72,12 +72,12 @@ class DeltaLog:
         DeltaLogError for a file that is damaged, and if what follows on `after` is gone;
         IncompatibleError for one that asks of its readers what is not known here.
         """
-        if self._base is not None and -1 < after < self.first:
-            raise DeltaLogError(
-                str(self._base.files[0]),
-                f"it is the earliest there is; version {after + 1}, which comes next, is gone",
-            )
-        if self._base is not None and after < self.first:
+        if self._base is not None and after < self.first and after + 1 not in self._commits:
+            if after > -1:
+                raise DeltaLogError(
+                    str(self._base.files[0]),
+                    f"it is the earliest there is; version {after + 1}, which comes next, is gone",
+                )
             yield self._from_checkpoint(self._base)
             after = self.first
         for version in range(after + 1, self.last + 1):

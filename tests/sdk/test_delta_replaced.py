@@ -9,6 +9,7 @@ from ledger.delta_import import import_delta
 from ledger.errors import TableExistsError
 from tests.sdk.delta_logs import (
     PROTOCOL,
+    TABLE_ID,
     Action,
     add,
     begin,
@@ -38,6 +39,23 @@ def test_replaced(ledger: Ledger, tmp_path: Path) -> None:
 
     assert [(each.versions, each.version) for each in (cleaned, whole)] == [(1, 2), (1, 3)]
     assert ledger.read(NAME).paths == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("table", [TABLE_ID, "another"])
+def test_checkpoint_is_ahead(ledger: Ledger, tmp_path: Path, table: str) -> None:
+    """Clean-up may leave versions before the oldest checkpoint: an import goes on with those."""
+    begun: list[Action] = [info("REPLACE TABLE", blind=False), metadata(table=table), add("a")]
+    import_delta(ledger, write_log(tmp_path, begin(), begun), NAME)
+    write_log(tmp_path, [add("b")], [add("c")], [add("d")], first=2)
+    state = [PROTOCOL, metadata(table=table), *map(add, "abc")]
+    write_checkpoint(tmp_path, f"{3:020}.checkpoint.parquet", state)
+    for version in (0, 1):
+        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
+
+    found = import_delta(ledger, tmp_path, NAME)
+
+    assert (found.versions, found.version) == (3, 4)
+    assert ledger.read(NAME).paths == ["a", "b", "c", "d"]
 
 
 def test_made_anew(ledger: Ledger, tmp_path: Path) -> None:
