@@ -60,8 +60,9 @@ class DeltaLog:
             # Before the files are listed: what it names may be written only now.
             hinted = hinted_version(folder / LAST_CHECKPOINT)
             files = sorted(folder.iterdir())
-            commits = commits_of(files)
             checkpoints = checkpoints_of(files)
+            commits = settled(folder, commits_of(files), checkpoints)
+            check_unbroken(commits)
             check_newest(folder, commits, checkpoints, hinted)
         return cls(commits, base_of(folder, commits, checkpoints))
 
@@ -93,7 +94,7 @@ class DeltaLog:
 
 
 def commits_of(files: Iterable[Path]) -> dict[int, Path]:
-    """Return the files of versions; raises DeltaLogError if they are not one for each in a row."""
+    """Return the files of versions; raises DeltaLogError if their names are not one for each."""
     commits: dict[int, Path] = {}
     for path in files:
         named = COMMIT_NAME.fullmatch(path.name)
@@ -106,10 +107,35 @@ def commits_of(files: Iterable[Path]) -> dict[int, Path]:
     for path in commits.values():
         if len(path.stem) != VERSION_DIGITS:
             raise damaged(path, f"the name of a version has {VERSION_DIGITS} digits")
+    return commits
+
+
+def settled(
+    folder: Path, commits: Mapping[int, Path], checkpoints: Iterable[Checkpoint]
+) -> dict[int, Path]:
+    """Return the files of versions as they are once the folder was listed.
+
+    A list that is made while others write and clean up may lack a file before one that it has, and
+    have one whose followers were gone already. Asked for by name, each is there or is not.
+    """
+    found = {version: commits[version] for version in sorted(commits)}
+    while found and not next(iter(found.values())).exists():
+        del found[next(iter(found))]
+    newest = max([*found, *(each.version for each in checkpoints)], default=0)
+    for version in range(min(found, default=newest + 1), newest + 1):
+        if version not in found:
+            path = folder / f"{version:0{VERSION_DIGITS}}.json"
+            if not path.exists():
+                break
+            found[version] = path
+    return found
+
+
+def check_unbroken(commits: Mapping[int, Path]) -> None:
+    """Raise DeltaLogError if the versions are not in a row."""
     for version in sorted(commits)[1:]:
         if version - 1 not in commits:
             raise damaged(commits[version], f"version {version - 1} before it is missing")
-    return commits
 
 
 def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:

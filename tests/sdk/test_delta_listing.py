@@ -1,0 +1,72 @@
+"""Delta logs whose folder is listed while others write versions and clean up."""
+
+from collections.abc import Generator
+from pathlib import Path, PosixPath
+
+import pytest
+
+from ledger.delta_log import DeltaLog
+from ledger.errors import DeltaLogError
+from tests.sdk.delta_logs import PROTOCOL, add, begin, metadata, write_checkpoint, write_log
+
+
+class Passed(PosixPath):
+    """A folder whose listing was past the place of the second file when that was written."""
+
+    def iterdir(self) -> Generator["Passed", None, None]:
+        """List the files but for the second one."""
+        found = sorted(super().iterdir())
+        yield from [*found[:1], *found[2:]]
+
+
+class NewestPassed(PosixPath):
+    """A folder whose listing was past the place of the newest version when that was written."""
+
+    def iterdir(self) -> Generator["NewestPassed", None, None]:
+        """List the files but for the last one."""
+        yield from sorted(super().iterdir())[:-1]
+
+
+class Cleaned(PosixPath):
+    """A folder that is cleaned up while it is listed: the first file when it was listed already."""
+
+    def iterdir(self) -> Generator["Cleaned", None, None]:
+        """List the files but for the second one, and remove both."""
+        found = sorted(super().iterdir())
+        for path in found[:2]:
+            path.unlink()
+        yield from [*found[:1], *found[2:]]
+
+
+def test_passed_over(tmp_path: Path) -> None:
+    """A version that the listing lacks and that is there is no gap."""
+    write_log(tmp_path, begin(), [add("a")], [add("b")])
+
+    assert [each.version for each in DeltaLog.open(Passed(tmp_path)).versions()] == [0, 1, 2]
+
+
+def test_newest_passed_over(tmp_path: Path) -> None:
+    """The same of the newest version, of which the listing has the checkpoint."""
+    write_log(tmp_path, begin(), [add("a")])
+    write_checkpoint(tmp_path, f"{1:020}.checkpoint.parquet", [PROTOCOL, metadata(), add("a")])
+
+    log = DeltaLog.open(NewestPassed(tmp_path))
+
+    assert (log.first, log.last) == (0, 1)
+
+
+def test_cleaned_up(tmp_path: Path) -> None:
+    """What was cleaned up meanwhile is none of the versions, and its followers are no gap."""
+    write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")])
+    state = [PROTOCOL, metadata(), add("a"), add("b")]
+    write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", state)
+
+    assert [each.version for each in DeltaLog.open(Cleaned(tmp_path)).versions()] == [2, 3]
+
+
+def test_gap(tmp_path: Path) -> None:
+    """A version that is not there is missing, however far the next one is."""
+    write_log(write_log(tmp_path, begin()), [add("a")], first=10**19)
+
+    with pytest.raises(DeltaLogError, match=r"version 9+ before it is missing"):
+        DeltaLog.open(tmp_path)
