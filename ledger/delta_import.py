@@ -27,7 +27,7 @@ from ledger.core.metadata_diff import properties
 from ledger.core.outcomes import Reason
 from ledger.delta_actions import DeltaCommit
 from ledger.delta_fields import ShapeError
-from ledger.delta_log import DeltaLog
+from ledger.delta_log import Beginning, DeltaLog
 from ledger.delta_replay import REPLACED_ID, ImportedTable, replay
 from ledger.errors import (
     ConflictError,
@@ -141,17 +141,16 @@ class DeltaImport:
         self._path = path
         self._versions = self._rebased = self._left_out = 0
         self._disagreed: list[Disagreement] = []
-        first = next(DeltaLog.open(path).versions())
-        assert first.metadata is not None, "a log was opened that does not say what it is of"
-        self._source = IMPORT_APPS + first.metadata.id
-        app = f"{self._source}@{first.version}"
-        self._imported = ImportedTable(table, path.resolve().as_uri(), app, first.version)
+        self._imported = ImportedTable(table, path.resolve().as_uri(), "", 0)
         self._positions: dict[int, int] = {}
+        self._beginning: Beginning | None = None
+        self._identify(DeltaLog.open(path))
 
     def take_all(self, stop: Signal, progress: Progress) -> None:
         """Import every version that is there and was not imported yet, until told to stop."""
         log = DeltaLog.open(self._path)
         imported = self._imported
+        self._identify(log)
         self._look()
         if log.last < imported.delta_version:
             raise DeltaLogError(
@@ -225,6 +224,22 @@ class DeltaImport:
             replay(self._ledger, self._imported, commit, self._imported.position)
         return True
 
+    def _identify(self, log: DeltaLog) -> None:
+        """See which table the log is of, if it begins otherwise than when that was looked at last.
+
+        Another one may have been made in its place meanwhile.
+        """
+        beginning = log.beginning()
+        if beginning == self._beginning:
+            return
+        first = next(log.versions())
+        assert first.metadata is not None, "a log was opened that does not say what it is of"
+        self._source = IMPORT_APPS + first.metadata.id
+        self._found = f"{self._source}@{first.version}"
+        if not self._imported.table:
+            self._imported.app, self._imported.first = self._found, first.version
+        self._beginning = beginning
+
     def _is_taken(self, commit: DeltaCommit) -> bool:
         """Look whether another process was faster with a version."""
         self._imported.check_unshared()
@@ -248,7 +263,7 @@ class DeltaImport:
         if known is None:
             held = f"imported as {other.app}" if other is not None else "no import"
             raise TableExistsError(
-                f"table {row.name} is {held}, the log at {self._path} would be {imported.app}. "
+                f"table {row.name} is {held}, the log at {self._path} would be {self._found}. "
                 "Choose another name",
                 reason=Reason.TABLE_EXISTS,
                 subject=row.table,

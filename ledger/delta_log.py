@@ -35,6 +35,14 @@ class Checkpoint(NamedTuple):
     files: tuple[Path, ...]
 
 
+class Beginning(NamedTuple):
+    """The file that a log begins with; one that is written anew differs in what is behind it."""
+
+    path: Path
+    number: int
+    modified_ns: int
+
+
 class DeltaLog:
     """The log of one table as its files were when it was opened.
 
@@ -65,6 +73,13 @@ class DeltaLog:
             check_unbroken(commits)
             check_newest(folder, commits, checkpoints, hinted)
         return cls(commits, base_of(folder, commits, checkpoints))
+
+    def beginning(self) -> Beginning:
+        """Return what the log begins with, as it is now; raises DeltaLogError if it is gone."""
+        path = self._base.files[0] if self._base is not None else self._commits[0]
+        with reading(path):
+            found = path.stat()
+        return Beginning(path, found.st_ino, found.st_mtime_ns)
 
     def versions(self, after: int = -1) -> Iterator[DeltaCommit]:
         """Yield what each version above `after` did, oldest first.

@@ -1,6 +1,7 @@
 """Imports of a Delta table that was replaced: it has another id since."""
 
 from pathlib import Path
+from threading import Event as Signal
 
 import pytest
 
@@ -65,3 +66,23 @@ def test_made_anew(ledger: Ledger, tmp_path: Path) -> None:
 
     with pytest.raises(TableExistsError, match=r"the log at .* would be .*third@0"):
         import_delta(ledger, tmp_path, NAME)
+
+
+def test_made_anew_while_followed(ledger: Ledger, tmp_path: Path) -> None:
+    """Also where it is made between two looks at a log that is followed."""
+    stop = Signal()
+    write_log(tmp_path, begin(), [add("a")])
+
+    def make_anew(done: int, _newest: int) -> None:
+        if done == 2:
+            stop.set()
+        if done == 1:
+            (tmp_path / "_delta_log").rename(tmp_path / "before")
+            write_log(tmp_path, begin(table="third"), [add("b")], [add("c")])
+
+    with pytest.raises(TableExistsError, match=r"the log at .* would be .*third@0"):
+        import_delta(
+            ledger, tmp_path, NAME, follow=True, stop=stop, poll_s=0.01, progress=make_anew
+        )
+
+    assert ledger.read(NAME).paths == ["a"]
