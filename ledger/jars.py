@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ledger.errors import JarsError, LedgerError
 from ledger.ivy import Jar, retrieve
@@ -167,11 +168,21 @@ def _records_file(folder: Path) -> Path:
 
 
 def _records(folder: Path) -> dict[str, list[int | str]]:
+    """Return what was recorded of each jar; nothing of one whose record is damaged."""
     try:
-        records: dict[str, list[int | str]] = json.loads(_records_file(folder).read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+        found = json.loads(_records_file(folder).read_text())
+    except (FileNotFoundError, ValueError):
         return {}
-    return records
+    records = found.items() if isinstance(found, dict) else ()
+    return {path: record for path, record in records if _is_record(record)}
+
+
+def _is_record(found: Any) -> bool:
+    match found:
+        case [int(), int(), str()]:
+            return True
+        case _:
+            return False
 
 
 def _record(jars: Sequence[Jar], folder: Path) -> None:

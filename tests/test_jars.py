@@ -139,6 +139,16 @@ def test_changed_jar_no_longer_counts(tmp_path: Path) -> None:
     assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
 
 
+@pytest.mark.parametrize("said", ["\xff", "[", "null", "[]", '{"broker/one-1.0.jar": [1]}'])
+def test_damaged_records(tmp_path: Path, said: str) -> None:
+    """Where it cannot be read what was checked before, jars are checked again."""
+    test_kept_jars_need_no_network(tmp_path)
+    (tmp_path / "jars/checked.json").write_text(said, encoding="latin-1")
+
+    assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
+    assert fetch(JARS[:1], {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_JAVA": "/nowhere"}) == 0
+
+
 def test_jars_of_an_image(tmp_path: Path) -> None:
     """Jars that were packed into an image, with times of whole seconds, are as they were."""
     test_kept_jars_need_no_network(tmp_path)
