@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ledger.address import Address
 from ledger.core.acceptance import RecordKind
-from ledger.errors import LedgerError, LogUnavailableError, SettingsError
+from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Record, Topic
 from ledger.reads import Reads
@@ -49,7 +49,7 @@ class NewestRows:
 def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
     """Wait until a sequencer leads, and return a position that the log has reached then.
 
-    Raises LogUnavailableError when none leads in time, SettingsError when a role ended for good.
+    Raises LogUnavailableError when none leads in time, RoleEndedError when a role ended for good.
     """
     with (
         closing(address.log()) as log,
@@ -97,7 +97,7 @@ def wait_for_rows(
 ) -> bool:
     """Wait until the rows in a folder have reached a position; returns False after `rows_s`.
 
-    How far they are is said every `tell_s`. Raises SettingsError when a role ended for good.
+    How far they are is said every `tell_s`. Raises RoleEndedError when a role ended for good.
     """
     until_s, next_s = time.monotonic() + rows_s, time.monotonic() + tell_s
     with closing(NewestRows(store)) as rows:
@@ -114,10 +114,10 @@ def wait_for_rows(
 
 
 def look_after_all(supervisor: Supervisor) -> None:
-    """Restart the roles that ended; raises SettingsError for one that would end so again."""
+    """Restart the roles that ended; raises RoleEndedError for one that would end so again."""
     for role in supervisor.roles:
         code = supervisor.look_after(role)
         if code is not None:
-            raise SettingsError(
-                f"{role.name} ended at once with code {code}; its lines above say why"
+            raise RoleEndedError(
+                f"{role.name} ended at once with code {code}; its lines above say why", code=code
             )

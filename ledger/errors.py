@@ -4,6 +4,7 @@ LedgerError
 ├── SettingsError            the machine or the configuration does not fit
 ├── JarsError                the Java libraries are missing, damaged or out of reach
 ├── BrokerError              the embedded Kafka did not start, died, or lost its folder
+├── RoleEndedError           a process of the ledger ended, and would end so again
 ├── RefusedError             the ledger said no, with a reason; nothing changed
 │   ├── SessionExpiredError  the session ended; open a new one
 │   ├── TxnNotOpenError      committed, aborted, forgotten or never there
@@ -66,6 +67,14 @@ class JarsError(LedgerError):
 
 class BrokerError(LedgerError):
     """The embedded Kafka could not be started, or ended before it was stopped."""
+
+
+class RoleEndedError(LedgerError):
+    """A role ended as it would end again; `code` is its exit code, and that of who needs it."""
+
+    def __init__(self, message: str, *, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class RefusedError(LedgerError):

@@ -27,6 +27,7 @@ from ledger.errors import (
     LogDamagedError,
     OutcomeUnknownError,
     ReaderBehindError,
+    RoleEndedError,
     SettingsError,
     UnknownTableError,
     UnknownVersionError,
@@ -77,6 +78,8 @@ _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
 
 def exit_code(error: LedgerError) -> ExitCode:
     """Return the exit code of an error."""
+    if isinstance(error, RoleEndedError):
+        return ExitCode(error.code)
     return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
 
 

@@ -88,7 +88,8 @@ def running(
 ) -> Iterator[Running]:
     """Bring a ledger up, and down again on leaving; `say` is told each step.
 
-    Raises SettingsError, JarsError, BrokerError or LogUnavailableError with what to do.
+    Raises SettingsError, JarsError, BrokerError, LogUnavailableError or RoleEndedError with what to
+    do.
     """
     check(settings)
     folder = settings.folder

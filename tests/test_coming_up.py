@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ledger.coming_up import newest_of, reached, wait_for_rows
-from ledger.errors import SettingsError
+from ledger.errors import LedgerError, SettingsError
 from ledger.log.port import Record, Topic
-from ledger.process import ExitCode
+from ledger.process import FINAL, ExitCode, exit_code
 from ledger.supervisor import Role, Supervisor
 from ledger.up import endpoint_of, remove_rows
 from projections.rocks_store import RocksStore
@@ -57,11 +57,14 @@ def test_rows_that_take_long(tmp_path: Path, *, made: bool) -> None:
     assert said[0] == f"the rows are still being made: position {position} of 99 can be read"
 
 
-def test_role_that_ends_for_good(tmp_path: Path) -> None:
-    """Nobody waits for rows that nobody makes."""
-    script, said = f"exit {ExitCode.INCOMPATIBLE}", "role ended at once with code 8"
-    with supervised(script) as supervisor, pytest.raises(SettingsError, match=said):
+@pytest.mark.parametrize("code", sorted(FINAL))
+def test_role_that_ends_for_good(tmp_path: Path, code: ExitCode) -> None:
+    """Nobody waits for rows that nobody makes, and the code is the one that it has later on."""
+    said = f"role ended at once with code {code};"
+    with supervised(f"exit {code}") as supervisor, pytest.raises(LedgerError, match=said) as raised:
         wait_for_rows(tmp_path, 1, supervisor, print, rows_s=PATIENCE_S)
+
+    assert exit_code(raised.value) is code
 
 
 def test_reached() -> None:
