@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ledger.core.acceptance import LogHead
 from ledger.core.state import DomainState
@@ -27,6 +27,15 @@ FORMATS_READ = frozenset({2, FORMAT})
 LAST_RECORDS = 16
 CHUNK_BYTES = 512 * 1024
 CHUNK_KEY = re.compile(rb"([0-9]+)/([0-9]+)/([0-9]+)")
+# What every manifest has, and of which type.
+MANIFEST: Final = {
+    "position": int,
+    "head": list,
+    "offset": int,
+    "reader": int,
+    "chunks": int,
+    "sha256": str,
+}
 # The checkpoint before the newest stays readable for whoever is reading it at this moment.
 KEPT = 2
 
@@ -187,10 +196,24 @@ def check_reader(version: int, position: int) -> None:
 
 
 def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any]]:
-    """Yield the manifests of a domain."""
+    """Yield the manifests of a domain; what else is under their keys no sequencer wrote."""
     for key, value in values.items():
         if key.startswith(f"{domain}/".encode()) and key.endswith(b"/manifest") and value:
-            yield json.loads(value)
+            found = manifest_in(value)
+            if found is not None and key == manifest_key(domain, found["position"]):
+                yield found
+
+
+def manifest_in(value: bytes) -> dict[str, Any] | None:
+    """Return the manifest that a record holds, None if it holds none."""
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    is_manifest = isinstance(found, dict) and all(
+        isinstance(found.get(name), kind) for name, kind in MANIFEST.items()
+    )
+    return found if is_manifest else None
 
 
 def written(values: dict[bytes, bytes], domain: int) -> list[Written]:

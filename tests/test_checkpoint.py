@@ -14,7 +14,9 @@ from ledger.checkpoint import (
     chunk_key,
     dump,
     load,
+    manifest_key,
     read_newest,
+    read_newest_head,
     read_values,
     written,
 )
@@ -73,6 +75,23 @@ def test_half_a_checkpoint() -> None:
     assert before == [(2, 3), (1, 1)]
     assert written(left, 0) == [(1, 1), (3, 1)]
     assert left[chunk_key(1, 2, 0)]
+
+
+@pytest.mark.parametrize("stray", [b"\xff", b"{}", b"null", b"[" * 100_000, b'{"position": 9}'])
+def test_stray_manifest(stray: bytes) -> None:
+    """What is no manifest under the key of one hides no checkpoint, and ends nobody."""
+    log, domain = MemoryLog(), Driver()
+    domain.open_session()
+    writer = log.writer(Topic.CHECKPOINTS)
+    CheckpointWriter(writer, 0).write(Checkpoint(domain.state, domain.head, 3))
+    writer.append(manifest_key(0, 9), stray)
+
+    found = read_newest(log, 0)
+
+    assert found is not None
+    assert (found.head, 3) == (domain.head, found.offset)
+    assert read_newest_head(log, 0) == (domain.head, 3)
+    assert len(written(read_values(log, *log.ends(Topic.CHECKPOINTS)), 0)) == 1
 
 
 @pytest.mark.parametrize("number", [2, FORMAT])
