@@ -3,7 +3,7 @@
 StoreError
 ├── StoreMissingError      nothing was ever stored there, or it was removed
 ├── StoreLockedError       another process writes it
-├── StoreForeignError      its rows were made from another log
+├── StoreForeignError      its rows were made from another log (also a SettingsError)
 ├── StoreVersionError      its rows are laid out by another version (also an IncompatibleError)
 ├── StoreDamagedError      its files do not hold what was written
 ├── CacheTopicMissingError there is no cache topic: nobody has published to it yet
@@ -18,7 +18,7 @@ A store holds nothing that the log does not hold: the way out of every damage is
 
 from pathlib import Path
 
-from ledger.errors import IncompatibleError, LedgerError
+from ledger.errors import IncompatibleError, LedgerError, SettingsError
 
 PUBLISH = "Run one `lakeledger serve feeder --publish` on a host that reads the events"
 _END = " ."  # How sentences of RocksDB and of the operating system may end.
@@ -68,7 +68,7 @@ class StoreVersionError(StoreError, IncompatibleError):
         self.wanted = wanted
 
 
-class StoreForeignError(StoreError):
+class StoreForeignError(StoreError, SettingsError):
     """The rows were made from another log than the one at hand."""
 
     def __init__(self, rows_topic: str, log_topic: str) -> None:

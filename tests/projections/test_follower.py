@@ -15,6 +15,7 @@ from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Record, Topic
 from ledger.log.topics import create_topics
+from ledger.process import FINAL, exit_code
 from projections.errors import StoreForeignError, StoreLockedError, StoreVersionError
 from projections.follower import Follower, follow, rebuild
 from projections.lag import Lag
@@ -172,8 +173,10 @@ def test_recreated_topic() -> None:
     store = caught_up(driver, MemoryStore())
     driver.log.recreate(Topic.EVENTS)
 
-    with pytest.raises(StoreForeignError):
+    with pytest.raises(StoreForeignError) as raised:
         Follower(driver.log, store)
+
+    assert exit_code(raised.value) in FINAL, "whoever starts it again ends in the same way"
 
 
 def test_lost_end() -> None:
