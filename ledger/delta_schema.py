@@ -42,13 +42,16 @@ def definition_of(
 ) -> TableDefinition:
     """Return the definition of a table that was `before`; raises ShapeError.
 
-    A column keeps its id: that of column mapping, else the one it had under its name.
+    A column keeps its id: that of column mapping, else the one it had under its name. Ids that are
+    left from a mapping that was switched off mean nothing, as to Delta itself.
     """
+    known = before.columns if before is not None else ()
+    is_mapped = metadata.configuration.get(MAPPING_MODE, "none") != "none"
     return TableDefinition(
         "managed",
         "listed",
         location,
-        columns_of(metadata.schema, before.columns if before is not None else ()),
+        columns_of(metadata.schema, known, is_mapped=is_mapped),
         list(metadata.partition_columns),
         [Property(*each) for each in sorted(known_level(metadata.configuration).items())],
     )
@@ -66,8 +69,8 @@ def known_level(configuration: Mapping[str, str]) -> Mapping[str, str]:
     return {**configuration, LEVEL_PROPERTY: "Serializable", UNKNOWN_LEVEL: level}
 
 
-def columns_of(schema: str, before: Sequence[Column]) -> list[Column]:
-    """Return the columns of a schema; "" has none."""
+def columns_of(schema: str, before: Sequence[Column], *, is_mapped: bool) -> list[Column]:
+    """Return the columns of a schema, with the ids in it if it `is_mapped`; "" has none."""
     if not schema:
         return []
     try:
@@ -79,7 +82,8 @@ def columns_of(schema: str, before: Sequence[Column]) -> list[Column]:
         following = max((each.id for each in before), default=0) + 1
         columns = []
         for field in fields:
-            own = field["metadata"].get(COLUMN_ID) or known.get(field["name"].lower())
+            given = field["metadata"].get(COLUMN_ID) if is_mapped else None
+            own = given or known.get(field["name"].lower())
             columns.append(column_of(field, own or following))
             following = max(following, columns[-1].id + 1)
     except (ValueError, RecursionError) as error:

@@ -154,11 +154,19 @@ def test_ids_stay() -> None:
     """A column keeps its id under its name, and under any name where it has one of its own."""
     first = defined(schema(("a", "long"), ("b", "long")))
     second = defined(schema(("c", "long"), ("B", "long")), before=first)
-    third = defined(schema(("d", "long"), ("b", "long"), d=MAPPED), before=second)
-    last = defined(schema(("e", "long"), ("f", "long"), e=MAPPED), before=third)
+    by_name: dict[str, Any] = {"delta_columnMapping_mode": "name"}
+    third = defined(schema(("d", "long"), ("b", "long"), d=MAPPED), before=second, **by_name)
+    last = defined(schema(("e", "long"), ("f", "long"), e=MAPPED), before=third, **by_name)
 
     ids = [[each.id for each in found.columns] for found in (first, second, third, last)]
     assert ids == [[1, 2], [3, 2], [7, 2], [7, 8]]
+
+
+def test_ids_of_a_mapping_that_is_off() -> None:
+    """Ids without a mapping are left from one, and may be those of other columns by now."""
+    found = defined(schema(("a", "long"), ("b", "long"), a=MAPPED, b=MAPPED))
+
+    assert [each.id for each in found.columns] == [1, 2]
 
 
 @pytest.mark.parametrize(
