@@ -21,6 +21,10 @@ class Lists(Protocol):
         """Return whose lists they are; raises ReaderBehindError while that is not known."""
         ...
 
+    def position(self) -> int:
+        """Return the position that what is now is as of."""
+        ...
+
     def read_at(self, asked: ReadAt) -> Read:
         """Return a read with the list of a position, or of now.
 
@@ -42,6 +46,10 @@ class ReadLists(Lists):
     def identity(self) -> Identity:
         """Return whose lists they are."""
         return self._reads.ask(lambda reads: reads.identity())
+
+    def position(self) -> int:
+        """Return the position of the rows now."""
+        return self._reads.ask(lambda reads: reads.position())
 
     def read_at(self, asked: ReadAt) -> Read:
         """Return a read with the list of a position, or of now."""

@@ -1,7 +1,7 @@
 """A cache as a process serves it: the same questions from in here, over HTTP and on a terminal."""
 
 from collections.abc import Callable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 
 from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
 from ledger.core.outcomes import Reason
@@ -39,18 +39,21 @@ class CacheProcess(CacheReads):
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, all as of one position; raises LimitExceededError too."""
-        if bounds.max_wait_ms > self._max_wait_ms:
-            raise LimitExceededError(
-                f"a read waits for at most {self._max_wait_ms} ms here (cache.max_wait_ms); ask "
-                "again to wait longer",
-                reason=Reason.LIMIT_EXCEEDED.value,
-            )
+        self._check_wait(bounds)
         return self.cache.metadata(reads, bounds)
 
     def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
-        """Return what a reader with the list of a position, or of now, sees."""
+        """Return what a reader with the list of a position, or of now, sees.
+
+        Now is no earlier than the token: an older list would hide what that stands for.
+        """
+        self._check_wait(bounds)
         asked = read._replace(catalog=read.catalog or self.cache.catalog)
-        return self.metadata([self._lists.read_at(asked)], bounds)[0]
+        began_s = monotonic()
+        self._wait_for_lists(bounds)
+        waited_ms = round((monotonic() - began_s) * 1000)
+        left = bounds._replace(max_wait_ms=max(0, bounds.max_wait_ms - waited_ms))
+        return self.metadata([self._lists.read_at(asked)], left)[0]
 
     def position(self) -> int:
         """Return the position the cache has applied."""
@@ -112,6 +115,23 @@ class CacheProcess(CacheReads):
 
     def close(self) -> None:
         """Leave the cache to its maker."""
+
+    def _check_wait(self, bounds: Bounds) -> None:
+        if bounds.max_wait_ms > self._max_wait_ms:
+            raise LimitExceededError(
+                f"a read waits for at most {self._max_wait_ms} ms here (cache.max_wait_ms); ask "
+                "again to wait longer",
+                reason=Reason.LIMIT_EXCEEDED.value,
+            )
+
+    def _wait_for_lists(self, bounds: Bounds) -> None:
+        """Wait until names and lists of now are those of the token, or of later."""
+        until_s = monotonic() + bounds.max_wait_ms / 1000
+        while bounds.token and (applied := self._lists.position()) < bounds.token:
+            left_s = until_s - monotonic()
+            if left_s <= 0:
+                raise ReaderBehindError(applied, bounds.token, bounds.max_wait_ms)
+            sleep(min(left_s, PAUSE_S))
 
     def _known_ledger(self) -> Identity | None:
         try:

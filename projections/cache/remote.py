@@ -169,6 +169,11 @@ class PublishedLists(Lists):
         with self._site.turn:
             return lookups.identity(self._site.fresh())
 
+    def position(self) -> int:
+        """Return the position of the rows now."""
+        with self._site.turn:
+            return lookups.position(self._site.fresh())
+
     def read_at(self, asked: ReadAt) -> Read:
         """Return a read with the list of now; raises LimitExceededError for a position."""
         if asked.position is not None:

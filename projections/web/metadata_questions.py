@@ -45,6 +45,9 @@ def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
         return reads.metadata(listed, bounds._replace(max_wait_ms=0))
 
     def read_now(one: ReadAt, bounds: Bounds) -> Answer:
+        asked.max_wait_ms = bounds.max_wait_ms
+        # A name or a list from before the token would hide what that stands for.
+        reads.wait(bounds.token, 0)
         return read_listed([read_at(reads, one)], bounds)[0]
 
     return answered(read_listed, asked, read_now, CATALOG)

@@ -201,13 +201,14 @@ def test_waiting_readers_hold_nobody_up() -> None:
         assert {each.result().form["value"]["name"] for each in waiting} == {"u"}
 
 
-def test_waiting_for_a_token_in_vain() -> None:
-    """Who waited is told for how long, and for what."""
+@pytest.mark.parametrize("table", ["table_id=1", "table=created.since"])
+def test_waiting_for_a_token_in_vain(table: str) -> None:
+    """Who waited is told for how long, and for what, be it a table to come."""
     domain = Followed(MemoryStore())
     domain.create_table(domain.open_session(), "t")
     domain.follow()
     with serving(rows_in(domain)) as served:
-        answer = served.ask("/v1/metadata?table_id=1&token=99&max_wait_ms=30")
+        answer = served.ask(f"/v1/metadata?{table}&token=99&max_wait_ms=30")
     assert answer.error == (409, "ReaderBehindError")
     assert "position 99 was not reached within 30 ms" in answer.form["message"]
 

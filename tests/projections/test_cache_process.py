@@ -1,0 +1,50 @@
+"""A cache as a process serves it: what it is asked by those who bring no list."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from ledger.errors import ReaderBehindError
+from ledger.metadata import Bounds, ReadAt
+from projections.cache.following import FollowedEntries
+from projections.cache.lists import ReadLists
+from projections.cache.process import CacheProcess
+from projections.cache.store import Reopened
+from projections.queries import StoreReads
+from tests.conformance.case_ledger import ManualClock
+from tests.projections.cached import Cached, location, made
+from tests.projections.followed import Followed
+
+
+@pytest.fixture
+def cached() -> Iterator[Cached]:
+    """Return a cache that follows the log of a domain, beside rows that are written on demand."""
+    domain = Followed()
+    with closing(FollowedEntries.start(domain.log)) as entries:
+        yield Cached(domain, entries, ManualClock())
+
+
+@pytest.fixture
+def process(cached: Cached) -> CacheProcess:
+    """Return what is served of it; its lists are those that the rows tell."""
+    lists = ReadLists(Reopened(lambda: StoreReads(cached.domain.reader)))
+    return CacheProcess(cached.cache, lists)
+
+
+def test_now_is_no_earlier_than_a_token(cached: Cached, process: CacheProcess) -> None:
+    """Where the rows are behind a token, their list is not taken for that of now, nor a name."""
+    rows_at = cached.domain.head.position
+    cached.alter("v1")
+    cached.domain.create_table(cached.session, "u", made=made("u0"))
+    token = process.wait(cached.domain.head.position, 10_000)
+
+    with pytest.raises(ReaderBehindError) as of_list:
+        process.metadata_at(ReadAt("t"), Bounds(token, 1))
+    with pytest.raises(ReaderBehindError) as of_name:
+        process.metadata_at(ReadAt("u"), Bounds(token, 1))
+    cached.domain.follow()
+
+    assert of_list.value.applied == of_name.value.applied == rows_at
+    assert location(process.metadata_at(ReadAt("t"), Bounds(token))) == "v1"
+    assert location(process.metadata_at(ReadAt("u"), Bounds(token))) == "u0"
