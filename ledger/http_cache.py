@@ -13,7 +13,8 @@ class HttpCache(HttpQuestions, CacheReads):
         """Return what a reader with the list of a position, or of now, sees."""
         catalog = read.catalog or None
         given = {**read._asdict(), "catalog": catalog, **bounds._asdict()}
-        return settled(self._get(Answer, "/metadata", **given))
+        answer = self._asked("GET", "/metadata", given, wait_ms=bounds.max_wait_ms)
+        return settled(from_json(Answer, answer))
 
     def status(self) -> CacheStatus:
         """Return how it is."""

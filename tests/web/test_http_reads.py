@@ -19,8 +19,10 @@ from ledger.errors import (
     ReadsUnavailableError,
     SettingsError,
 )
+from ledger.http_cache import HttpCache
 from ledger.http_questions import WAIT_MAX_MS
 from ledger.http_reads import HttpReads
+from ledger.metadata import Bounds, ReadAt
 from ledger.reads import TableRow
 from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
@@ -211,6 +213,16 @@ def test_waiting_for_a_token_in_vain(table: str) -> None:
         answer = served.ask(f"/v1/metadata?{table}&token=99&max_wait_ms=30")
     assert answer.error == (409, "ReaderBehindError")
     assert "position 99 was not reached within 30 ms" in answer.form["message"]
+
+
+def test_a_wait_is_no_silence() -> None:
+    """An answer that waits for a token may take longer than one that does not."""
+    domain = Followed(MemoryStore())
+    domain.follow()
+    with serving(rows_in(domain)) as served:
+        cache = HttpCache(served.url, timeout_s=1.0)
+        with closing(cache), pytest.raises(ReaderBehindError):
+            cache.metadata_at(ReadAt("t"), Bounds(99, 1_500))
 
 
 @pytest.mark.slow
