@@ -27,8 +27,9 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Two at a time: those with Java, which wait for their processes half of the time, and all others.
 pytest: setup
-	$(RUN) pytest -m 'not slow'
+	$(RUN) pytest -m 'not slow' -n 2 --dist loadgroup
 
 # The cases lie outside the repository and may be absent.
 conformance: setup

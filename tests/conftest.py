@@ -7,6 +7,9 @@ from typing import Final
 from uuid import uuid4
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from ledger.broker import Broker
 
@@ -14,18 +17,28 @@ from ledger.broker import Broker
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE: Final = Path(__file__).parent
-# Modules that start processes or servers of this machine, and those that play whole histories
-# against each other: half of the time of all tests that need no Java.
+# Modules that start processes or servers of this machine, wait for what takes its time, go up to
+# limits, or play whole histories against each other: most of the time of all tests without Java.
 INTEGRATION: Final = frozenset(
     {
         "benchmarks/test_caches.py",
+        "core/test_far_too_much.py",
+        "isolation/test_cleaning.py",
         "log/test_kafka_out_of_reach.py",
         "projections/test_cache_laws.py",
         "projections/test_cli.py",
         "projections/test_cli_cache.py",
+        "projections/test_cli_refusals.py",
+        "projections/test_follower.py",
         "projections/test_reads_agree.py",
         "projections/test_rocks_reader.py",
+        "projections/test_stores_agree.py",
+        "sdk/test_retries.py",
+        "sdk/test_sessions.py",
+        "sdk/test_staging.py",
+        "sdk/test_txn_outcome.py",
         "simulation/test_simulation.py",
+        "spark_sink/test_host_tables.py",
         "test_cli.py",
         "test_client_config.py",
         "test_config.py",
@@ -36,11 +49,17 @@ INTEGRATION: Final = frozenset(
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Give the tests of those modules their mark."""
+    """Give the tests of those modules their mark, and those with Java one process of their own.
+
+    Spread over processes (`-n 2 --dist loadgroup`) they still have one broker and one Spark.
+    """
     for item in items:
         if item.path.relative_to(HERE).as_posix() in INTEGRATION:
             item.add_marker("integration")
+        if any(item.get_closest_marker(mark) for mark in ("kafka", "spark")):
+            item.add_marker(pytest.mark.xdist_group("java"))
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +73,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def ledger_name() -> str:
     """Return a name for a ledger, and so for its topics, that no other test has."""
     return f"test-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def log_lines() -> Iterator[Sequence[EventDict]]:
+    """Return the lines that are logged from here on, and leave logging as if never set up."""
+    with capture_logs() as lines:
+        yield lines
+    structlog.reset_defaults()

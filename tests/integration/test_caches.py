@@ -26,6 +26,7 @@ from tests.integration.fleet import Fleet
 pytestmark = pytest.mark.kafka
 
 WAIT_MS = 10_000
+PATIENCE_MS = 60_000
 END_S = 60.0
 TABLE = "db.flights"
 
@@ -79,7 +80,7 @@ def test_a_write_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None
     assert len(urls) == 2
     for url in urls:
         with closing(HttpCache(url)) as cache:
-            cache.wait(token.position, WAIT_MS)
+            cache.wait(token.position, PATIENCE_MS)
             found = cache.metadata(asked, Bounds(token.position, WAIT_MS))
             assert [place(each) for each in found] == ["v1", "v0"]
             assert {each.source for each in found} == {"cache"}
@@ -116,7 +117,7 @@ def test_commands(running: tuple[Path, Command], ledger: Ledger, urls: list[str]
 def test_probes(ledger: Ledger, urls: list[str]) -> None:
     """A cache that follows is ready, by all of its checks, and has metrics."""
     with closing(HttpCache(urls[1])) as cache:
-        cache.wait(ledger.token.position, WAIT_MS)
+        cache.wait(ledger.token.position, PATIENCE_MS)
     ready = urllib3.request("GET", f"{urls[1]}/readyz")
     text = urllib3.request("GET", f"{urls[1]}/metrics").data.decode()
 

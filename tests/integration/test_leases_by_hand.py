@@ -5,12 +5,12 @@ life within every lease. Beside the living there is always someone silent, who m
 others would prove nothing. The same with real processes and in real time is in `test_leases_live`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events import CommandRefused, TxnOpened
@@ -221,7 +221,10 @@ def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
 
 @pytest.mark.parametrize(("given_s", "warned"), [(LEASE_S, []), (60.0, [(LEASE_S, 60.0)])])
 def test_lease_that_does_not_count(
-    domain: Domain, given_s: float, warned: list[tuple[float, float]]
+    domain: Domain,
+    given_s: float,
+    warned: list[tuple[float, float]],
+    log_lines: Sequence[EventDict],
 ) -> None:
     """Who leads a ledger that was created with another lease says which one counts."""
     settings = SequencerSettings(lease_s=given_s)
@@ -229,11 +232,10 @@ def test_lease_that_does_not_count(
     domain.sequencer = Sequencer(
         domain.log, Genesis("leases"), settings=settings, clock=domain.clock
     )
-    with capture_logs() as lines:
-        domain.live(for_s=4)
+    domain.live(for_s=4)
     assert domain.sequencer.leader is not None
     assert [
-        (line["counts_s"], line["given_s"]) for line in lines if line["log_level"] == "warning"
+        (line["counts_s"], line["given_s"]) for line in log_lines if line["log_level"] == "warning"
     ] == warned
 
 

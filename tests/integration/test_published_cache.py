@@ -32,6 +32,7 @@ from tests.integration.fleet import Fleet
 pytestmark = pytest.mark.kafka
 
 WAIT_MS = 10_000
+PATIENCE_MS = 60_000
 END_S = 60.0
 ASKED_MAX = 2_000
 
@@ -137,7 +138,7 @@ def test_nothing_is_published_yet(home: Home) -> None:
         with home.feeding() as ledger:
             command.wait_for("caught up")
             with closing(HttpCache(url)) as cache:
-                cache.wait(ledger.token.position, WAIT_MS)
+                cache.wait(ledger.token.position, PATIENCE_MS)
             once(url, 200)
         assert command.end(signal.SIGTERM) == ExitCode.DONE
         command.wait_for("stopped")
@@ -162,7 +163,7 @@ def test_changes_are_seen_through_the_topic(home: Home) -> None:
             with closing(HttpCache(url)) as cache:
                 assert place(cache.metadata([Read(number, before, number)])[0]) == "v0"
                 assert place(cache.metadata_at(ReadAt("db.u", "main"))) == "v1"
-                cache.wait(ledger.drop_table("db.u").token.position, WAIT_MS)
+                cache.wait(ledger.drop_table("db.u").token.position, PATIENCE_MS)
                 with pytest.raises(UnknownTableError):
                     cache.metadata_at(ReadAt("db.u", "main"))
             assert command.end(signal.SIGTERM) == ExitCode.DONE
@@ -176,12 +177,12 @@ def walk(home: Home, ledger: Ledger, url: str, old: Read) -> None:
             return cache.metadata_at(ReadAt(name, "main"), Bounds(position, WAIT_MS))
 
         token = ledger.alter_table("db.t", lambda found: changed(found, location="v1")).token
-        cache.wait(token.position, WAIT_MS)
+        cache.wait(token.position, PATIENCE_MS)
         found = told("db.t", token.position)
         assert (place(found), found.source, found.reason) == ("v1", "cache", "hit")
         commands_agree(home, url, str(token))
         token = ledger.rename_table("db.t", "db.u").token
-        cache.wait(token.position, WAIT_MS)
+        cache.wait(token.position, PATIENCE_MS)
         assert place(told("db.u", token.position)) == "v1"
         with pytest.raises(UnknownTableError):
             told("db.t", token.position)
@@ -214,7 +215,7 @@ def test_publisher_is_away(home: Home) -> None:
             ledger.create_table("db.t", [("day", "int")], location="v0")
             command.wait_for("caught up")
             with closing(HttpCache(url)) as cache:
-                cache.wait(ledger.token.position, WAIT_MS)
+                cache.wait(ledger.token.position, PATIENCE_MS)
         with home.client(home.folder / "rows") as ledger:
             ledger.create_table("db.late", [("day", "int")])
             lag = once(url, 503)["lag"]
@@ -233,19 +234,19 @@ def test_spark_publishes(home: Home) -> None:
         with home.client(home.folder / "rows") as ledger, closing(HttpCache(url)) as cache:
             ledger.create_table("db.t", [("day", "int")], location="v0")
             command.wait_for("caught up")
-            cache.wait(ledger.token.position, WAIT_MS)
+            cache.wait(ledger.token.position, PATIENCE_MS)
             assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
             feeder.end(signal.SIGKILL)
             ledger.alter_table("db.t", lambda found: changed(found, location="v1"))
             with home.serve_feeder() as successor:
                 successor.wait_for("feeding")
-                cache.wait(ledger.token.position, WAIT_MS)
+                cache.wait(ledger.token.position, PATIENCE_MS)
                 found = cache.metadata_at(ReadAt("db.t", "main"))
                 assert (place(found), found.source) == ("v1", "cache")
                 assert successor.end(signal.SIGINT) == ExitCode.DONE
             with home.serve_feeder("--rebuild") as anew:
                 anew.wait_for("feeding")
                 ledger.alter_table("db.t", lambda found: changed(found, location="v2"))
-                cache.wait(ledger.token.position, WAIT_MS)
+                cache.wait(ledger.token.position, PATIENCE_MS)
                 assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v2"
                 assert anew.end(signal.SIGTERM) == ExitCode.DONE

@@ -4,13 +4,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import repeat
 
 import pytest
-import structlog
+from structlog.typing import EventDict
 
 from ledger.channel import Channel
 from ledger.client import Ledger
@@ -198,14 +198,15 @@ class StrainedLog(LossyLog):
         return super().writer(topic)
 
 
-def test_beats_that_fail(memory: InMemoryLedger, log: LossyLog) -> None:
+def test_beats_that_fail(
+    memory: InMemoryLedger, log: LossyLog, log_lines: Sequence[EventDict]
+) -> None:
     """A session whose beats could not be sent goes on to beat, and says once that they failed."""
-    with structlog.testing.capture_logs() as lines:
-        strained = memory.connect(settings=ClientSettings(beat_s=0.01), log=StrainedLog(log))
-        strained.begin()
-        log.wait_for(Topic.HEARTBEATS, 1)
+    strained = memory.connect(settings=ClientSettings(beat_s=0.01), log=StrainedLog(log))
+    strained.begin()
+    log.wait_for(Topic.HEARTBEATS, 1)
 
-    said = [each["why"] for each in lines if each["event"] == "no beat"]
+    said = [each["why"] for each in log_lines if each["event"] == "no beat"]
     assert said == ["failed to create thread"]
 
 
