@@ -87,7 +87,8 @@ class StoreDamagedError(StoreError):
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
             f"the store at {path} is damaged: {what.rstrip(_END)}. The log still holds everything: "
-            "rebuild the store from it, and look after the disk"
+            "look after the disk, and make the rows anew with --rebuild, of lakeledger up or of "
+            "the role that writes them"
         )
         self.path = path
 

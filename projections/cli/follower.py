@@ -16,10 +16,12 @@ from rich.progress import Progress
 
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err
 from ledger.config import load
+from ledger.errors import RoleEndedError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.process import interruptible, role_process
+from ledger.process import ExitCode, interruptible, role_process
 from ledger.settings import OFF, FollowerSettings
+from projections.errors import StoreDamagedError
 from projections.follower import Follower, follow
 
 log_lines = structlog.get_logger("lakeledger.follower")
@@ -58,15 +60,18 @@ def serve_follower(
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Until the broker is reached there is nothing to end.
             task = bar.add_task("catching up", total=None)
-            follow(
-                log,
-                rows,
-                stop,
-                rebuild=rebuild,
-                checkpoint_s=found.follower.checkpoint_s,
-                progress=lambda read, end: bar.update(task, completed=read, total=end),
-                started=started,
-            )
+            try:
+                follow(
+                    log,
+                    rows,
+                    stop,
+                    rebuild=rebuild,
+                    checkpoint_s=found.follower.checkpoint_s,
+                    progress=lambda read, end: bar.update(task, completed=read, total=end),
+                    started=started,
+                )
+            except StoreDamagedError as damage:
+                raise RoleEndedError(str(damage), code=ExitCode.UNHEALTHY) from damage
 
     raise typer.Exit(role_process("follower", run, with_parent=with_parent))
 

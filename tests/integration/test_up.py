@@ -2,7 +2,7 @@
 
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -212,13 +212,28 @@ def test_killed(running: Command, home: Path) -> None:
         assert answer_of(home, "txn", "show", "1")["status"] == "committed"
 
 
-def test_rows_of_another_format(home: Path) -> None:
-    """Rows of an older version end it, and the option that this names makes them anew."""
-    with RocksStore.rebuild(store_of(home), version=FORMAT_VERSION - 1) as older:
+def as_of_an_older_version(store: Path) -> None:
+    """Leave rows as an older version laid them out."""
+    with RocksStore.rebuild(store, version=FORMAT_VERSION - 1) as older:
         older.publish()
+
+
+def damaged(store: Path) -> None:
+    """Lose what the newest rows are in."""
+    for path in store.glob("*/*.sst"):
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [(as_of_an_older_version, ExitCode.INCOMPATIBLE), (damaged, ExitCode.UNHEALTHY)],
+)
+def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: ExitCode) -> None:
+    """Rows that nobody can go on with end it, and the option that this names makes them anew."""
+    spoil(store_of(home))
     with starting(home, "--caches", "1") as command:
         command.wait_for("with --rebuild, of lakeledger up")
-        assert command.process.wait(END_S) != ExitCode.DONE
+        assert command.process.wait(END_S) == code
 
     with up(home, "--caches", "1", "--rebuild") as command:
         if not any("caught up" in line for line in command.said):
