@@ -24,6 +24,7 @@ from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionComman
 from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.ids import DURATION_MAX_MS, TxnType
 from ledger.core.valid_lists import ValidTxnList
+from ledger.footprint_writer import check_text
 from ledger.lines import LINES, frozen
 from ledger.log.port import Log
 from ledger.names import Names, TableLike, listed
@@ -65,13 +66,16 @@ class Ledger(LedgerTables, LedgerFiles):
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
     ) -> None:
+        # First, while there is nothing yet that would have to be ended.
+        check_text("a catalog", catalog)
+        labels = Labels.of_process(application)
         self._settings = settings or ClientSettings()
         created = read_genesis(log, self._settings.timeout_s)
         self.id, self.name, self.catalog = created.ledger, created.name, catalog
         self._channel = open_channel(log, created.domain)
         self._sessions = Sessions(
             self._channel,
-            Labels.of_process(application),
+            labels,
             lease_ms=created.limits.lease_ms,
             settings=self._settings,
             clock=clock or SystemClock(),
@@ -105,7 +109,7 @@ class Ledger(LedgerTables, LedgerFiles):
         sessions of their own and share what is costly, see `ledger.lines`.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away,
-        ValueError for a timeout that is no duration.
+        ValueError for a timeout that is no duration, TypeError for a name that is no text.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s))
         address = None

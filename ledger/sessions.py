@@ -38,7 +38,9 @@ class Labels(NamedTuple):
 
     @classmethod
     def of_process(cls, application: str | None = None) -> Self:
-        """Return what can be told of this process."""
+        """Return what can be told of this process; raises TypeError for what is no name."""
+        if not isinstance(application, str | None):
+            raise TypeError(f"an application is a text, not {application!r}")
         try:
             user = getpass.getuser()
         except (KeyError, OSError):

@@ -222,10 +222,11 @@ def check_app(app: AppVersion) -> None:
 def level_named(text: str | None) -> str:
     """Return the isolation level of a text, in any case and with dashes or not; "" for None.
 
-    Raises ValueError for what is none.
+    Raises ValueError for a text that is none, TypeError for what is no text.
     """
     if text is None:
         return ""
+    check_text("an isolation level", text)
     found = LEVEL_OF.get(text.replace("-", "").replace("_", "").replace(" ", "").lower())
     if found is None:
         levels = ", ".join(LEVEL_OF.values())

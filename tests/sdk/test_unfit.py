@@ -1,6 +1,7 @@
 """What fits no record is refused where it is said, or ends the txn that was to send it."""
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,11 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (lambda ledger: ledger.begin(tables=ODD["none"]), TypeError, "tables are a list"),
     (lambda ledger: ledger.begin(tables=[ODD["none"]]), TypeError, NO_TABLE),
     (lambda ledger: ledger.run(print, tables="flights"), TypeError, NO_LIST),
+    (
+        lambda ledger: ledger.begin(level=ODD["half"]),
+        TypeError,
+        "an isolation level is a text, not",
+    ),
     (lambda ledger: ledger.allocate([ledger.begin()], "flights"), TypeError, NO_LIST),
     (lambda ledger: ledger.begin().write_ids("flights"), TypeError, NO_LIST),
     (lambda ledger: ledger.begin().abort(wrote="flights"), TypeError, NO_LIST),
@@ -156,6 +162,18 @@ def test_odd_timeout(log: LossyLog, memory: InMemoryLedger, timeout_s: Any) -> N
     assert memory.log is log
     with pytest.raises((TypeError, ValueError), match=r"a timeout (of .* s is none|is a number)"):
         Ledger.connect(log=log, timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize("given", [{"application": 5}, {"catalog": 5}, {"catalog": None}])
+def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any]) -> None:
+    """Nobody connects under a name that is no text, and nothing is left of the attempt."""
+    assert memory.log is log
+    before = set(threading.enumerate())
+
+    with pytest.raises(TypeError, match=r"(an application|a catalog) is a text, not"):
+        Ledger.connect(log=log, reads=memory.reads, **given)
+
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize(
