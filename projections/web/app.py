@@ -79,6 +79,8 @@ class Pages(Generic[Source]):
             ],
             exception_handlers={HTTPException: on_http_error},
         )
+        # A path with a slash behind it is another one, and who asks for it is told so in JSON.
+        self.app.router.redirect_slashes = False
 
     def stop(self) -> None:
         """Let nobody wait any longer; called in the loop of the server."""

@@ -174,6 +174,8 @@ ERRORS = [
     ("/v1/sessions/opened-with", 400, "BadRequest"),
     ("/v1/no-such-path", 404, "UnknownPath"),
     ("/", 404, "UnknownPath"),
+    ("/v1/tables/", 404, "UnknownPath"),
+    ("/readyz/", 404, "UnknownPath"),
 ]
 
 
