@@ -96,13 +96,19 @@ def settings_for(topic: Topic, replicas: int) -> dict[str, str]:
     return {**SETTINGS[topic], **in_sync}
 
 
-def breaches(bootstrap: str, ledger: str, topic: Topic, found: FoundTopic | None) -> Iterator[str]:
-    """Yield what the ledger cannot run on: topic, setting, found, wanted, and how to mend it."""
+def breaches(
+    bootstrap: str, ledger: str, topic: Topic, found: FoundTopic | None, replicas: int = 0
+) -> Iterator[str]:
+    """Yield what the ledger cannot run on: topic, setting, found, wanted, and how to mend it.
+
+    A topic that is missing is to have as many `replicas` as the others have, 0 = there is no other.
+    """
     name = topic_name(ledger, topic)
     if found is None:
+        copies = f" --replication {replicas}" if replicas else ""
         yield (
             f"{name} does not exist. Create it with: lakeledger init --bootstrap {bootstrap} "
-            f"--ledger {ledger}"
+            f"--ledger {ledger}{copies}"
         )
         return
     if found.partitions != PARTITIONS:

@@ -98,8 +98,11 @@ def verify_topics(
 
 def check(bootstrap: str, ledger: str, found: Mapping[Topic, FoundTopic | None]) -> None:
     """Raise SettingsError if a ledger cannot run on the topics that were found."""
+    replicas = max((each.replicas for each in found.values() if each is not None), default=0)
     wrong = [
-        line for topic, each in found.items() for line in breaches(bootstrap, ledger, topic, each)
+        line
+        for topic, each in found.items()
+        for line in breaches(bootstrap, ledger, topic, each, replicas)
     ]
     if wrong:
         raise SettingsError("\n  ".join([f"ledger {ledger} cannot run on its topics:", *wrong]))
@@ -227,7 +230,7 @@ class _Admin:
             if error.name() == "INVALID_REPLICATION_FACTOR":
                 raise SettingsError(
                     f"{name} cannot have so many replicas: {error.str()} Start more brokers, or "
-                    "ask for fewer"
+                    "ask for fewer: with --replication of lakeledger init"
                 ) from problem
             raise self._as_log_error(problem, name) from problem
         return True

@@ -166,7 +166,7 @@ def test_everything_wrong_at_once(broker: Broker, created: str) -> None:
     assert lines[1].startswith(f"  {created}.events has cleanup.policy=compact, wanted delete.")
     missing, _, remedy = lines[2].partition(" Create it with: lakeledger ")
     assert (missing, len(lines)) == (f"  {created}.beats does not exist.", 3)
-    assert remedy == f"init --bootstrap {broker.bootstrap} --ledger {created}"
+    assert remedy == f"init --bootstrap {broker.bootstrap} --ledger {created} --replication 1"
 
 
 @pytest.mark.kafka
@@ -179,6 +179,19 @@ def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert list(verify_topics(broker.bootstrap, ledger_name))
+
+
+@pytest.mark.kafka
+def test_remedy_of_one_topic_of_many(broker: Broker, created: str) -> None:
+    """A topic that was lost is created by the command as printed, with the copies others have."""
+    delete_topic(broker.bootstrap, f"{created}.beats")
+    with pytest.raises(SettingsError) as caught:
+        verify_topics(broker.bootstrap, created)
+    remedy = str(caught.value).rpartition("Create it with: lakeledger ")[2]
+    command = [sys.executable, "-m", "ledger", *remedy.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert list(verify_topics(broker.bootstrap, created))
 
 
 @pytest.mark.kafka
