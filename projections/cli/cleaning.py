@@ -1,5 +1,6 @@
 """Commands about cleaning: what may go, what holds it back, and that something is gone."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
@@ -31,6 +32,7 @@ def watermark_explain(
     catalog: CatalogOption = "main",
     *,
     since: Annotated[int, number_option("With --table: files removed from this position on.")] = 0,
+    path: Annotated[str, typer.Option(help="At --since itself, only those behind this path.")] = "",
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -44,9 +46,12 @@ def watermark_explain(
             return
         row = known_table(reads, catalog, table)
         mark = reads.table_mark(row.table)
-        found = reads.released_files(row.table, limit, since=since)
+        found = reads.released_files(row.table, limit, since=since, path=path)
         ids = reads.aborted_write_ids(row.table, limit)
         answer({**mark_fields(row, mark), **released_fields(found, ids, output)}, output)
+        if len(found) == limit:
+            last = found[-1]
+            say(f"there may be more: --since {last.removed} --path {shlex.quote(last.path)}")
 
 
 def explanation(reads: Reads) -> dict[str, Any]:

@@ -293,6 +293,16 @@ def test_watermark_of_a_table(lakeledger: Lakeledger) -> None:
     assert (found["aborted_write_ids"], later["released_files"]) == ([], [])
 
 
+def test_released_files_by_pages(lakeledger: Lakeledger) -> None:
+    """Who got as many files as were asked for is told how to go on behind the last one."""
+    of_table = ["watermark", "explain", "--table", "flights", "--catalog", CATALOG]
+    page = lakeledger(*of_table, "--limit", "1")
+    _, _, further = page.stderr.strip().partition("there may be more: ")
+    rest = told(lakeledger(*of_table, *further.split(), "--output", "json"))
+
+    assert (further, rest["released_files"]) == ("--since 8 --path a", [])
+
+
 def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
     """What cannot be is shown with the table, for programs and for people."""
     (anomaly,) = told(lakeledger(*of_flights("show")))["anomalies"]
