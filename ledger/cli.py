@@ -127,7 +127,8 @@ def up(
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: Annotated[
-        str | None, typer.Option(help="host:port to read at, or off; by default a free port.")
+        str | None,
+        typer.Option(help="host:port to read at, or off; where none is set a free port."),
     ] = None,
     lease_s: LeaseOption = None,
     rebuild: Annotated[
@@ -146,7 +147,8 @@ def up(
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
-    found = load({**flags, "sequencer.lease_s": lease_s}).settings
+    loaded = load({**flags, "sequencer.lease_s": lease_s, "follower.http": http})
+    found = loaded.settings
     settings = UpSettings(
         ledger=found.ledger,
         home=found.home,
@@ -155,7 +157,7 @@ def up(
         sequencers=sequencers,
         caches=caches,
         with_spark=spark,
-        http=http,
+        http=loaded.given("follower.http"),
         lease_s=lease_s,
         rebuild=rebuild,
         client=found.client(),

@@ -116,6 +116,10 @@ class Loaded(NamedTuple):
         """Return every setting by its dotted name."""
         return {name: value_of(self.settings, name) for name in self.origins}
 
+    def given(self, name: str) -> Any:
+        """Return a setting that somebody gave, None for one that is left to its default."""
+        return None if self.origins[name] == DEFAULT else value_of(self.settings, name)
+
     def required(self, name: str) -> Any:
         """Return a setting that has no default; raises SettingsError if nobody gave it."""
         found = value_of(self.settings, name)

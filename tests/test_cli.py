@@ -249,6 +249,14 @@ def test_up_at_the_kafka_that_is_set(
     assert not (tmp_path / "lake/broker").exists()
 
 
+def test_up_answers_where_it_is_set(tmp_path: Path) -> None:
+    """Where the follower is to answer is taken from the settings, as if a flag said it."""
+    elsewhere = {"LAKELEDGER_FOLLOWER__HTTP": "here", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
+    done = lakeledger(tmp_path, "up", **elsewhere)
+    assert done.returncode == ExitCode.USAGE
+    assert "'here' is no host:port to listen at" in done.stderr
+
+
 @pytest.mark.parametrize("loading", ["typer", "pydantic"])
 def test_interrupted_while_it_loads(tmp_path: Path, loading: str) -> None:
     """Ctrl-C before a command has begun, in its own modules or those of its commands, ends it."""
