@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import structlog
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ledger.errors import LedgerError
@@ -242,7 +242,7 @@ def answer(fields: dict[str, Any], output: Output) -> None:
     if output is Output.JSON:
         print(json.dumps(fields, sort_keys=True))
         return
-    table = Table(show_header=False, box=None)
+    table = Table(*columns("name", "value"), show_header=False, box=None)
     for name, value in fields.items():
         table.add_row(name, Text(shown(value)))
     out.print(table)
@@ -253,12 +253,15 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
     if output is Output.JSON:
         print(json.dumps(rows, sort_keys=True))
         return
-    table = Table(box=None, header_style="bold")
-    for name in rows[0] if rows else ():
-        table.add_column(name)
+    table = Table(*columns(*(rows[0] if rows else ())), box=None, header_style="bold")
     for row in rows:
         table.add_row(*(Text(shown(value)) for value in row.values()))
     out.print(table if rows else "none")
+
+
+def columns(*names: str) -> list[Column]:
+    """Return the columns of a table; what is too long for one goes on in its next line."""
+    return [Column(name, overflow="fold") for name in names]
 
 
 def shown(value: Any) -> str:

@@ -1,9 +1,10 @@
 """The command line: every command has help, answers have two forms, errors are one paragraph."""
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,25 @@ def test_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
     answer_rows(ROWS, Output.TABLE)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines == [["txn", "reason"], ["7", *HOSTILE.split()], ["8", "-"]]
+
+
+LONG = "0123456789" * 20
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        lambda: answer({"path": LONG}, Output.TABLE),
+        lambda: answer_rows([{"path": LONG, "reason": "lost"}], Output.TABLE),
+    ],
+    ids=["record", "rows"],
+)
+def test_longer_than_the_terminal(
+    capsys: pytest.CaptureFixture[str], tell: Callable[[], None]
+) -> None:
+    """A path or a digest that is longer than a line is shown to its end."""
+    tell()
+    assert "".join(re.findall(r"\d", capsys.readouterr().out)) == LONG
 
 
 def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
