@@ -10,12 +10,14 @@ and `projections.rocks_reader`. What is dealt with here:
 - Every failure is a plain Exception with the text of RocksDB; it becomes a StoreError by name.
 """
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from sys import maxsize
-from typing import Self
+from typing import Final, Self
 from weakref import WeakSet
 
 from rocksdict import (
@@ -41,6 +43,8 @@ from projections.errors import (
 )
 from projections.paging import Pages
 from projections.store import Row, RowChange, check_keys
+
+NOT_THERE: Final = os.strerror(errno.ENOENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,13 @@ class Database:
         options = _options(limits)
         options.create_if_missing(create)
         options.set_max_open_files(limits.open_files_max)
-        return cls(path, options, AccessType.read_write())
+        try:
+            return cls(path, options, AccessType.read_write())
+        except StoreUnavailableError as problem:
+            # RocksDB has the same words for a file that it lacks and for a disk that refuses one.
+            if create or NOT_THERE not in str(problem):
+                raise
+            raise StoreDamagedError(path, str(problem.__cause__)) from problem
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, None if there is no such row."""

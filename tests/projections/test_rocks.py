@@ -202,6 +202,7 @@ def test_damaged_block(
     [
         lambda root: tables(root)[0].unlink(),
         lambda root: (tables(root)[0].parent / "CURRENT").unlink(),
+        lambda root: next(root.glob("*/MANIFEST-*")).unlink(),
         lambda root: shutil.rmtree(tables(root)[0].parent),
         lambda root: (root / "PUBLISHED").write_bytes(b"\xff"),
         lambda root: (tables(root)[0].parent / "CURRENT").write_bytes(b"\xff"),
