@@ -27,9 +27,9 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-# Two at a time: those with Java, which wait for their processes half of the time, and all others.
+# Two modules at a time: for half of its time a test with Java waits for processes to start and end.
 pytest: setup
-	$(RUN) pytest -m 'not slow' -n 2 --dist loadgroup
+	$(RUN) pytest -m 'not slow' -n 2 --dist loadfile
 
 # The cases lie outside the repository and may be absent.
 conformance: setup

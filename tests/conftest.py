@@ -49,17 +49,11 @@ INTEGRATION: Final = frozenset(
 )
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Give the tests of those modules their mark, and those with Java one process of their own.
-
-    Spread over processes (`-n 2 --dist loadgroup`) they still have one broker and one Spark.
-    """
+    """Give the tests of those modules their mark."""
     for item in items:
         if item.path.relative_to(HERE).as_posix() in INTEGRATION:
             item.add_marker("integration")
-        if any(item.get_closest_marker(mark) for mark in ("kafka", "spark")):
-            item.add_marker(pytest.mark.xdist_group("java"))
 
 
 @pytest.fixture(scope="session")
