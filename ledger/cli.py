@@ -13,7 +13,6 @@ import traceback
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import entry_points, version
-from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated, Any, NoReturn
 
@@ -64,9 +63,14 @@ NameOption = Annotated[
     str | None,
     typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),
 ]
+# As it was given: what is made a path has forgotten that it was empty.
 HomeOption = Annotated[
-    Path | None,
-    typer.Option(envvar="LAKELEDGER_HOME", help="Where ledgers of this machine keep their data."),
+    str | None,
+    typer.Option(
+        metavar="<path>",
+        envvar="LAKELEDGER_HOME",
+        help="Where ledgers of this machine keep their data.",
+    ),
 ]
 TxnArgument = Annotated[int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX)]
 WithParentOption = Annotated[

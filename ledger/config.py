@@ -85,6 +85,14 @@ class Settings(BaseSettings):
     feeder: FeederSettings = FeederSettings()
     cache: CacheSettings = CacheSettings()
 
+    @field_validator("store", "home", mode="before")
+    @classmethod
+    def check_named(cls, path: Any) -> Any:
+        """Return what names a folder: an empty text would be the one that the process runs in."""
+        if path == "":
+            raise ValueError("an empty text names no folder; write . for the one at hand")
+        return path
+
     @field_validator("store", "home")
     @classmethod
     def expand(cls, path: Path | None) -> Path | None:

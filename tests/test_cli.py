@@ -209,6 +209,7 @@ def test_debug(tmp_path: Path) -> None:
     [
         ("--ledger", "../../x", "'../../x' cannot be the name of a ledger"),
         ("--ledger", "", "'' cannot be the name of a ledger"),
+        ("--home", "", "an empty text names no folder; write . for the one at hand"),
         ("--lease-s", "1e300", "sequencer.lease_s is 1e+300 (flag); give a number from 0.5 to 31"),
         ("--lease-s", "inf", "sequencer.lease_s is inf (flag); give a number from 0.5 to 31536000"),
         ("--http", "here", "'here' is no host:port to listen at"),

@@ -51,7 +51,9 @@ class Parts(NamedTuple):
 
 def serve_cache(
     bootstrap: BootstrapOption = None,
-    store: Annotated[Path | None, typer.Option(help="The follower's rows on this host.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="<path>", help="The follower's rows on this host.")
+    ] = None,
     ledger: LedgerOption = None,
     *,
     source: Annotated[

@@ -29,7 +29,9 @@ log_lines = structlog.get_logger("lakeledger.follower")
 
 def serve_follower(
     bootstrap: BootstrapOption = None,
-    store: Annotated[Path | None, typer.Option(help="The folder of the rows.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="<path>", help="The folder of the rows.")
+    ] = None,
     ledger: LedgerOption = None,
     http: Annotated[
         str | None, typer.Option("--http", help="host:port to answer reads at; port 0 = any free.")
