@@ -38,6 +38,7 @@ from ledger.settings import ClientSettings, checked_timeout
 from ledger.tail import read_genesis
 from ledger.transaction import Transaction, allocate
 from ledger.view import View, open_rows
+from ledger.whole_numbers import whole
 from ledger.writes import level_named
 
 CATALOG_DEFAULT: Final = "main"
@@ -252,14 +253,17 @@ class Ledger(LedgerTables, LedgerFiles):
         """State that no file of aborted ids is reachable and that their writers are fenced.
 
         Either whole `txns`, or `write_ids` of one `table`; this lets the cleanup watermark move on.
-        Raises ValueError for whole txns in one table, of which the ledger would forget all.
+        Raises ValueError for whole txns in one table, of which the ledger would forget all,
+        TypeError for what is no txn.
         """
         if txns and table is not None:
             raise ValueError(
                 "whole txns are forgotten in all tables: name either txns, or the write ids that "
                 "they have in the table"
             )
-        numbers = [each if isinstance(each, int) else each.id for each in txns]
+        numbers = [
+            each.id if isinstance(each, Transaction) else whole("txn", each) for each in txns
+        ]
         number = 0 if table is None else self._names.number(table)
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
 

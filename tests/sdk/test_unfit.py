@@ -107,6 +107,8 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
         ValueError,
         "whole txns are forgotten in all tables",
     ),
+    (lambda ledger: ledger.forget_aborted(ODD["text"]), TypeError, "txn is '5', which is no whole"),
+    (lambda ledger: ledger.forget_aborted([ODD["half"]]), TypeError, "txn is 5.5, which is no"),
     (lambda ledger: ledger.wait(0, math.inf), ValueError, "a timeout of inf s is none: say"),
     (lambda ledger: ledger.wait(0, math.nan), ValueError, "a timeout of nan s is none: say"),
     (lambda ledger: ledger.wait(0, -1), ValueError, "a timeout of -1 s is none: say"),
