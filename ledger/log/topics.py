@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, wait
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
     ResourceType,
     TopicDescription,
 )
 
-from ledger.errors import LogError, SettingsError
+from ledger.errors import LogDamagedError, LogError, SettingsError
 from ledger.log.connection import NO_TOPIC, Connection, Trouble, as_log_error
 from ledger.log.kafka_client import made
 from ledger.log.port import REQUIRED, Topic
@@ -50,10 +51,28 @@ def create_topics(
     """Create the topics that every ledger has; return the names of those created now.
 
     Those that exist stay as they are, see `verify_topics`. Raises SettingsError if the cluster
-    cannot keep so many replicas, LogUnavailableError if it does not answer or refuses.
+    cannot keep so many replicas, LogUnavailableError if it does not answer or refuses,
+    LogDamagedError if the ledger had a topic of events that is gone.
     """
-    wanted = [new_topic(ledger, topic, replication) for topic in REQUIRED]
-    return _Admin(bootstrap, client, timeout_s).create(wanted)
+    admin = _Admin(bootstrap, client, timeout_s)
+    check_new(admin, ledger)
+    return admin.create([new_topic(ledger, topic, replication) for topic in REQUIRED])
+
+
+def check_new(admin: "_Admin", ledger: str) -> None:
+    """Raise LogDamagedError if a ledger without events was there before.
+
+    Clients send commands only once its first event has come, so where they did, the events are
+    gone. The same commands decided again would tell another history in its name.
+    """
+    events, commands = topic_name(ledger, Topic.EVENTS), topic_name(ledger, Topic.COMMANDS)
+    there = admin.describe([events, commands])
+    if events not in there and commands in there and (sent := admin.end(commands)):
+        raise LogDamagedError(
+            1,
+            f"there is no topic {events}, although {commands} goes on to offset {sent}. To begin "
+            f"anew under this name, delete the topics {ledger}.* that are left",
+        )
 
 
 def add_topic(
@@ -209,6 +228,16 @@ class _Admin:
         while len(self.describe(list(asked))) < len(asked) and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
         return made
+
+    def end(self, name: str) -> int:
+        """Return the offset behind the last record of a topic that exists, of its one partition."""
+        place = TopicPartition(name, 0)
+        asked = self._client.list_offsets(
+            {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+            request_timeout=self._timeout_s,
+        )
+        found = self._answer(name, asked[place])
+        return 0 if found is None else int(found.offset)
 
     def _found(self, description: TopicDescription) -> FoundTopic:
         name = description.name

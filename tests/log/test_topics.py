@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 import pytest
@@ -16,7 +17,8 @@ from confluent_kafka.admin import (
 )
 
 from ledger.broker import Broker
-from ledger.errors import SettingsError
+from ledger.errors import LogDamagedError, SettingsError
+from ledger.log.kafka import KafkaLog
 from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import SETTINGS, FoundTopic, doubts, fits, settings_for, topic_name
 from ledger.log.topics import add_topic, create_topics, list_ledgers, topic_ids, verify_topics
@@ -192,6 +194,24 @@ def test_remedy_of_one_topic_of_many(broker: Broker, created: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert list(verify_topics(broker.bootstrap, created))
+
+
+@pytest.mark.kafka
+def test_events_that_are_gone(broker: Broker, created: str) -> None:
+    """Nothing takes the place of a ledger's lost events: not by decree, nor by a start of it."""
+    delete_topic(broker.bootstrap, f"{created}.events")
+    assert create_topics(broker.bootstrap, created) == [f"{created}.events"]
+
+    writer = KafkaLog(broker.bootstrap, created).writer(Topic.COMMANDS)
+    with closing(writer):
+        writer.append(b"", b"some command")
+        writer.flush(WAIT_S)
+    delete_topic(broker.bootstrap, f"{created}.events")
+    with pytest.raises(
+        LogDamagedError, match=r"no topic .*events, although .*commands goes on to offset 1"
+    ):
+        create_topics(broker.bootstrap, created)
+    assert Topic.EVENTS not in topic_ids(broker.bootstrap, created)
 
 
 @pytest.mark.kafka
