@@ -133,6 +133,15 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
 
 
 @contextmanager
+def final(kind: type[LedgerError]) -> Iterator[None]:
+    """Let a role that ends by such an error count as unhealthy: it would end so again."""
+    try:
+        yield
+    except kind as error:
+        raise RoleEndedError(str(error), code=ExitCode.UNHEALTHY) from error
+
+
+@contextmanager
 def interruptible() -> Iterator[None]:
     """Let a role end by KeyboardInterrupt while it waits for what looks at no `stop`."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in STOPPING}

@@ -14,7 +14,7 @@ from ledger.config import load
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topics import add_topic
-from ledger.process import freeze_recovered, role_process
+from ledger.process import final, freeze_recovered, role_process
 from projections.store import RowStore
 
 
@@ -48,13 +48,14 @@ def serve_feeder(
 
     def run(stop: Signal) -> None:
         from projections.cache.publishing import publishing  # noqa: PLC0415
+        from projections.errors import StoreDamagedError  # noqa: PLC0415
         from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
         from projections.rocks_store import RocksStore  # noqa: PLC0415
         from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark
         from spark_sink.session import ledger_session  # noqa: PLC0415
 
         spark = ledger_session("lakeledger-feeder")
-        with ExitStack() as held:
+        with final(StoreDamagedError), ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
             if rebuild:
                 rebuild_rows(log, store / "rows", stop)

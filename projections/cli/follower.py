@@ -16,10 +16,9 @@ from rich.progress import Progress
 
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err
 from ledger.config import load
-from ledger.errors import RoleEndedError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.process import ExitCode, interruptible, role_process
+from ledger.process import final, interruptible, role_process
 from ledger.settings import OFF, FollowerSettings
 from projections.errors import StoreDamagedError
 from projections.follower import Follower, follow
@@ -62,7 +61,7 @@ def serve_follower(
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Until the broker is reached there is nothing to end.
             task = bar.add_task("catching up", total=None)
-            try:
+            with final(StoreDamagedError):
                 follow(
                     log,
                     rows,
@@ -72,8 +71,6 @@ def serve_follower(
                     progress=lambda read, end: bar.update(task, completed=read, total=end),
                     started=started,
                 )
-            except StoreDamagedError as damage:
-                raise RoleEndedError(str(damage), code=ExitCode.UNHEALTHY) from damage
 
     raise typer.Exit(role_process("follower", run, with_parent=with_parent))
 

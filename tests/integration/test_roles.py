@@ -18,6 +18,7 @@ from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics
 from ledger.process import ExitCode
 from projections.queries import open_reads
+from projections.rocks_store import RocksStore
 from tests.integration.audit import values
 from tests.integration.commands import Command, lakeledger
 from tests.integration.fleet import Fleet
@@ -133,6 +134,19 @@ def test_damage_is_named(where: tuple[str, ...], log: Log, position: int, tmp_pa
         assert done.returncode == ExitCode.UNHEALTHY
         assert damaged in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spark
+def test_damaged_rows_end_a_feeder(where: tuple[str, ...], log: Log, tmp_path: Path) -> None:
+    """A feeder whose rows are damaged would find them so again, and ends for good."""
+    assert log.ends(Topic.EVENTS) == (0, 0)
+    rows = tmp_path / "fed/rows"
+    with RocksStore.rebuild(rows) as store:
+        store.publish()
+    for path in rows.glob("*/CURRENT"):
+        path.write_bytes(b"\xff")
+    done = lakeledger(tmp_path, "serve", "feeder", "--store", str(rows.parent), *where)
+    assert (done.returncode, "with --rebuild" in done.stderr) == (ExitCode.UNHEALTHY, True)
 
 
 @pytest.mark.parametrize(
