@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
 from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read, settled
-from ledger.read_errors import plain_read
+from ledger.read_errors import check_reads, plain_read
 from ledger.read_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.whole_numbers import takes_whole_numbers, whole
 
@@ -72,6 +72,7 @@ class HttpQuestions(MetadataReads):
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
+        check_reads(reads, bounds)
         plain = bounds._replace(token=whole("token", bounds.token))
         question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from ledger.core.outcomes import Reason
-from ledger.core.valid_lists import ValidTxnList
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import (
     LimitExceededError,
     SnapshotTooOldError,
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.metadata import TABLE, Bounds, Read
+from ledger.metadata import POLICIES, TABLE, Bounds, Read
 from ledger.whole_numbers import NUMBER_MAX, whole
 
 
@@ -26,16 +26,35 @@ def check_number(name: str, number: int) -> None:
 
 
 def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
-    """Raise ValueError if reads name a table, a txn or a token that can be none.
+    """Raise ValueError for a table, a txn, a token, a wait, a lag or a policy that can be none.
 
-    What is no number at all raises TypeError.
+    What is no number, or no list, at all raises TypeError.
     """
     check_number("token", bounds.token)
+    check_number("max_wait_ms", bounds.max_wait_ms)
+    if bounds.max_lag_ms is not None:
+        check_number("max_lag_ms", bounds.max_lag_ms)
+    if bounds.policy not in POLICIES:
+        raise ValueError(f"policy is {bounds.policy!r}; it is one of: {', '.join(POLICIES)}")
     for each in reads:
+        check_table(each)
         check_number("own_txn", each.own_txn)
-        for number in (each.table, each.table_id):
-            if number is not None and not isinstance(number, str):
-                check_number("table_id", number)
+        if not isinstance(each.write_ids, ValidWriteIdList | None):
+            raise TypeError(
+                f"write_ids is {each.write_ids!r}, which is no list; ValidWriteIdList.parse makes "
+                "one of a text"
+            )
+
+
+def check_table(read: Read) -> None:
+    """Raise ValueError if a read names what can be no table, or two tables, TypeError for none."""
+    if not isinstance(read.table, str):
+        check_number("table", read.table)
+    if read.table_id is None:
+        return
+    check_number("table_id", read.table_id)
+    if read.table_id != read.table and not isinstance(read.table, str):
+        raise ValueError(f"table is {read.table} and table_id {read.table_id}; give one of them")
 
 
 def plain_read(read: Read) -> Read:

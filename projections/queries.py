@@ -17,6 +17,7 @@ from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import (
     check_list_left,
     check_number,
+    check_reads,
     dropped_table,
     list_too_old,
     plain_read,
@@ -172,6 +173,7 @@ class StoreReads(Reads):
 
         What was read before is answered from entries in memory that follow the rows.
         """
+        check_reads(reads, bounds)
         plain = [plain_read(each) for each in reads]
         at_hand = bounds._replace(token=whole("token", bounds.token), max_wait_ms=0)
         until_s = monotonic() + bounds.max_wait_ms / 1000

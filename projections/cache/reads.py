@@ -144,7 +144,8 @@ class MetadataCache(MetadataReads):
         `max_lag_ms` how old the entries may be where the store knows more.
 
         Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far,
-        ValueError for a table, a txn or a token that can be none.
+        ValueError for a table, a txn, a token, a wait, a lag or a policy that can be none, and
+        TypeError for what is no number or no list.
         """
         asked = Read(table, write_ids, table_id, what, own_txn)
         return self.read_many(
@@ -168,7 +169,7 @@ class MetadataCache(MetadataReads):
 
         Raises as `read`.
         """
-        check_reads(reads, Bounds(token or 0))
+        check_reads(reads, Bounds(token or 0, max_wait_ms, max_lag_ms, policy))
         least = self._least_position(token or 0, max_lag_ms, policy)
         wanted = [self._wanted(each, token or 0, least) for each in reads]
         until_s = monotonic() + max_wait_ms / 1000

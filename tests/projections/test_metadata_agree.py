@@ -1,9 +1,12 @@
 """Reads of metadata say the same from rows, from a state in memory and over HTTP."""
 
+from typing import Any
+
 import pytest
 
 from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
 from ledger.state_reads import StateReads
+from projections.cache.reads import MetadataCache
 from projections.queries import StoreReads
 from tests.driver import CATALOG, Driver
 from tests.projections.cache_history import Played, drawn
@@ -69,3 +72,35 @@ def test_nothing_is_lost_on_the_way() -> None:
 
     with serving(lambda: StoreReads(store.reader())) as served:
         assert plain(values(served.reads, asked)) == plain(values(StoreReads(store), asked))
+
+
+@pytest.mark.parametrize(
+    ("error", "odd", "says"),
+    [
+        (ValueError, {"max_wait_ms": -1}, "max_wait_ms is -1; it is a number from 0"),
+        (ValueError, {"max_lag_ms": -1}, "max_lag_ms is -1; it is a number from 0"),
+        (ValueError, {"policy": "newest"}, "policy is 'newest'; it is one of: list, latest"),
+        (ValueError, {"table": 1, "table_id": 2}, "table is 1 and table_id 2; give one of them"),
+        (TypeError, {"max_wait_ms": "1"}, "max_wait_ms is '1', which is no whole number"),
+        (TypeError, {"max_lag_ms": "1"}, "max_lag_ms is '1', which is no whole number"),
+        (TypeError, {"table": None, "table_id": 1}, "table is None, which is no whole number"),
+        (TypeError, {"table_id": "1"}, "table_id is '1', which is no whole number"),
+        (TypeError, {"write_ids": "t:0::"}, "write_ids is 't:0::', which is no list"),
+    ],
+    ids=str,
+)
+def test_what_can_be_none(error: type[Exception], odd: dict[str, Any], says: str) -> None:
+    """A read or bounds that can be none are refused in the same words, whoever is asked."""
+    domain = Driver()
+    domain.create_table(domain.open_session(), "t")
+    read: dict[str, Any] = {"table": "t", "write_ids": listed("0:"), "catalog": CATALOG, **odd}
+    bounds = {name: read.pop(name) for name in Bounds._fields if name in read}
+    store = rows_of(domain)
+
+    with serving(lambda: StoreReads(store.reader())) as served:
+        for reads in (
+            *(StoreReads(store), StateReads(domain.log)),
+            *(MetadataCache.over(store), served.reads),
+        ):
+            with pytest.raises(error, match=says):
+                reads.metadata([Read(**read)], Bounds(**bounds))
