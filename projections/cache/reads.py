@@ -46,6 +46,8 @@ from projections.rocks_reader import RocksReader
 from projections.store import RowReader
 
 PAUSE_S: Final = 0.002
+# A longer wait is one after the other: no lock waits for as long as a number may say.
+ADVANCE_S: Final = 60.0
 COMPARE_TRIES: Final = 5
 MISMATCHES_KEPT: Final = 100
 # Why waiting may help: the entries have not come that far.
@@ -267,7 +269,7 @@ class MetadataCache(MetadataReads):
             if not missed or left_s <= 0 or not all(may_come(*pair) for pair in missed):
                 break
             has_waited = True
-            self.entries.advance(left_s, answers[0].position)
+            self.entries.advance(min(left_s, ADVANCE_S), answers[0].position)
         if has_waited:
             with self._counting:
                 self.waits.note(monotonic() - began_s, in_vain=bool(missed) and left_s <= 0)

@@ -13,6 +13,7 @@ from ledger.core.events import TxnCommitted
 from ledger.core.valid_list_text import ID_MAX
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Read, TableMetadata
+from ledger.whole_numbers import NUMBER_MAX
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.fold import Fold
@@ -164,6 +165,16 @@ def test_a_reader_that_is_ahead_is_waited_for(cached: Cached) -> None:
     """Who saw more of the log than the cache gets its answer from the cache once that is there."""
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(cached.read, "1:", max_wait_ms=LONG_MS)
+        cached.alter("v1")
+        cached.domain.follow()
+
+        assert reading.result(LONG_MS / 1000) == ("v1", "cache", "hit")
+
+
+def test_a_wait_longer_than_any_lock(cached: Cached) -> None:
+    """Who would wait for as long as a number may say gets the answer once it is there."""
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(cached.read, "1:", max_wait_ms=NUMBER_MAX)
         cached.alter("v1")
         cached.domain.follow()
 
