@@ -35,7 +35,8 @@ from ledger.metadata import (
     Source,
     described,
 )
-from ledger.read_errors import check_reads
+from ledger.read_errors import check_reads, plain_read
+from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX, RowEntries
@@ -172,8 +173,9 @@ class MetadataCache(MetadataReads):
         Raises as `read`.
         """
         check_reads(reads, Bounds(token or 0, max_wait_ms, max_lag_ms, policy))
-        least = self._least_position(token or 0, max_lag_ms, policy)
-        wanted = [self._wanted(each, token or 0, least) for each in reads]
+        seen = whole("token", token or 0)
+        least = self._least_position(seen, max_lag_ms, policy)
+        wanted = [self._wanted(plain_read(each), seen, least) for each in reads]
         until_s = monotonic() + max_wait_ms / 1000
         answers = self._from_cache(wanted, until_s)
         if any(answer.value is None for answer in answers):

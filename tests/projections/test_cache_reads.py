@@ -181,6 +181,15 @@ def test_a_wait_longer_than_any_lock(cached: Cached) -> None:
         assert reading.result(LONG_MS / 1000) == ("v1", "cache", "hit")
 
 
+def test_numbers_of_numpy(cached: Cached) -> None:
+    """Whoever keeps ids in arrays asks with what is in them, and is told of plain ones."""
+    np = pytest.importorskip("numpy")
+    asked = Read("t", listed("0:"), np.int64(cached.table))
+    for answer in cached.cache.read_many([asked, asked._replace(table=np.int64(cached.table))]):
+        assert isinstance(answer.value, TableMetadata)
+        assert type(answer.value.table) is int
+
+
 def test_nobody_is_told_what_is_too_old(cached: Cached) -> None:
     """If neither cache nor store come as far as the list or the token, that is said."""
     behind = cached.domain.head.position
