@@ -61,11 +61,15 @@ class Marker(NamedTuple):
         """Return the marker in a record; None if there is none, or one that is void.
 
         Only the writer that knows what lies before its marker knows the offset it will have: where
-        somebody else wrote in between, or a record was lost, it is another.
+        somebody else wrote in between, or a record was lost, it is another. What no publisher wrote
+        is none either.
         """
-        if record.key != MARKER or not record.value:
+        if record.key != MARKER:
             return None
-        form, first, offset, mark, event = read_value(record.value)
+        try:
+            form, first, offset, mark, event = read_value(record.value)
+        except (ValueError, TypeError, RecursionError):
+            return None
         is_whole = offset == record.offset
         return cls(form, first, offset, value(mark), value(event)) if is_whole else None
 
@@ -110,7 +114,10 @@ def difference(held: Changes, wanted: Mapping[bytes, bytes]) -> dict[bytes, byte
 
 
 class Gathered:
-    """What records of the topic say, taken in order: the newest of each key, the last marker."""
+    """What records of the topic say, taken in order: the newest of each key, the last marker.
+
+    What no publisher wrote, under a key that no such row has, says nothing.
+    """
 
     def __init__(self) -> None:
         self.changes: dict[bytes, bytes | None] = {}
@@ -118,9 +125,8 @@ class Gathered:
 
     def take(self, record: Record) -> Marker | None:
         """Take a record; return the marker if it is one that counts."""
-        if record.key != MARKER:
+        if record.key[:1] in KINDS:
             self.changes[record.key] = record.value or None
-            return None
         marker = Marker.read(record)
         self.marker = marker or self.marker
         return marker

@@ -347,6 +347,30 @@ def test_markers() -> None:
     assert (gathered.marker, gathered.changes) == (marker, {})
 
 
+@pytest.mark.parametrize(
+    ("key", "stray"),
+    [
+        (MARKER, b"\xff"),
+        (MARKER, b"null"),
+        (MARKER, b"[1,2]"),
+        (MARKER, b"[" * 100_000),
+        (b"\xffkey", b"stray"),
+        (b"", b"stray"),
+    ],
+    ids=["no JSON", "no list", "too short", "too deep", "no key of rows", "no key"],
+)
+def test_stray_record(host: Host, key: bytes, stray: bytes) -> None:
+    """What no publisher wrote ends neither a publisher nor a reader, old or new."""
+    host.feed(20)
+    rows = PublishedRows.whole(host.log)
+    host.log.writer(Topic.CACHE).append(key, stray)
+    host.start()
+    host.feed_all()
+    rows.refresh()
+    assert metadata_rows(rows) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
+
+
 def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
     """A cache over the topic answers every reader as one over the store does."""
     host.feed(20)
