@@ -63,6 +63,13 @@ class Mismatch(NamedTuple):
     stored: Metadata | None
 
 
+class Comparison(NamedTuple):
+    """How many tables were compared, and what cache and store told differently of them."""
+
+    compared: int
+    mismatches: list[Mismatch]
+
+
 class MetadataCache(MetadataReads):
     """Answers readers from entries and, where those cannot, from a store; threads may share it.
 
@@ -71,7 +78,7 @@ class MetadataCache(MetadataReads):
         counts: how many reads came from where and why.
         fills: how many answers of the store were kept, and how many not.
         waits: how long readers waited for the entries.
-        compared: how many tables `verify` compared.
+        compared: how many tables `verify` compared: not those where one was ahead all the while.
         mismatches: the last that `verify` found; must stay empty. `mismatched` is how many.
         cut_versions: how many versions `tidy` let go.
         problem: why the last round of `watch` could not do its work, "" if it could.
@@ -185,6 +192,10 @@ class MetadataCache(MetadataReads):
         return answers
 
     def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
+        """Compare cache and store for some of the tables held, and return what differs."""
+        return self.compare(tables, source).mismatches
+
+    def compare(self, tables: int = 10, source: Random | None = None) -> Comparison:
         """Compare cache and store for some of the tables held, at the newest list of each.
 
         What differs is also kept in `mismatches`. Only answers as of one position are compared.
@@ -192,13 +203,14 @@ class MetadataCache(MetadataReads):
         held = self.entries.held()
         source = source or Random()  # noqa: S311 - which tables are compared is no secret
         chosen = source.sample(held, min(tables, len(held)))
-        found = [each for wanted in chosen if (each := self._compare(wanted)) is not None]
+        told = [(each, both) for each in chosen if (both := self._told(each)) is not None]
+        found = [Mismatch(each, *both) for each, both in told if both[0] != both[1]]
         with self._counting:
-            self.compared += len(chosen)
+            self.compared += len(told)
             self.mismatched += len(found)
             self.mismatches += found
             del self.mismatches[:-MISMATCHES_KEPT]
-        return found
+        return Comparison(len(told), found)
 
     def tidy(self, tables: int = 100, source: Random | None = None) -> int:
         """Let go of history that no protected reader needs, for at most so many tables.
@@ -305,8 +317,8 @@ class MetadataCache(MetadataReads):
             told_all.append(Answer(value, "store", told.position, reason))
         return told_all
 
-    def _compare(self, wanted: Wanted) -> Mismatch | None:
-        """Return how cache and store differ in one table, None if not, or if one is ahead."""
+    def _told(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
+        """Return what cache and store tell of one table, None if one of them is ahead."""
         for _ in range(COMPARE_TRIES):
             self.entries.advance(0.0)
             answer = self.entries.read_many([wanted])[0]
@@ -314,8 +326,7 @@ class MetadataCache(MetadataReads):
             if answer.value is None:
                 return None
             if answer.position == told.position:
-                value = value_of(told, wanted.what)
-                return Mismatch(wanted, answer.value, value) if value != answer.value else None
+                return answer.value, value_of(told, wanted.what)
         return None
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from ledger.cache_status import Verified
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Bounds, ReadAt
 from projections.cache.following import FollowedEntries
@@ -48,3 +49,14 @@ def test_now_is_no_earlier_than_a_token(cached: Cached, process: CacheProcess) -
     assert of_list.value.applied == of_name.value.applied == rows_at
     assert location(process.metadata_at(ReadAt("t"), Bounds(token))) == "v1"
     assert location(process.metadata_at(ReadAt("u"), Bounds(token))) == "u0"
+
+
+def test_what_is_behind_is_not_compared(cached: Cached, process: CacheProcess) -> None:
+    """Where the rows stay behind the cache, nothing was compared, and that is told."""
+    cached.alter("v1")
+    process.wait(cached.domain.head.position, 10_000)
+
+    assert process.verify(10) == Verified(0, [])
+    cached.domain.follow()
+    assert process.verify(10) == Verified(1, [])
+    assert process.status().compared == 1
