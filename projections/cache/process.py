@@ -5,7 +5,7 @@ from time import monotonic, sleep
 
 from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
 from ledger.core.outcomes import Reason
-from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError
+from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
 from ledger.read_rows import Identity
 from projections.cache.lists import Lists
@@ -45,15 +45,16 @@ class CacheProcess(CacheReads):
     def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
         """Return what a reader with the list of a position, or of now, sees.
 
-        Now is no earlier than the token: an older list would hide what that stands for.
+        Now is no earlier than the token: an older list would hide what that stands for. A position
+        that the lists have not come to is waited for as well.
         """
         self._check_wait(bounds)
         asked = read._replace(catalog=read.catalog or self.cache.catalog)
         began_s = monotonic()
-        self._wait_for_lists(bounds)
+        listed = self._listed(asked, bounds)
         waited_ms = round((monotonic() - began_s) * 1000)
         left = bounds._replace(max_wait_ms=max(0, bounds.max_wait_ms - waited_ms))
-        return self.metadata([self._lists.read_at(asked)], left)[0]
+        return self.metadata([listed], left)[0]
 
     def position(self) -> int:
         """Return the position the cache has applied."""
@@ -123,13 +124,21 @@ class CacheProcess(CacheReads):
                 reason=Reason.LIMIT_EXCEEDED.value,
             )
 
-    def _wait_for_lists(self, bounds: Bounds) -> None:
-        """Wait until names and lists of now are those of the token, or of later."""
+    def _listed(self, asked: ReadAt, bounds: Bounds) -> Read:
+        """Return a read with its list, as soon as lists are those of token and position."""
+        least = max(bounds.token, asked.position or 0)
         until_s = monotonic() + bounds.max_wait_ms / 1000
-        while bounds.token and (applied := self._lists.position()) < bounds.token:
+        while True:
+            applied = self._lists.position()
+            try:
+                if applied >= bounds.token:
+                    return self._lists.read_at(asked)
+            except (ReaderBehindError, UnknownTableError):
+                if applied >= least:
+                    raise
             left_s = until_s - monotonic()
             if left_s <= 0:
-                raise ReaderBehindError(applied, bounds.token, bounds.max_wait_ms)
+                raise ReaderBehindError(applied, least, bounds.max_wait_ms)
             sleep(min(left_s, PAUSE_S))
 
     def _known_ledger(self) -> Identity | None:

@@ -1,6 +1,7 @@
 """A cache as a process serves it: what it is asked by those who bring no list."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -49,6 +50,21 @@ def test_now_is_no_earlier_than_a_token(cached: Cached, process: CacheProcess) -
     assert of_list.value.applied == of_name.value.applied == rows_at
     assert location(process.metadata_at(ReadAt("t"), Bounds(token))) == "v1"
     assert location(process.metadata_at(ReadAt("u"), Bounds(token))) == "u0"
+
+
+@pytest.mark.parametrize("name", ["t", "u"])
+def test_a_position_is_waited_for(cached: Cached, process: CacheProcess, name: str) -> None:
+    """A position that the rows have not come to is there as soon as they have, and a table too."""
+    cached.alter("v1")
+    cached.domain.create_table(cached.session, "u", made=made("v1"))
+    asked = ReadAt(name, position=cached.domain.head.position)
+    with pytest.raises(ReaderBehindError, match="was not reached within 1 ms"):
+        process.metadata_at(asked, Bounds(max_wait_ms=1))
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(process.metadata_at, asked, Bounds(max_wait_ms=10_000))
+        cached.domain.follow()
+
+        assert location(reading.result()) == "v1"
 
 
 def test_what_is_behind_is_not_compared(cached: Cached, process: CacheProcess) -> None:
