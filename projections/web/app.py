@@ -1,5 +1,6 @@
 """The application: every path, what is answered there, and what is said instead."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic
 
@@ -135,7 +136,8 @@ class Pages(Generic[Source]):
 
     async def _metrics_text(self, _request: Request) -> Response:
         lag = await self._health.lag()
-        text = self._metrics.text(lag if isinstance(lag, Lag) else None)
+        # What is collected may wait for a lock; whoever asks for anything else does not.
+        text = await asyncio.to_thread(self._metrics.text, lag if isinstance(lag, Lag) else None)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
 

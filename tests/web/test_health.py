@@ -1,7 +1,8 @@
 """Health and metrics of a follower: by named checks, in Prometheus' format."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
@@ -11,13 +12,22 @@ import pytest
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.settings import CacheSettings
+from projections.cache.lists import ReadLists
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.source import RowMetadataStore
+from projections.cache.starting import StartingEntries
+from projections.cache.store import Reopened
 from projections.errors import StoreMissingError
 from projections.follower import Follower
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
+from projections.web.cache_serving import serve_cache
 from tests.conformance.case_ledger import ManualClock
-from tests.driver import Driver
+from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit, writing
+from tests.projections.followed import rows_of
 from tests.web.served import Served, samples, serving
 
 PATIENCE_S = 20.0
@@ -169,3 +179,36 @@ def test_requests_are_counted() -> None:
         "lakeledger_http_requests_total /position 200": 1,
     }
     assert found["lakeledger_http_request_seconds_count /txns/{txn}"] == 4
+
+
+class Busy(StartingEntries):
+    """Entries that tell nobody what they hold before they may."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__(log)
+        self.begun, self.may_go_on = Signal(), Signal()
+
+    def lengths(self) -> Mapping[int, int]:
+        """Return how many versions are held of each table, once that is allowed."""
+        self.begun.set()
+        self.may_go_on.wait(PATIENCE_S)
+        return super().lengths()
+
+
+def test_metrics_hold_nobody_up() -> None:
+    """While the metrics of a cache wait for its entries, other questions are answered."""
+    driver = played()
+    store, entries = rows_of(driver), Busy(driver.log)
+    cache = MetadataCache(entries, RowMetadataStore(store), CATALOG)
+    process = CacheProcess(cache, ReadLists(Reopened(lambda: StoreReads(store))))
+    server = serve_cache(process, entries, CacheSettings(http="127.0.0.1:0"))
+    with closing(Served(server)) as served, ThreadPoolExecutor(2) as pool:
+        metrics = pool.submit(served.ask, "/metrics")
+        assert entries.begun.wait(PATIENCE_S)
+        lives = pool.submit(served.ask, "/livez")
+        try:
+            assert lives.result(PATIENCE_S / 4).status == 200
+            assert not metrics.done()
+        finally:
+            entries.may_go_on.set()
+        assert metrics.result(PATIENCE_S).status == 200
