@@ -8,7 +8,7 @@ without an id (one-shot) is opened, given its write ids and committed by the sam
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.decide_tables import check_ahead
@@ -30,6 +30,7 @@ from ledger.core.footprints import (
     joined,
     next_digest,
     only_reads,
+    rearranges,
     writes_anything,
 )
 from ledger.core.ids import JUDGED_TYPES, IsolationLevel
@@ -46,7 +47,7 @@ class Candidate(NamedTuple):
     `writes` are the declared parts by table, with the chunks staged before joined in; `tables` are
     all it touched, `reads` those it only read, ascending; `changes` are those of metadata by table;
     `level` is asked for in all of them. `last_chunks` are the footprints as the commit itself
-    brought them.
+    brought them. `changes_data` says that some part does more than to read or rearrange files.
     """
 
     txn: OpenTxn | None
@@ -57,6 +58,12 @@ class Candidate(NamedTuple):
     changes: Mapping[int, Sequence[Pending]]
     level: IsolationLevel | Literal[""]
     last_chunks: dict[int, Footprint | None]
+    changes_data: bool = False
+
+    def weighed(self) -> Self:
+        """Return the candidate, knowing whether it changes data."""
+        changes = any(self.does_data(table) for table in (*self.writes, *self.changes))
+        return self._replace(changes_data=changes)
 
     def read_at(self, table: int) -> int:
         """Return the position the part's plan was made from, the earliest if it has several."""
@@ -76,6 +83,11 @@ class Candidate(NamedTuple):
         write = self.writes.get(table)
         changes_rows = self.is_judged and write is not None and bool(write.writes)
         return changes_rows or self.alters(table)
+
+    def does_data(self, table: int) -> bool:
+        """Tell whether a part does more than to read or rearrange files (a.2)."""
+        footprint, more = self.footprint(table), self.does_more(table)
+        return more if footprint is None else not rearranges(footprint, does_more=more)
 
     def alters(self, table: int) -> bool:
         """Tell whether a part changes its table; another name meets no commit of data."""
@@ -107,7 +119,7 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
         by_table(state.tables.pending.get(command.txn, ())),
         LEVEL_OF.get(command.level.lower(), ""),
         {write.table: write.footprint for write in command.tables},
-    )
+    ).weighed()
 
 
 def touched_before(state: DomainState, txn: OpenTxn) -> set[int]:

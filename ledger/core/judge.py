@@ -29,6 +29,7 @@ from ledger.core.footprints import (
     effective_level,
     features_of,
     is_blind,
+    reads_anything,
     rearranges,
 )
 from ledger.core.ids import IsolationLevel
@@ -229,11 +230,19 @@ def operation_of(
 def level_of(
     candidate: Candidate, table: int, table_level: IsolationLevel, footprint: Footprint | None
 ) -> IsolationLevel:
-    """Return the level a part is judged at."""
+    """Return the level a part is judged at.
+
+    A part that only rearranges files is downgraded for the sake of a txn that changes no data. What
+    it read counts as in a table only read where the txn writes elsewhere, maybe because of it.
+    """
     if footprint is None:
         return table_level
     more = candidate.does_more(table)
-    return effective_level(table_level, candidate.level, footprint, does_more=more)
+    level = effective_level(table_level, candidate.level, footprint, does_more=more)
+    is_strongest = "Serializable" in {table_level, candidate.level}
+    if is_strongest and candidate.changes_data and reads_anything(footprint):
+        return "Serializable"
+    return level
 
 
 def breaks(table: Table, footprint: Footprint) -> bool:

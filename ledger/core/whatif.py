@@ -78,7 +78,7 @@ def candidate_from(
         by_table(state.tables.pending.get(control.txn, ()) if txn is not None else ()),
         "",
         {},
-    )
+    ).weighed()
 
 
 def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:

@@ -27,7 +27,9 @@ from tests.isolation.rules import (
     BACKFILL,
     ENFORCE,
     HARMLESS,
+    JUDGED_TYPE,
     REPLACE,
+    changes_of,
     coarse_cells,
     is_blind_part,
     kind_of_change,
@@ -35,7 +37,6 @@ from tests.isolation.rules import (
 )
 
 DEFAULT_FEATURES: Final = frozenset({"appendOnly", "invariants"})
-JUDGED_TYPE: Final = "default"
 Thing = TypeVar("Thing")
 Files = Mapping[str, File]
 
@@ -232,11 +233,6 @@ class Lake:
         table.changed = position
         if change.kind == "drop":
             table.dropped = position
-
-
-def changes_of(attempt: Attempt, table: int) -> list[Change]:
-    """Return the metadata changes of an attempt in one table."""
-    return [change for change in attempt.changes if change.table == table]
 
 
 def written(attempt: Attempt) -> set[int]:

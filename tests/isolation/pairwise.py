@@ -8,16 +8,18 @@ and remove the same one get ConcurrentDeleteDelete, two that replace a table Pro
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tests.isolation.lake import JUDGED_TYPE, Lake, Table, Win, changes_of
+from tests.isolation.lake import Lake, Table, Win
 from tests.isolation.plain import Attempt, Change, Footprint, Part, Verdict
 from tests.isolation.rules import (
     BACKFILL,
+    JUDGED_TYPE,
     REPLACE,
     ROW_TRACKING,
     SERIALIZABLE,
     SNAPSHOT,
     WRITE_SERIALIZABLE,
     changed_units,
+    changes_of,
     is_blind,
     level_of,
     overlap,
@@ -142,7 +144,7 @@ def side_of(attempt: Attempt, table: Table, number: int) -> Side:
         part,
         changes,
         read_at_of(attempt, part) or attempt.position,
-        level_of(table.definition, attempt.level, part, changes),
+        level_of(table.definition, attempt, part),
         footprint is not None and is_blind(footprint),
         rearranges(part, changes),
     )
@@ -272,10 +274,9 @@ def levels_of(lake: Lake, attempt: Attempt) -> dict[int, tuple[str, bool]]:
         part = attempt.parts[number]
         if part.footprint is None:
             continue
-        changes = changes_of(attempt, number)
         made = lake.hidden.get(attempt.txn, {}).get(number)
         judged = part if attempt.type == JUDGED_TYPE else part._replace(coarse=())
-        rank = level_of(made or lake.tables[number].definition, attempt.level, judged, changes)
+        rank = level_of(made or lake.tables[number].definition, attempt, judged)
         inserts = all(each.operation == "insert" for each in part.coarse)
         found[number] = (LEVELS[rank], inserts and is_blind(part.footprint))
     return found

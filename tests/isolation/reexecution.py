@@ -21,12 +21,14 @@ A txn that was judged elsewhere (replicated) is replayed and not checked.
 from collections.abc import Iterator
 from typing import Final
 
-from tests.isolation.lake import JUDGED_TYPE, Files, Lake, Table, changes_of, written
+from tests.isolation.lake import Files, Lake, Table, written
 from tests.isolation.plain import Attempt, Footprint, Part, Schema
 from tests.isolation.rules import (
     BACKFILL,
+    JUDGED_TYPE,
     SERIALIZABLE,
     SNAPSHOT,
+    changes_of,
     level_of,
     only_reads,
     redefines,
@@ -68,7 +70,7 @@ def other_reads(lake: Lake, attempt: Attempt, part: Part) -> Iterator[str]:
     read_at, changes = part.read_at or attempt.opened, changes_of(attempt, part.table)
     # Coarse writes of txns that only replay or rearrange are nobody's to judge.
     judged = part if attempt.type == JUDGED_TYPE else part._replace(coarse=())
-    level = level_of(table.definition, attempt.level, judged, changes)
+    level = level_of(table.definition, attempt, judged)
     if level == SNAPSHOT or not read_at or (only_reads(part) and level != SERIALIZABLE):
         return
     schema = table.definition_at(read_at).schema

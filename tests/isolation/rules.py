@@ -7,7 +7,17 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from tests.isolation.plain import Cells, Change, Coarse, Column, Definition, Footprint, Part, Schema
+from tests.isolation.plain import (
+    Attempt,
+    Cells,
+    Change,
+    Coarse,
+    Column,
+    Definition,
+    Footprint,
+    Part,
+    Schema,
+)
 from tests.isolation.values import UntoldError, Value, hive_cells, typed
 
 RANKS: Final = {"snapshotisolation": 0, "writeserializable": 1, "serializable": 2}
@@ -24,26 +34,51 @@ CHANGES_DATA: Final = frozenset(
 BACKFILL: Final = "ROW TRACKING BACKFILL"
 REPLACE: Final = "REPLACE TABLE"
 WHOLE: Final = ("table",)
+# Txns of other types replay or rearrange: their coarse writes are nobody's to judge.
+JUDGED_TYPE: Final = "default"
 UNPARTITIONED: Final = ("unpartitioned",)
 Unit = tuple[Value, ...]
 
 
-def level_of(definition: Definition, asked: str, part: Part, changes: Sequence[Change]) -> int:
+def level_of(definition: Definition, attempt: Attempt, part: Part) -> int:
     """Return the rank of the level a part is judged at (a.2): a request only ever raises it.
 
-    The level is that of the definition which the txn leaves, if it changes it.
+    The level is that of the definition which the txn leaves, if it changes it. What a part read
+    that only rearranges is judged as in a table only read, where the txn changes data elsewhere.
     """
+    changes = changes_of(attempt, part.table)
     altered = [change.definition for change in changes if change.definition is not None]
     left = (altered or [definition])[-1]
     of_table = RANKS[left.properties.get(LEVEL, "WriteSerializable").lower()]
     footprint = part.footprint
     if footprint is None:
         return of_table
+    wanted = max(of_table, RANKS[attempt.level.lower()] if attempt.level else SNAPSHOT)
     if footprint.operation and rearranges(part, changes):
+        has_read = footprint.scans or footprint.whole or footprint.read_files
+        if wanted == SERIALIZABLE and has_read and changes_data(attempt):
+            return SERIALIZABLE
         changing = footprint.operation in CHANGES_DATA
         if of_table == SERIALIZABLE or not changing:
             return SNAPSHOT
-    return max(of_table, RANKS[asked.lower()] if asked else SNAPSHOT)
+    return wanted
+
+
+def changes_of(attempt: Attempt, table: int) -> list[Change]:
+    """Return the metadata changes of an attempt in one table."""
+    return [change for change in attempt.changes if change.table == table]
+
+
+def changes_data(attempt: Attempt) -> bool:
+    """Tell whether a txn does more than to read and to rearrange files, in any of its tables."""
+    if any(redefines([change]) for change in attempt.changes):
+        return True
+    for part in attempt.parts.values():
+        judged = part if attempt.type == JUDGED_TYPE else part._replace(coarse=())
+        changes = changes_of(attempt, part.table)
+        if judged.coarse or (judged.footprint is not None and not rearranges(judged, changes)):
+            return True
+    return False
 
 
 def rearranges(part: Part, changes: Sequence[Change]) -> bool:

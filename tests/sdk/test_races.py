@@ -216,6 +216,42 @@ def test_table_only_read(
         txn.commit()
 
 
+def delete_nothing(txn: Transaction) -> None:
+    """Read a day without rows, for a DELETE that removes none."""
+    txn.read(TABLE, "day = 8")
+    txn.operation(TABLE, "DELETE")
+
+
+@pytest.mark.parametrize("beside", [compact, delete_nothing])
+@pytest.mark.parametrize(
+    ("level_of_table", "elsewhere", "end"),
+    [
+        ("Serializable", ["s1"], errors.ConcurrentAppendException),
+        ("Serializable", [], None),
+        ("WriteSerializable", ["s1"], None),
+    ],
+)
+def test_read_beside_rearranging(
+    ledger: Ledger,
+    beside: Callable[[Transaction], None],
+    level_of_table: str,
+    elsewhere: list[str],
+    end: type[Exception] | None,
+) -> None:
+    """To change nothing in a table takes no weight from what is written elsewhere after it."""
+    create_flights(ledger, level_of_table)
+    ledger.create_table("summary")
+    txn = ledger.begin()
+    txn.read(TABLE, "day = 1")
+    beside(txn)
+    if elsewhere:
+        txn.add_files("summary", elsewhere)
+    append_day(1)(ledger)
+
+    with ends_with(end):
+        txn.commit()
+
+
 def test_file_of_a_table_only_read(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     """Also a file that was read, and is removed from a table only read, is a conflict then."""
     assert table
