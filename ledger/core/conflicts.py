@@ -10,7 +10,6 @@ many won meanwhile. Hive's write-write check (rule c1) is the same check on coar
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
@@ -23,8 +22,10 @@ from ledger.core.table_winners import TableWinners
 from ledger.core.winning_parts import ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
 
 COMPILED_MAX: Final = 4_096
-# To ask a scan of a partition takes microseconds. A part whose scans would be asked of more new
-# partitions than this would hold up all others: they count as reading everything.
+# Compiled, a text takes up to forty times its length.
+COMPILED_CHARS_MAX: Final = 4 * 1024 * 1024
+# A comparison takes microseconds. A part whose scans would take more of them, over all new
+# partitions, would hold up all others: they count as reading everything.
 ASKED_MAX: Final = 100_000
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})
@@ -67,13 +68,15 @@ class Hit(NamedTuple):
 class Predicates:
     """Compiled predicates, the last used ones kept.
 
-    The scans of one part are asked of at most `asked_max` partitions.
+    The scans of one part take at most `asked_max` steps over new partitions. `chars` is the length
+    of all that is kept.
     """
 
     compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
         default_factory=OrderedDict
     )
     asked_max: int = ASKED_MAX
+    chars: int = 0
 
     def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
         """Return a predicate ready to be asked."""
@@ -81,8 +84,10 @@ class Predicates:
         found = self.compiled.get(key)
         if found is None:
             found = self.compiled[key] = compile_predicate(text, schema, derive=derive)
-            if len(self.compiled) > COMPILED_MAX:
-                self.compiled.popitem(last=False)
+            self.chars += len(text)
+            while len(self.compiled) > COMPILED_MAX or self.chars > COMPILED_CHARS_MAX:
+                oldest, _ = self.compiled.popitem(last=False)
+                self.chars -= len(oldest[0])
         else:
             self.compiled.move_to_end(key)
         return found
@@ -168,7 +173,7 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
         scan = predicates.of(text, schema, derive=derive)
         partitions = asked_of(winners, attempt.read_at, scan, left)
         if partitions is not None:
-            left -= len(partitions)
+            left -= sum(map(scan.cost, partitions))
             yield from scanned_hits(winners, attempt.read_at, kind, scan, partitions)
         elif position := winners.first(kind, attempt.read_at):
             yield Hit(position, 6, "file_added", "table", scan.text)
@@ -183,8 +188,13 @@ def asked_of(
     """
     if scan.always:
         return None
-    found = list(islice(candidates(winners, read_at, scan), most + 1))
-    return found if len(found) <= most else None
+    found: list[str] = []
+    for text in candidates(winners, read_at, scan):
+        most -= scan.cost(text)
+        if most < 0:
+            return None
+        found.append(text)
+    return found
 
 
 def scanned_hits(

@@ -174,9 +174,10 @@ def ids_of_open(
     # The first answer named no more; longer lists under its number were never looked at.
     most = state.limits.tables_per_command_max
     txns = [state.txns.open[txn] for txn in islice(named, most) if txn in state.txns.open]
-    return [
+    held = (
         AllocatedId(table, txn.txn, txn.write_ids[table])
         for table in islice(dict.fromkeys(tables), most)
         for txn in txns
         if table in txn.write_ids
-    ]
+    )
+    return list(islice(held, decide_txns.IDS_PER_COMMAND_MAX))

@@ -8,7 +8,7 @@ without an id (one-shot) is opened, given its write ids and committed by the sam
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.decide_tables import check_ahead
@@ -39,6 +39,9 @@ from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, by_table, redefines
 from ledger.core.traits import LEVEL_OF, is_level
 from ledger.core.txns import OpenTxn
+
+# Each unit of a coarse write takes every reader of the log tens of microseconds.
+COARSE_MAX: Final = 10_000
 
 
 class Candidate(NamedTuple):
@@ -189,6 +192,12 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
     written = candidate.writes.keys() - set(candidate.reads)
     if txn is not None and txn.type == "read_only" and written:
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
+    count = sum(len(write.writes) for write in candidate.writes.values())
+    if count > COARSE_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"{count} coarse writes in one commit, {COARSE_MAX} are allowed: name whole tables",
+        )
     for write in candidate.writes.values():
         check_write(state, candidate, write)
 

@@ -33,6 +33,8 @@ from ledger.core.txns import TxnStatus
 IDS_PER_COMMAND_MAX = 10_000
 # The end of a txn names all its tables in one record.
 TABLES_PER_TXN_MAX = 10_000
+# So does the end of a session, of all its txns.
+PARTS_PER_CLOSE_MAX = 100_000
 
 
 def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
@@ -314,6 +316,14 @@ def forgotten(
 def close_session(state: DomainState, command: CloseSession) -> SessionClosed:
     """End the session and abort what it left open."""
     session = state.sessions.by_number[command.session]
+    parts = sum(1 + len(state.txns.open[txn].write_ids) for txn in session.txns)
+    if parts > PARTS_PER_CLOSE_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"the open txns of session {command.session} hold {parts} write ids, "
+            f"{PARTS_PER_CLOSE_MAX} fit one answer: end some of them first",
+            command.session,
+        )
     return SessionClosed([end_of(state, txn, "closed") for txn in sorted(session.txns)])
 
 

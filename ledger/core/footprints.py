@@ -190,7 +190,10 @@ def bare(footprint: Footprint) -> Footprint:
 
 def won(footprint: Footprint) -> Footprint:
     """Return what is remembered of a winner: what it did, for nobody asks what it had read."""
-    return bare(footprint)._replace(reads=[], reads_whole=False, read_files=b"", read_apps=[])
+    domains = [each._replace(configuration="") for each in footprint.domains]
+    return bare(footprint)._replace(
+        reads=[], reads_whole=False, read_files=b"", read_apps=[], domains=domains
+    )
 
 
 def reads_anything(footprint: Footprint) -> bool:

@@ -139,8 +139,8 @@ def cut(text: str, start: int, length: int | None = None) -> str:
 
 def like(inner: Typed, pattern: Typed) -> Typed:
     """Return LIKE with a constant pattern and the default escape character."""
-    if not pattern.constant:
-        raise UndecidableError("LIKE is judged with a constant pattern only")
+    if inner.constant or not pattern.constant:
+        raise UndecidableError("LIKE is judged of columns, with a constant pattern only")
     text = text_of(pattern).value(())
     if text is None:
         return constant(BOOLEAN, None)

@@ -21,7 +21,7 @@ is TRUE; any other operator above it, NOT too, is TRUE as a whole. A part whose 
 a file, as with a partition value that is no value of its type, is TRUE for that file.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -65,6 +65,9 @@ __all__ = [
 
 TRUE_PREDICATE: Final = '["lit","true","boolean"]'
 TREE_CHARS_MAX: Final = 65_536
+# About as many characters are held against a pattern in the time of a comparison.
+STEPS_PER_COMPARISON: Final = 16
+LEAVES: Final = frozenset({"col", "lit"})
 
 # A node of the tree, as JSON gives it: nothing is known of what a client sends.
 Node = Any
@@ -78,13 +81,20 @@ class CompiledPredicate:
     `text` is its wire form. `matches` takes the values as they stand in the log, in the order of
     the schema, and tells whether the predicate is TRUE or not decidable for them. `always` says
     that it is so for any values. `equals` has, for each column number that is bound so, the only
-    keys of `key_of` that the value there can have in a match, besides UNCASTABLE.
+    keys of `key_of` that the value there can have in a match, besides UNCASTABLE. To ask it costs
+    as much as `operators` comparisons, and for each character of the values `wildcards` more steps.
     """
 
     text: str
     matches: Callable[[Row], bool]
     always: bool
     equals: Mapping[int, frozenset[Key]]
+    operators: int = 1
+    wildcards: int = 0
+
+    def cost(self, text: str) -> int:
+        """Return what it takes to ask it of a partition, in comparisons."""
+        return self.operators + self.wildcards * len(text) // STEPS_PER_COMPARISON
 
 
 class Bound(NamedTuple):
@@ -108,8 +118,25 @@ def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> Co
     columns.
     """
     columns = {name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)}
-    bound = top_bound(read_tree(text), columns, derive=derive) if schema else ALWAYS
-    return CompiledPredicate(text, bound.test, bound is ALWAYS, bound.points)
+    tree = read_tree(text)
+    bound = top_bound(tree, columns, derive=derive) if schema else ALWAYS
+    words = list(words_of(tree))
+    operators = sum(each[0] not in LEAVES for each in words)
+    wildcards = sum(len(str(each[-1])) for each in words if each[0] == "like")
+    return CompiledPredicate(
+        text, bound.test, bound is ALWAYS, bound.points, max(1, operators), wildcards
+    )
+
+
+def words_of(tree: Node) -> Iterator[list[Node]]:
+    """Yield every array of a tree that begins with a word."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, list):
+            left.extend(node)
+            if node and isinstance(node[0], str):
+                yield node
 
 
 def read_tree(text: str) -> Node:

@@ -1,5 +1,6 @@
 """A check costs what the attempt itself read and wrote, not how many won meanwhile."""
 
+import json
 from collections.abc import Callable
 from statistics import median
 from time import perf_counter
@@ -8,7 +9,7 @@ import pytest
 
 from ledger.core.commands import Footprint
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.conflicts import Attempt, Predicates, first_hit
+from ledger.core.conflicts import COMPILED_CHARS_MAX, Attempt, Predicates, first_hit
 from ledger.core.footprints import is_blind
 from ledger.core.table_winners import TableWinners
 from ledger.core.winning_parts import WinningPart
@@ -134,11 +135,39 @@ def test_checks_do_not_grow(won: Callable[[int], Footprint], said: Footprint) ->
     assert growth(few, many) <= RATIO_MAX
 
 
-@pytest.mark.parametrize(("most", "rule"), [(MANY, []), (MANY - 1, ["file_added"])])
-def test_scans_are_asked_of_so_many_partitions(most: int, rule: list[str]) -> None:
-    """A commit whose scans would be asked of too many new partitions counts as having read all."""
-    said = footprint("UPDATE", reads=[above("day", str(MANY))], adds=[partition("1")])
-    attempt = attempt_of(said)
-    hit = first_hit(winners(MANY, in_a_day_of_its_own), attempt, Predicates(asked_max=most))
+DAY = ["col", "day"]
+EITHER = [["=", DAY, ["lit", "-1", "int"]], [">", DAY, ["lit", str(MANY), "int"]]]
+ALIKE = ["like", ["cast", DAY, "string"], ["lit", "%a" * 100 + "b", "string"]]
 
-    assert [each.rule for each in (hit,) if each is not None] == rule
+
+@pytest.mark.parametrize(
+    ("scan", "steps"),
+    [
+        ([">", DAY, ["lit", str(MANY), "int"]], MANY),
+        (["or", *EITHER], 3 * MANY),
+        (["or", EITHER[1], ALIKE], 50 * MANY),
+    ],
+    ids=["one comparison", "two of them", "a pattern"],
+)
+def test_scans_are_asked_of_so_many_partitions(scan: list[object], steps: int) -> None:
+    """A commit whose scans would take too many steps over new partitions counts as reading all."""
+    said = footprint("UPDATE", reads=[json.dumps(scan)], adds=[partition("1")])
+    attempt, won = attempt_of(said), winners(MANY, in_a_day_of_its_own)
+
+    asked = first_hit(won, attempt, Predicates(asked_max=100 * steps))
+    unasked = first_hit(won, attempt, Predicates(asked_max=steps - 1))
+    assert (asked, unasked is not None and unasked.rule) == (None, "file_added")
+
+
+def test_compiled_scans_are_let_go() -> None:
+    """What is kept of scans is bounded by their length, and the newest stay."""
+    predicates = Predicates()
+    texts = [
+        json.dumps(["=", DAY, ["lit", f"{'9' * 60_000}{number}", "int"]]) for number in range(99)
+    ]
+    for text in texts:
+        predicates.of(text, SCHEMA, derive=False)
+    kept = [text for text, *_ in predicates.compiled]
+
+    assert kept == texts[-len(kept) :]
+    assert predicates.chars == sum(map(len, kept)) <= COMPILED_CHARS_MAX

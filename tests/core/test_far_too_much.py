@@ -6,12 +6,21 @@ import pytest
 
 from ledger.core.commands import (
     AllocateWriteIds,
+    CloseSession,
+    CoarseWrite,
     Footprint,
     OpenTxn,
     StageWrites,
     TableWrite,
 )
-from ledger.core.decide_txns import IDS_PER_COMMAND_MAX, TABLES_PER_TXN_MAX
+from ledger.core.decide import ids_of_open
+from ledger.core.decide_commit import COARSE_MAX
+from ledger.core.decide_txns import (
+    IDS_PER_COMMAND_MAX,
+    PARTS_PER_CLOSE_MAX,
+    TABLES_PER_TXN_MAX,
+    close_session,
+)
 from ledger.core.events import (
     AbortedForgotten,
     Body,
@@ -22,7 +31,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.outcomes import Reason
+from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.core.winning_parts import PARTITIONS_MAX
 from tests.core.arena import Arena, day
@@ -168,3 +177,42 @@ def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
     arena.won(arena.commit(arena.bob, arena.theirs, TableWrite(arena.table, 0, [], whole)))
 
     assert isinstance(arena.follows(ELSEWHERE[met_by](arena)), answer)
+
+
+@pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, CommandRefused)])
+def test_coarse_writes_of_a_commit(more: int, answer: type) -> None:
+    """Of more units than every reader can take in at once whole tables are to be named."""
+    driver = Driver()
+    session = driver.open_session()
+    table, planes = driver.create_table(session, "flights"), driver.create_table(session, "planes")
+    units = [CoarseWrite("partition", f"day={number}", "insert") for number in range(COARSE_MAX)]
+    parts = TableWrite(table, 0, units), TableWrite(planes, 0, units[:more])
+
+    assert isinstance(driver.commit(session, 0, *parts).body, answer)
+
+
+def test_write_ids_of_a_session() -> None:
+    """A session that holds more than its end can name is not closed before some of its txns are."""
+    driver = Driver()
+    session = driver.open_session()
+    first = driver.open_txn(session, size=10)
+    held = [driver.state.txns.open[txn].write_ids for txn in range(first, first + 10)]
+    for ids in held:
+        ids.update(dict.fromkeys(FAR[: PARTS_PER_CLOSE_MAX // 10 - 1], 1))
+    asked = CloseSession(*driver.asks(session))
+    assert len(close_session(driver.state, asked).ends) == 10
+
+    held[0][1] = 1
+    with pytest.raises(Refused, match="end some of them first"):
+        close_session(driver.state, asked)
+
+
+def test_write_ids_of_a_repeat() -> None:
+    """Who repeats a command is told of no more ids than it could have given."""
+    driver = Driver()
+    first = driver.open_txn(driver.open_session(), size=101)
+    txns = range(first, first + 101)
+    for txn in txns:
+        driver.state.txns.open[txn].write_ids |= dict.fromkeys(range(1, 101), 1)
+
+    assert len(ids_of_open(driver.state, txns, range(1, 101))) == IDS_PER_COMMAND_MAX

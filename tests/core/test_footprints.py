@@ -16,6 +16,7 @@ from ledger.core.footprints import (
     packed,
     path_hash,
     rearranges,
+    won,
 )
 from ledger.core.ids import IsolationLevel
 from tests.core.parts import footprint
@@ -214,3 +215,10 @@ def test_chunk_that_does_not_say_where(unsaid: int) -> None:
     said[unsaid] = said[unsaid]._replace(removes_in=[])
 
     assert not joined(said[:2], said[2]).removes_in
+
+
+def test_what_is_remembered_of_a_winner() -> None:
+    """Later commits are held against what a winner did: neither what it read nor what it set."""
+    said = footprint(reads_whole=True, domains=[Domain("d", "x" * 100, removed=False)])
+
+    assert (won(said).reads_whole, won(said).domains) == (False, [Domain("d", "", removed=False)])

@@ -159,6 +159,7 @@ UNDECIDED: list[tuple[Any, str, str]] = [
     (["=", ["call", "year"], ONE], "int", "5"),
     (["=", ["call", "upper", P], lit("X", "string")], "string", "ß"),
     (["like", P, lit("a\\b", "string")], "string", "x"),
+    (["like", lit("b", "string"), lit("a%", "string")], "string", "x"),
     (["<", P, lit("1" * 30, "decimal(30,0)")], "int", ""),
     ([">", P, lit("0." + "1" * 38, "decimal(38,38)")], "bigint", "-5"),
     (["=", ["cast", P, "int"], TWO], "decimal(38,30)", "1." + "9" * 30),
