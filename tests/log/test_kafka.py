@@ -230,8 +230,10 @@ def test_broker_that_is_slow(own_broker: Broker) -> None:
     assert log.ends(Topic.EVENTS, WAIT_S) == (0, 1)
     process = psutil.Process(own_broker.pid)
     process.suspend()
-    Timer(2.0, process.resume).start()
+    going_on = Timer(2.0, process.resume)
+    going_on.start()
     assert log.ends(Topic.EVENTS, WAIT_S) == (0, 1)
+    going_on.join()
     log.close()
 
 
