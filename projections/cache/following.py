@@ -18,7 +18,7 @@ from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.events import Event
 from ledger.core.state import DomainState
-from ledger.errors import LedgerError, LogUnavailableError
+from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
@@ -63,7 +63,7 @@ class FollowedEntries(Entries):
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._at_ms = state.at
         self._applied = 0
-        self._ended: LedgerError | None = None
+        self._ended: Exception | None = None
         self._changed = Condition()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
@@ -185,7 +185,7 @@ class FollowedEntries(Entries):
                 self._follow()
             except LogUnavailableError:
                 self._stop.wait(AWAY_PAUSE_S)
-            except LedgerError as error:
+            except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
                 with self._changed:
                     self._ended = error
                     self._changed.notify_all()

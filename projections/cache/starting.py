@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Final, Self
 
 from ledger.clock import Clock, SystemClock
-from ledger.errors import LedgerError, LogUnavailableError
+from ledger.errors import LogUnavailableError
 from ledger.log.port import Log
 from ledger.metadata import Answer
 from projections.cache.following import FollowedEntries
@@ -34,7 +34,7 @@ class StartingEntries(ServedEntries):
         self._domain = domain
         self.tables = HeldTables(bytes_max)
         self._followed: FollowedEntries | None = None
-        self._ended: LedgerError | None = None
+        self._ended: Exception | None = None
         self._stop = Signal()
         self._thread = Thread(target=self._load, name="lakeledger-cache-loading", daemon=True)
 
@@ -58,7 +58,7 @@ class StartingEntries(ServedEntries):
         """Return why they do not follow: they load still, or something ended them."""
         try:
             return f"loading, at position {self.position()}" if self.is_loading() else ""
-        except LedgerError as ended:
+        except Exception as ended:  # noqa: BLE001 - whichever it is, it is told
             return str(ended)
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
@@ -124,7 +124,7 @@ class StartingEntries(ServedEntries):
                 followed = FollowedEntries.start(self._log, self._domain, bytes_max=bytes_max)
             except LogUnavailableError:
                 self._stop.wait(AWAY_PAUSE_S)
-            except LedgerError as error:
+            except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
                 self._ended = error
                 return
             else:
@@ -137,5 +137,5 @@ class StartingEntries(ServedEntries):
         try:
             while not (followed.has_come or self._stop.is_set()):
                 followed.advance(AWAY_PAUSE_S)
-        except LedgerError as error:
+        except Exception as error:  # noqa: BLE001 - what ended the other thread, whichever it is
             self._ended = error

@@ -1,6 +1,8 @@
 """Entries fed by the log: where they begin, what they keep of the store's answers, how they end."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from time import monotonic
 
 import pytest
 
@@ -8,15 +10,18 @@ from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LogDamagedError
+from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
 from ledger.metadata import Answer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
+from projections.cache.starting import StartingEntries
 from projections.metadata_cache import Wanted
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
+from tests.projections.publishing import SharedLog
 
 NO_IDS = ValidWriteIdList("t", 0, (), (), None)
 FIRST_ID = ValidWriteIdList("t", 1, (), (), None)
@@ -97,6 +102,39 @@ def test_damage_ends_it(begun: Begun) -> None:
         begun.entries.advance(WAIT_S)
     with pytest.raises(LogDamagedError):
         begun.read(FIRST_ID)
+
+
+class Faulty(SharedLog):
+    """A log whose records are read with a fault of the program, one topic or another."""
+
+    def __init__(self, log: MemoryLog, topic: Topic) -> None:
+        super().__init__(log)
+        self._faulty = topic
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a reader, or raise the fault."""
+        if topic is self._faulty:
+            raise ZeroDivisionError("a fault")
+        return super().reader(topic, offset)
+
+
+@pytest.mark.parametrize("topic", [Topic.CHECKPOINTS, Topic.EVENTS])
+def test_a_fault_ends_it(begun: Begun, topic: Topic) -> None:
+    """Whoever reads after a fault of the program hears of it, and waits for nothing."""
+    with closing(StartingEntries(Faulty(begun.domain.log, topic))) as entries:
+        entries.start()
+        with pytest.raises(ZeroDivisionError):
+            advanced(entries)
+
+        assert entries.problem() == "a fault"
+
+
+def advanced(entries: StartingEntries) -> None:
+    """Look after entries as their process does, until they have come to the end of the log."""
+    until_s = monotonic() + WAIT_S
+    while entries.is_loading() and monotonic() < until_s:
+        entries.check()
+        entries.advance(0.01)
 
 
 def test_the_age_is_that_of_the_last_event(begun: Begun) -> None:
