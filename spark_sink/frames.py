@@ -21,6 +21,8 @@ from ledger.reads import FileRow
 from spark_sink.host_tables import HostTables, Snapshot, host_table, partition_columns
 
 DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
+# What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
+DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -109,7 +111,7 @@ def valid_folders(
 def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
     """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
     levels = [f"{in_any_case(column)}=*" for column in table.partition_columns]
-    pattern = "/".join([literal(location_of(table)), *levels, "delta_*"])
+    pattern = "/".join([literal(location_of(table)), *levels, DATA_FOLDERS])
     for path in folders(spark, pattern):
         found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
         if found is None:

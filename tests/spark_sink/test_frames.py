@@ -326,9 +326,12 @@ def test_table_without_location(spark: SparkSession, host: Host, options: TableO
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
-def test_folder_of_another_maker(spark: SparkSession, host: Host) -> None:
-    """A folder that holds several write ids is not passed over in silence."""
+@pytest.mark.parametrize(
+    "folder", ["delta_0000001_0000004", "base_0000004", "delete_delta_0000004_0000004"]
+)
+def test_folder_of_another_maker(spark: SparkSession, host: Host, folder: str) -> None:
+    """A folder that holds several write ids, or deletes, is not passed over in silence."""
     host.create("directories")
-    host.write("day=1/delta_0000001_0000004/part.parquet", ["N1"])
+    host.write(f"day=1/{folder}/part.parquet", ["N1"])
     with pytest.raises(UnreadableTableError, match="is not named delta_<write id>"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
