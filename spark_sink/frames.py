@@ -25,6 +25,8 @@ DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
 DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
+# Files of such a name Spark passes over, whoever names them.
+HIDDEN: Final = re.compile(r"(?:^|/)[_.][^/]*$|\._COPYING_$")
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 # A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -164,7 +166,7 @@ def check_plain(file: FileRow) -> None:
         what = "has a deletion vector"
     elif "%" in file.path:
         what = "has an encoded path"
-    elif file.path.rsplit("/", 1)[-1].startswith(("_", ".")):
+    elif HIDDEN.search(file.path):
         what = "has a name that Spark takes for hidden"
     else:
         return

@@ -295,6 +295,7 @@ def test_external_table(spark: SparkSession, host: Host) -> None:
         ("day=1/a%20b.parquet", "", "has an encoded path"),
         ("day=1/_a.parquet", "", "has a name that Spark takes for hidden"),
         (".a.parquet", "", "has a name that Spark takes for hidden"),
+        ("day=1/a.parquet._COPYING_", "", "has a name that Spark takes for hidden"),
     ],
 )
 def test_files_that_are_not_plain(
