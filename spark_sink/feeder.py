@@ -20,7 +20,7 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ledger.errors import LedgerError, LogDamagedError, LogUnavailableError
+from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.port import Record, Topic
 from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
@@ -133,10 +133,7 @@ class Feeder:
             for records in slices_of(batch, self._read):
                 if self._is_stopping:
                     return
-                self.feed(records)
-        except LedgerError as error:
-            self._failure = error
-            raise
+                self._feed(records)
         finally:
             with self._turn:
                 self._is_feeding = False
@@ -156,6 +153,14 @@ class Feeder:
         self._checkpoint.replace_if_old()
         if self._applied is not None:
             self._applied(fed)
+
+    def _feed(self, records: Sequence[Record]) -> None:
+        """Fold records, and keep what went wrong: Spark would only tell that something did."""
+        try:
+            self.feed(records)
+        except Exception as error:
+            self._failure = error
+            raise
 
     def _read(self, start: int, end: int) -> DataFrame:
         """Read so many records of the topic once more, with all their bytes."""

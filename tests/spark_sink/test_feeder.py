@@ -236,6 +236,18 @@ def test_unreadable_bytes_stop_the_query(fed: Fed) -> None:
     assert damaged == caught.value.position
 
 
+def test_fault_ends_the_feeder(fed: Fed) -> None:
+    """A fault of the program is told as what it is, not as a log that does not answer."""
+
+    def fail(_position: int) -> None:
+        raise ZeroDivisionError
+
+    fed.publish()
+
+    with pytest.raises(ZeroDivisionError):
+        fed.feeder(fail).run(Signal())
+
+
 def test_lag_is_counted_from_the_end_spark_saw() -> None:
     """The lag is in records, and unknown while Spark has not looked."""
     assert [
