@@ -86,7 +86,7 @@ class Feeder:
         """Run the query until `stop` is set.
 
         Raises LogDamagedError, IncompatibleError or LogUnavailableError as the fold does, the
-        latter also when Spark itself gave up, or its JVM has ended.
+        latter also when Spark itself gave up, its JVM has ended, or somebody stopped the query.
         """
         with needing_jvm(self._spark):
             self._run(stop)
@@ -104,6 +104,11 @@ class Feeder:
         error = query.exception()
         if error is not None:
             raise LogUnavailableError(f"the streaming query ended: {error}") from error
+        if not stop.is_set():
+            raise LogUnavailableError(
+                "the streaming query was stopped, and not by this feeder; see who else uses its "
+                "Spark session, and start it again: it goes on where the store ends"
+            )
 
     def start(self) -> StreamingQuery:
         """Start the query behind the last record the store holds."""

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
@@ -246,6 +247,21 @@ def test_fault_ends_the_feeder(fed: Fed) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fed.feeder(fail).run(Signal())
+
+
+def test_query_that_others_stop(fed: Fed) -> None:
+    """A feeder whose query is stopped by others does not end as if it had been told to."""
+    fed.publish()
+    has_fed = Signal()
+    feeder = fed.feeder(lambda _position: has_fed.set())
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(feeder.run, Signal())
+        assert has_fed.wait(PATIENCE_S)
+        for query in fed.spark.streams.active:
+            query.stop()
+
+        with pytest.raises(LogUnavailableError):
+            running.result(PATIENCE_S)
 
 
 def test_lag_is_counted_from_the_end_spark_saw() -> None:
