@@ -171,30 +171,31 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
     left = predicates.asked_max
     for text in footprint.reads:
         scan = predicates.of(text, schema, derive=derive)
-        partitions = asked_of(winners, attempt.read_at, scan, left)
+        partitions, left = asked_of(winners, attempt.read_at, scan, left)
         if partitions is not None:
-            left -= sum(map(scan.cost, partitions))
             yield from scanned_hits(winners, attempt.read_at, kind, scan, partitions)
         elif position := winners.first(kind, attempt.read_at):
             yield Hit(position, 6, "file_added", "table", scan.text)
+            return  # No other scan meets an earlier winner.
 
 
 def asked_of(
-    winners: TableWinners, read_at: int, scan: CompiledPredicate, most: int
-) -> Sequence[str] | None:
+    winners: TableWinners, read_at: int, scan: CompiledPredicate, left: int
+) -> tuple[Sequence[str] | None, int]:
     """Return the partitions that a scan has to be asked of, None if it read them all.
 
-    That is also what a scan counts as which would have to be asked of more than `most`.
+    That is also what a scan counts as that would take more than the steps that are `left`; what
+    then is left of them comes beside.
     """
     if scan.always:
-        return None
+        return None, left
     found: list[str] = []
     for text in candidates(winners, read_at, scan):
-        most -= scan.cost(text)
-        if most < 0:
-            return None
+        left -= scan.cost(text)
+        if left < 0:
+            return None, 0
         found.append(text)
-    return found
+    return found, left
 
 
 def scanned_hits(

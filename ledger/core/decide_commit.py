@@ -64,8 +64,8 @@ class Candidate(NamedTuple):
     changes_data: bool = False
 
     def weighed(self) -> Self:
-        """Return the candidate, knowing whether it changes data."""
-        changes = any(self.does_data(table) for table in (*self.writes, *self.changes))
+        """Return the candidate, knowing whether it changes data: asked once, not by every part."""
+        changes = any(self.has_effect(table) for table in (*self.writes, *self.changes))
         return self._replace(changes_data=changes)
 
     def read_at(self, table: int) -> int:
@@ -87,7 +87,7 @@ class Candidate(NamedTuple):
         changes_rows = self.is_judged and write is not None and bool(write.writes)
         return changes_rows or self.alters(table)
 
-    def does_data(self, table: int) -> bool:
+    def has_effect(self, table: int) -> bool:
         """Tell whether a part does more than to read or rearrange files (a.2)."""
         footprint, more = self.footprint(table), self.does_more(table)
         return more if footprint is None else not rearranges(footprint, does_more=more)

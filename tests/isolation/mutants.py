@@ -349,7 +349,7 @@ MUTANTS: Final = (
     Mutant("downgrade always", [leveled(always_downgraded)]),
     Mutant("request ignored", [leveled(request_ignored)]),
     Mutant("request cancels the downgrade", [leveled(request_wins)]),
-    Mutant("downgrade beside other writes", [Swap(Candidate, "does_data", lambda *_: False)]),
+    Mutant("downgrade beside other writes", [Swap(Candidate, "has_effect", lambda *_: False)]),
     Mutant(
         "data_change ignored",
         [

@@ -171,15 +171,20 @@ def test_everything_wrong_at_once(broker: Broker, created: str) -> None:
     assert remedy == f"init --bootstrap {broker.bootstrap} --ledger {created} --replication 1"
 
 
+def create_as_told(bootstrap: str, ledger: str, *options: str) -> None:
+    """Create what a ledger lacks by the command that is printed, with options behind it."""
+    with pytest.raises(SettingsError) as caught:
+        verify_topics(bootstrap, ledger)
+    remedy = str(caught.value).rpartition("Create it with: lakeledger ")[2]
+    command = [sys.executable, "-m", "ledger", *remedy.split(), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.kafka
 def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
     """The command that a missing ledger is to be created with does so as it is printed."""
-    with pytest.raises(SettingsError) as caught:
-        verify_topics(broker.bootstrap, ledger_name)
-    remedy = str(caught.value).rpartition("Create it with: lakeledger ")[2]
-    command = [sys.executable, "-m", "ledger", *remedy.split(), "--replication", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    create_as_told(broker.bootstrap, ledger_name, "--replication", "1")
     assert list(verify_topics(broker.bootstrap, ledger_name))
 
 
@@ -187,12 +192,7 @@ def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
 def test_remedy_of_one_topic_of_many(broker: Broker, created: str) -> None:
     """A topic that was lost is created by the command as printed, with the copies others have."""
     delete_topic(broker.bootstrap, f"{created}.beats")
-    with pytest.raises(SettingsError) as caught:
-        verify_topics(broker.bootstrap, created)
-    remedy = str(caught.value).rpartition("Create it with: lakeledger ")[2]
-    command = [sys.executable, "-m", "ledger", *remedy.split()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    create_as_told(broker.bootstrap, created)
     assert list(verify_topics(broker.bootstrap, created))
 
 
