@@ -65,7 +65,8 @@ class TableWinners:
     """The winning parts of one table by what they can be met by.
 
     `shapes` are the partition columns in force from a position on. `recent` are the partitions
-    files were added to, the latest addition last; `by_value` finds them by one typed value.
+    files were added to, the latest addition last; `by_value` finds those of them that got files
+    under the columns in force now by one typed value.
     """
 
     shapes: list[tuple[int, PartitionSchema]]
@@ -104,6 +105,7 @@ class TableWinners:
     def partitions_with(self, equals: Mapping[int, frozenset[Key]]) -> Iterator[str]:
         """Return the partitions that have one of the values of a column, typed as they are now.
 
+        Only those that got files since the columns are what they are; see `are_valued_at`.
         Of several columns the one is asked that leaves the fewest partitions.
         """
         found = [self.with_values(column, values) for column, values in equals.items()]
@@ -125,7 +127,7 @@ class TableWinners:
                 found = self.marks[key] = Positions()
             found.add(part.position)
         for text in texts:
-            if text not in self.recent:
+            if not self.is_valued(self.recent.get(text, 0)) and self.is_valued(part.position):
                 self.value(text)
             self.recent[text] = part.position
             self.recent.move_to_end(text)
@@ -143,17 +145,24 @@ class TableWinners:
         for text in texts:
             if self.recent.get(text) == part.position:
                 del self.recent[text]
-                self.forget(text)
+                if self.is_valued(part.position):
+                    self.forget(text)
         del self.parts[part.position]
         while len(self.shapes) > 1 and self.shapes[1][0] <= part.position:
             del self.shapes[0]
 
     def reshape(self, position: int, schema: PartitionSchema) -> None:
-        """Note that the partition columns are others from a position on."""
+        """Note that the partition columns are others from a position on.
+
+        Whoever asks by a value of theirs read at that position or later, so no partition that got
+        its files before is needed by value again.
+        """
         self.shapes.append((position, schema))
         self.by_value.clear()
-        for text in self.recent:
-            self.value(text)
+
+    def is_valued(self, position: int) -> bool:
+        """Tell whether files added at a position are looked for by the columns as they are now."""
+        return position > self.shapes[-1][0]
 
     def value(self, text: str) -> None:
         """Let a partition be found by its values, typed as the columns are now."""

@@ -245,6 +245,21 @@ def test_a_change_of_the_partition_columns_leaves(one_shot: bool) -> None:  # no
         assert index_view(index) == index_view(entered_anew(index))
 
 
+def test_partitions_by_the_columns_of_now() -> None:
+    """After a change of the columns only partitions that got files since are found by value.
+
+    Whoever asks by value read later, so to type what was there before would be for nobody.
+    """
+    index = index_of(winner(3, "1", "2"))
+    index.reshape(1, 5, (("day", "string"),))
+    index.record(winner(7, "1"), ())
+    found = index.tables[1]
+
+    assert found.by_value == {(0, "1"): {partition("1"): None}}
+    assert found.are_valued_at(5)
+    assert not found.are_valued_at(4)
+
+
 def test_read_before_the_partition_columns_changed() -> None:
     """A scan is asked under the columns as they were read, not as they are."""
     arena = Arena()
