@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Footprint, TableDefinition
-from ledger.core.footprints import EMPTY_FOOTPRINT, packed
+from ledger.core.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
 from ledger.delta_actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta_fields import ShapeError
 from ledger.delta_schema import partition_keys, partition_of
@@ -19,8 +19,6 @@ from ledger.writes import DeclaredPart
 
 UNRECORDED: Final = "Manual Update"
 """Delta's name for a commit through no command; also given to one whose writer named none."""
-
-OPERATION_MAX: Final = 100
 
 
 def part_of(

@@ -35,6 +35,7 @@ from ledger.core.footprints import (
 )
 from ledger.core.ids import JUDGED_TYPES, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
+from ledger.core.partitions import PARTITION_TEXT_MAX
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, by_table, redefines
 from ledger.core.traits import LEVEL_OF, is_level
@@ -199,7 +200,18 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
             f"{count} coarse writes in one commit, {COARSE_MAX} are allowed: name whole tables",
         )
     for write in candidate.writes.values():
+        check_partition_texts(write)
         check_write(state, candidate, write)
+
+
+def check_partition_texts(write: TableWrite) -> None:
+    """Refuse coarse writes of partitions whose texts would fill the state."""
+    if any(len(each.partition) > PARTITION_TEXT_MAX for each in write.writes):
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            f"a partition is written in {PARTITION_TEXT_MAX} characters at most",
+            write.table,
+        )
 
 
 def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> None:

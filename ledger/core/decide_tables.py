@@ -15,6 +15,7 @@ from ledger.core.commands import (
 )
 from ledger.core.decide_txns import writable_txn
 from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.footprints import OPERATION_MAX
 from ledger.core.ids import LEVEL_PROPERTY
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
@@ -22,7 +23,6 @@ from ledger.core.tables import Table, name_key
 from ledger.core.traits import is_level, known_key
 
 NAME_MAX = 255
-OPERATION_MAX = 100
 CHANGES_PER_TXN_MAX = 1_000
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
 NAME_FORBIDDEN = ":$\0"

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AlterTable, TableDefinition
-from ledger.core.decide_tables import CHANGES_PER_TXN_MAX, OPERATION_MAX
+from ledger.core.decide_tables import CHANGES_PER_TXN_MAX
 from ledger.core.events import CommittedPart, Event, TableAltered, TxnCommitted
+from ledger.core.footprints import OPERATION_MAX
 from ledger.core.outcomes import Reason
 from tests.core.invariants import check_invariants
 from tests.core.parts import part, table_of
