@@ -125,6 +125,8 @@ class Explanation:
                     f"{key}={'NULL' if text is None else text}" for key, text in values.items()
                 )
                 return f"partition {', '.join(texts)}"
+            case {"kind": "files"}:
+                return "files, of which the winner removed too many to tell them apart"
             case _:
                 return self.evidence.unit
 

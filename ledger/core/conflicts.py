@@ -19,7 +19,7 @@ from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import Values, partition_values
 from ledger.core.predicates import CompiledPredicate, compile_predicate
 from ledger.core.table_winners import TableWinners
-from ledger.core.winning_parts import ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
+from ledger.core.winning_parts import ANY_FILE, ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
 
 COMPILED_MAX: Final = 4_096
 # Compiled, a text takes up to forty times its length.
@@ -235,15 +235,22 @@ def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iter
         yield Hit(position, 7, "file_read_removed", "table")
     if reads_anywhere(attempt, footprint) and (at := winners.first("coarse", read_at)):
         yield Hit(at, 7, "file_read_removed", "table")
-    for path in hashes(footprint.read_files):
+    for position, unit in removers(winners, read_at, footprint.read_files):
+        yield Hit(position, 7, "file_read_removed", unit)
+    for position, unit in removers(winners, read_at, footprint.removes):
+        # Two commits that only rearrange read what they remove: the documented answer is that both
+        # removed it (DESIGN.md 5.3).
+        both = attempt.rearranges and winners.parts[position].rearranges
+        yield Hit(position, 6 if both else 8, "file_removed_twice", unit)
+
+
+def removers(winners: TableWinners, read_at: int, row: bytes) -> Iterator[tuple[int, str]]:
+    """Return the first winner that removed each of these files, and what both met in."""
+    if row and (position := winners.first(ANY_FILE, read_at)):
+        yield position, "files"
+    for path in hashes(row):
         if position := winners.first(path, read_at):
-            yield Hit(position, 7, "file_read_removed", f"file {path.hex()}")
-    for path in hashes(footprint.removes):
-        if position := winners.first(path, read_at):
-            # Two commits that only rearrange read what they remove: the documented answer is that
-            # both removed it (DESIGN.md 5.3).
-            both = attempt.rearranges and winners.parts[position].rearranges
-            yield Hit(position, 6 if both else 8, "file_removed_twice", f"file {path.hex()}")
+            yield position, f"file {path.hex()}"
 
 
 def reads_anywhere(attempt: Attempt, footprint: Footprint) -> bool:

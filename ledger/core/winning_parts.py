@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.footprints import hashes, is_backfill
+from ledger.core.footprints import HASH_BYTES, hashes, is_backfill
 from ledger.core.metadata_diff import MetadataKind
 from ledger.core.partition_keys import Key, Mark, PartitionSchema
 from ledger.core.partitions import (
@@ -27,6 +27,9 @@ UNPARTITIONED: Final[Unit] = ("unpartitioned", "")
 # A part with more partitions counts as one that changed any: each would cost all readers 10 us, and
 # a leader who is silent for long is taken for dead.
 PARTITIONS_MAX: Final = 100_000
+# A part that removed more files counts as one that removed any: each takes 5 us and 350 bytes.
+REMOVES_MAX: Final = 100_000
+ANY_FILE: Final = ("removed", "any")
 # Stands for every partition where a coarse write does not say which one it changed.
 ANYWHERE: Final = "*"
 
@@ -84,7 +87,10 @@ def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
     """Return the keys of what a footprint removed and recorded."""
     if footprint.removes:
         yield "removed"
-    yield from hashes(footprint.removes)
+    if len(footprint.removes) > REMOVES_MAX * HASH_BYTES:
+        yield ANY_FILE
+    else:
+        yield from hashes(footprint.removes)
     yield from (("domain", each.name) for each in footprint.domains)
     yield from (("app", each.app) for each in footprint.apps)
 

@@ -1,13 +1,16 @@
 """Whatever a txn names, its end fits one record, and no command holds up the leader for long."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ledger.core.commands import (
     AllocateWriteIds,
+    AppVersion,
     CloseSession,
     CoarseWrite,
+    Domain,
     Footprint,
     OpenTxn,
     StageWrites,
@@ -31,11 +34,12 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
+from ledger.core.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.core.winning_parts import PARTITIONS_MAX
+from ledger.core.winning_parts import PARTITIONS_MAX, REMOVES_MAX
 from tests.core.arena import Arena, day
-from tests.core.parts import after, equals, footprint, partition
+from tests.core.parts import after, equals, footprint, part, partition
 from tests.driver import NEVER, Driver
 
 SHORT = DEFAULT_LIMITS._replace(tables_per_command_max=2)
@@ -177,6 +181,60 @@ def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
     arena.won(arena.commit(arena.bob, arena.theirs, TableWrite(arena.table, 0, [], whole)))
 
     assert isinstance(arena.follows(ELSEWHERE[met_by](arena)), answer)
+
+
+LONG: dict[str, Callable[[str], TableWrite]] = {
+    "operation": lambda text: part(1, text[: OPERATION_MAX - TEXT_MAX]),
+    "application": lambda text: part(1, apps=[AppVersion(text, 1)]),
+    "application looked up": lambda text: part(1, read_apps=[text]),
+    "domain": lambda text: part(1, domains=[Domain(text, "", removed=False)]),
+    "coarse": lambda text: TableWrite(1, 0, [CoarseWrite("partition", text, "insert")]),
+}
+
+
+@pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, CommandRefused)])
+@pytest.mark.parametrize("what", LONG)
+def test_long_texts(what: str, more: int, answer: type) -> None:
+    """What the state remembers of a commit by its text is no longer than a partition may be."""
+    arena = Arena()
+    body = arena.ends(LONG[what]("x" * (TEXT_MAX + more)))
+
+    assert isinstance(body, answer)
+    if isinstance(body, CommandRefused):
+        assert body.message.endswith("characters at most")
+
+
+MEETS: dict[str, dict[str, Any]] = {
+    "removes": {"remove": ["elsewhere"], "removes_in": [partition("1")]},
+    "reads a file": {"read": ["elsewhere"]},
+    "rearranges": {"remove": ["elsewhere"], "data_change": False},
+}
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "OPTIMIZE"])
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("meets", MEETS)
+def test_files_removed_by_a_commit(meets: str, more: int, operation: str) -> None:
+    """A commit that removed more files than are told apart counts as one that removed any."""
+    arena = Arena()
+    hashes = [number.to_bytes(HASH_BYTES) for number in range(REMOVES_MAX + more)]
+    said = footprint(operation, removes_in=[partition("2")], files=b"x")
+    halves = hashes[: REMOVES_MAX // 2], hashes[REMOVES_MAX // 2 :]
+    chunk, rest = (
+        said._replace(removes=b"".join(half), data_change=operation == "DELETE") for half in halves
+    )
+    asks = arena.asks(arena.bob)
+    arena.ask(StageWrites(*asks, arena.theirs, arena.table, 1, chunk))
+    whole = after([chunk], rest)
+    arena.won(arena.commit(arena.bob, arena.theirs, TableWrite(arena.table, 0, [], whole)))
+    assert (arena.state.winners.entries > REMOVES_MAX) == (not more)
+
+    body = arena.follows(arena.part("DELETE", **MEETS[meets]))
+    assert isinstance(body, TxnAborted if more else TxnCommitted)
+    if isinstance(body, TxnAborted):
+        rule = "file_read_removed" if meets == "reads a file" else "file_removed_twice"
+        assert body.evidence is not None
+        assert (body.evidence.rule, body.evidence.unit) == (rule, "files")
 
 
 @pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, CommandRefused)])
