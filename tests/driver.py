@@ -72,7 +72,11 @@ class Driver:
     """One domain, led by this thread; `events` are all that counted, `state` is after them."""
 
     def __init__(
-        self, *, limits: Limits = DEFAULT_LIMITS, catalogs: Sequence[str] = (CATALOG,)
+        self,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        catalogs: Sequence[str] = (CATALOG,),
+        ledger: str = LEDGER,
     ) -> None:
         self.log = MemoryLog()
         self.state = DomainState()
@@ -82,7 +86,7 @@ class Driver:
         self._asked: Counter[int] = Counter()
         self._writer = self.log.writer(Topic.EVENTS)
         self.fence()
-        self.internal(LedgerCreated(LEDGER, "demo", 0, "commands-0", "events-0", limits))
+        self.internal(LedgerCreated(ledger, "demo", 0, "commands-0", "events-0", limits))
         for catalog in catalogs:
             self.internal(CatalogCreated(catalog))
 

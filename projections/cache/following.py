@@ -16,13 +16,14 @@ from typing import Final, Self
 from ledger.checkpoint import Checkpoint, read_newest
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Event
+from ledger.core.events import Event, LedgerCreated
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.metadata import Answer
+from ledger.reads import Identity
 from projections.cache.folds import CacheFold, ManyVersions
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import Tag
@@ -59,6 +60,7 @@ class FollowedEntries(Entries):
         self._read_to = offset
         self._has_come = False
         self.tables = HeldTables(bytes_max)
+        self._created = state.genesis
         self._fold = fold(state)
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._at_ms = state.at
@@ -88,6 +90,11 @@ class FollowedEntries(Entries):
         entries = cls(log, resumed, end, bytes_max=bytes_max, fold=fold)
         entries._thread.start()
         return entries
+
+    def identity(self) -> Identity | None:
+        """Return which ledger the log is of, None before its creation."""
+        created = self._created
+        return None if created is None else Identity(created.ledger, created.name, created.domain)
 
     @property
     def has_come(self) -> bool:
@@ -212,6 +219,8 @@ class FollowedEntries(Entries):
             self._changed.notify_all()
 
     def _take(self, event: Event) -> None:
+        if isinstance(event.body, LedgerCreated):
+            self._created = event.body
         self._hold(self._fold.apply(event))
         self._applied += 1
 

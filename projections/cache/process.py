@@ -126,6 +126,7 @@ class CacheProcess(CacheReads):
 
     def _listed(self, asked: ReadAt, bounds: Bounds) -> Read:
         """Return a read with its list, as soon as lists are those of token and position."""
+        self.cache.check_store()
         least = max(bounds.token, asked.position or 0)
         until_s = monotonic() + bounds.max_wait_ms / 1000
         while True:

@@ -36,6 +36,7 @@ from ledger.metadata import (
     described,
 )
 from ledger.read_errors import check_reads, plain_read
+from ledger.view import other_ledger
 from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
@@ -99,6 +100,7 @@ class MetadataCache(MetadataReads):
         self._floors: Mapping[int, ReaderIds] = {}
         self._counting = Lock()
         self._store = store
+        self._is_one_ledger = False
         self.catalog = catalog
         self._clock = clock or SystemClock()
 
@@ -154,8 +156,9 @@ class MetadataCache(MetadataReads):
         `max_lag_ms` how old the entries may be where the store knows more.
 
         Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far,
-        ValueError for a table, a txn, a token, a wait, a lag or a policy that can be none, and
-        TypeError for what is no number or no list.
+        SettingsError if it takes the store and that is another ledger's, ValueError for a table, a
+        txn, a token, a wait, a lag or a policy that can be none, and TypeError for what is no
+        number or no list.
         """
         asked = Read(table, write_ids, table_id, what, own_txn)
         return self.read_many(
@@ -191,6 +194,20 @@ class MetadataCache(MetadataReads):
             self.counts.update((answer.source, answer.reason) for answer in answers)
         return answers
 
+    def check_store(self) -> None:
+        """Make sure that the store is of the ledger of the entries, once both know theirs.
+
+        Raises SettingsError if it is not: positions and ids of one mean nothing in the other.
+        """
+        if self._is_one_ledger:
+            return
+        own, behind = self.entries.identity(), self._store.identity()
+        if own is None or behind is None:
+            return
+        if own != behind:
+            raise other_ledger(behind, f"the cache is one of ledger {own.name} ({own.ledger})")
+        self._is_one_ledger = True
+
     def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
         """Compare cache and store for some of the tables held, and return what differs."""
         return self.compare(tables, source).mismatches
@@ -200,6 +217,7 @@ class MetadataCache(MetadataReads):
 
         What differs is also kept in `mismatches`. Only answers as of one position are compared.
         """
+        self.check_store()
         held = self.entries.held()
         source = source or Random()  # noqa: S311 - which tables are compared is no secret
         chosen = source.sample(held, min(tables, len(held)))
@@ -218,6 +236,7 @@ class MetadataCache(MetadataReads):
         It is what lay behind the cleanup watermark at the last call, so that a reader who holds no
         txn keeps its list for a round. Returns how many versions went.
         """
+        self.check_store()
         gone = self.entries.cut(self._floors)
         with self._counting:
             self.cut_versions += gone
@@ -258,10 +277,11 @@ class MetadataCache(MetadataReads):
 
     def _least_position(self, token: int, max_lag_ms: int | None, policy: Policy) -> int:
         """Return the position that must be seen by the token, by the policy and by the lag."""
-        if policy == "latest":
-            return max(token, self._store.position())
-        if max_lag_ms is None or self._clock.now_ms() - self.entries.at_ms() <= max_lag_ms:
+        if policy != "latest" and (
+            max_lag_ms is None or self._clock.now_ms() - self.entries.at_ms() <= max_lag_ms
+        ):
             return token
+        self.check_store()
         return max(token, self._store.position())
 
     def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
@@ -297,6 +317,7 @@ class MetadataCache(MetadataReads):
         max_wait_ms: int,
     ) -> list[Answer]:
         """Return what the store says to all of them, and let the entries keep what they lack."""
+        self.check_store()
         found = self._store.read_many(wanted)
         while behind := [each for each in zip(wanted, found, strict=True) if is_behind(*each)]:
             asked, told = behind[0]

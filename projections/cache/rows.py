@@ -14,10 +14,17 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from ledger.metadata import Answer
+from ledger.reads import Identity
 from projections import lookups, metadata_store
 from projections.cache.entry import Entry, sees_all
 from projections.cache.ids import ReaderIds
-from projections.cache.source import Entries, HeldTables, entry_bytes, newest_reads
+from projections.cache.source import (
+    Entries,
+    HeldTables,
+    entry_bytes,
+    known_identity,
+    newest_reads,
+)
 from projections.metadata_cache import CacheState, Stored, Wanted, cut, read
 from projections.rows import TABLE, WRITE_IDS, number_key
 from projections.store import RowReader
@@ -53,6 +60,11 @@ class RowEntries(Entries):
         self._refreshed_s = 0.0
         self._turn = turn or RLock()
         self.advance(0.0)
+
+    def identity(self) -> Identity | None:
+        """Return whose rows they are, None before its creation."""
+        with self._turn:
+            return known_identity(self._rows)
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
         """Refresh until the writer has gone on, since `beyond` if given, for up to `timeout_s`."""

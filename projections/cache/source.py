@@ -14,7 +14,9 @@ from typing import Any, Protocol
 from ledger.clock import Clock
 from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidTxnList
+from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Objects
+from ledger.reads import Identity
 from projections import lookups, snapshots
 from projections.cache.entry import Entry, is_external
 from projections.cache.ids import ReaderIds
@@ -28,6 +30,10 @@ class Entries(Protocol):
     """What answers from a cache; threads may share it. `tables` are those that are held."""
 
     tables: "HeldTables"
+
+    def identity(self) -> Identity | None:
+        """Return which ledger the entries are of, None while that is not known."""
+        ...
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
         """Catch up with what there is, waiting up to `timeout_s` for more than before.
@@ -104,6 +110,10 @@ class ServedEntries(Entries, Protocol):
 class MetadataStore(Protocol):
     """What answers every list; threads may share it."""
 
+    def identity(self) -> Identity | None:
+        """Return which ledger the store is of, None while that is not known."""
+        ...
+
     def position(self) -> int:
         """Return the position the store has reached now."""
         ...
@@ -131,6 +141,11 @@ class RowMetadataStore(MetadataStore):
         self._rows = rows
         self._turn = turn or RLock()
 
+    def identity(self) -> Identity | None:
+        """Return whose rows they are, None before its creation."""
+        with self._turn:
+            return known_identity(self._fresh())
+
     def position(self) -> int:
         """Return the position of the newest whole batch of rows."""
         with self._turn:
@@ -154,6 +169,14 @@ class RowMetadataStore(MetadataStore):
     def _fresh(self) -> RowReader:
         self._rows.refresh()
         return self._rows
+
+
+def known_identity(rows: RowReader) -> Identity | None:
+    """Return which ledger rows are of, None before its creation."""
+    try:
+        return lookups.identity(rows)
+    except ReaderBehindError:
+        return None
 
 
 def protected(rows: RowReader, tables: Iterable[int]) -> Iterator[tuple[int, ReaderIds]]:

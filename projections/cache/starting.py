@@ -14,6 +14,7 @@ from ledger.clock import Clock, SystemClock
 from ledger.errors import LogUnavailableError
 from ledger.log.port import Log
 from ledger.metadata import Answer
+from ledger.reads import Identity
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX
@@ -42,6 +43,10 @@ class StartingEntries(ServedEntries):
         """Begin to load."""
         self._thread.start()
         return self
+
+    def identity(self) -> Identity | None:
+        """Return which ledger the log is of, None before that was read."""
+        return None if self._followed is None else self._followed.identity()
 
     def is_loading(self) -> bool:
         """Tell whether readers are still sent on; raises what ended the loading."""

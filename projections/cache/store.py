@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
+from ledger.reads import Identity
 from projections.cache.ids import ReaderIds
 from projections.cache.source import MetadataStore, RowMetadataStore
 from projections.errors import StoreError
@@ -66,6 +67,10 @@ class StoreAt(MetadataStore):
 
     def __init__(self, path: Path) -> None:
         self._rows = Reopened(lambda: RowMetadataStore(RocksReader.open(path)))
+
+    def identity(self) -> Identity | None:
+        """Return which ledger the store is of, None before its creation."""
+        return self._rows.ask(lambda store: store.identity())
 
     def position(self) -> int:
         """Return the position the store has reached now."""

@@ -5,7 +5,7 @@ come from what a feeder of another host publishes.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
@@ -17,6 +17,7 @@ import typer
 
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.config import load
+from ledger.errors import LogUnavailableError, ReaderBehindError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log
 from ledger.process import freeze_recovered, role_process
@@ -34,6 +35,7 @@ from projections.cache.remote import (
 from projections.cache.source import MetadataStore, ServedEntries
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
+from projections.errors import StoreError
 from projections.queries import open_reads
 
 LOOK_S = 0.1
@@ -125,14 +127,24 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         own.enter_context(sampling(cache, settings.sample_every_s))
         began_s = monotonic()
         while entries.is_loading():
-            entries.check()
+            check(cache, entries)
             if stop.wait(LOOK_S):
                 return
         freeze_recovered()
         seconds = round(monotonic() - began_s, 3)
         log_lines.info("caught up", position=entries.position(), seconds=seconds)
         while not stop.wait(LOOK_S):
-            entries.check()
+            check(cache, entries)
+
+
+def check(cache: MetadataCache, entries: ServedEntries) -> None:
+    """Do what is due; raises what ends the entries, SettingsError for rows of another ledger.
+
+    Rows that are not there yet, or cannot be read now, are met again.
+    """
+    entries.check()
+    with suppress(StoreError, ReaderBehindError, LogUnavailableError):
+        cache.check_store()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from projections.fold import Fold
 from projections.memory import MemoryStore
 from projections.queries import StoreReads
 from projections.store import RowReader, RowStore
-from tests.driver import Driver
+from tests.driver import LEDGER, Driver
 
 # Each example is a whole history, so few say much, and a busy machine is no finding.
 PATIENT = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,8 +29,9 @@ class Followed(Driver):
         reader: RowReader | None = None,
         *,
         limits: Limits = DEFAULT_LIMITS,
+        ledger: str = LEDGER,
     ) -> None:
-        super().__init__(limits=limits)
+        super().__init__(limits=limits, ledger=ledger)
         self.store = store or MemoryStore()
         self.reader = reader or self.store
         self.fold = Fold.load(self.store, self.log)

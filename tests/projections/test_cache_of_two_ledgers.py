@@ -1,0 +1,110 @@
+"""A cache of one ledger's log beside the rows of another: no answer is made of both."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from threading import Event as Signal
+
+import pytest
+
+from ledger.errors import SettingsError
+from ledger.metadata import Answer, Bounds, ReadAt
+from ledger.settings import CacheSettings
+from projections.cache.following import FollowedEntries
+from projections.cache.lists import ReadLists
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.rows import RowEntries
+from projections.cache.source import RowMetadataStore
+from projections.cache.starting import StartingEntries
+from projections.cache.store import Reopened
+from projections.cli.cache_role import Parts, keep
+from projections.queries import StoreReads
+from tests.driver import CATALOG
+from tests.projections.cached import altered_to, listed, location
+from tests.projections.followed import Followed
+
+OWN, OTHER = "v1", "elsewhere"
+
+
+@pytest.fixture
+def domain() -> Followed:
+    """Return the domain that is cached."""
+    found = Followed()
+    altered_to(OWN, found)
+    found.follow()
+    return found
+
+
+@pytest.fixture
+def other() -> Followed:
+    """Return a domain of another ledger, with a table of the same name and id."""
+    found = Followed(ledger="0badcafe")
+    altered_to(OTHER, found)
+    found.follow()
+    return found
+
+
+@pytest.fixture
+def cache(domain: Followed, other: Followed) -> Iterator[MetadataCache]:
+    """Return a cache that follows the one log beside rows of the other."""
+    entries = FollowedEntries.start(domain.log)
+    with closing(MetadataCache(entries, RowMetadataStore(other.rows), CATALOG)) as found:
+        while not entries.has_come:
+            entries.advance(1.0)
+        yield found
+
+
+def lists_of(domain: Followed) -> ReadLists:
+    """Return the lists that the rows of a domain tell."""
+    return ReadLists(Reopened(lambda: StoreReads(domain.reader)))
+
+
+ASKS: list[Callable[[MetadataCache], object]] = [
+    lambda cache: cache.read("no such table", listed("1:")),
+    lambda cache: cache.read("t", listed("1:"), policy="latest"),
+    lambda cache: cache.read("t", listed("1:"), max_lag_ms=0),
+    MetadataCache.verify,
+    MetadataCache.tidy,
+]
+
+
+@pytest.mark.parametrize("asks", ASKS)
+def test_the_other_store_is_refused(
+    cache: MetadataCache, asks: Callable[[MetadataCache], object]
+) -> None:
+    """Whatever takes the store is refused, with the names of both ledgers."""
+    with pytest.raises(
+        SettingsError, match=r"0badcafe.* is one of ledger demo \(5f3a9c1e"
+    ):
+        asks(cache)
+
+
+def test_the_entries_still_answer(cache: MetadataCache) -> None:
+    """What the entries tell is that of their own log."""
+    answer: Answer = cache.read("t", listed("1:"))
+
+    assert (location(answer), answer.source) == (OWN, "cache")
+
+
+def test_lists_of_the_other_are_refused(cache: MetadataCache, other: Followed) -> None:
+    """Who brings no list is not given one of the other ledger's rows."""
+    process = CacheProcess(cache, lists_of(other))
+
+    with pytest.raises(SettingsError):
+        process.metadata_at(ReadAt("t"), Bounds(max_wait_ms=0))
+
+
+def test_rows_of_two_stores(domain: Followed, other: Followed) -> None:
+    """It is the same where the entries come from rows."""
+    cache = MetadataCache(RowEntries(domain.rows), RowMetadataStore(other.rows), CATALOG)
+    with closing(cache), pytest.raises(SettingsError):
+        cache.read("no such table", listed("1:"))
+
+
+def test_its_process_ends(domain: Followed, other: Followed) -> None:
+    """A process that was set up so does not run on, but says which settings are wrong."""
+    entries = StartingEntries(domain.log)
+    parts = Parts(entries.start(), RowMetadataStore(other.rows), lists_of(other))
+
+    with pytest.raises(SettingsError, match="LAKELEDGER_STORE"):
+        keep(parts, CATALOG, CacheSettings(http="127.0.0.1:0"), Signal())
