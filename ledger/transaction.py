@@ -106,6 +106,11 @@ class Transaction(TxnFiles, TxnTables):
         return self._valid_txns
 
     @property
+    def origin(self) -> Token:
+        """Whose txn it is: the token of position 0 of its ledger and domain."""
+        return self._view.origin
+
+    @property
     def reached(self) -> int:
         """The position of the last answer to this txn: rows of there hold all that it did."""
         return self._last

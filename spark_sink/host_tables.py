@@ -20,6 +20,8 @@ from ledger.core.write_form import definition_from, pending_from
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
+from ledger.receipt import Token
+from ledger.view import check_identity
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.metadata_cache import is_called
@@ -41,6 +43,11 @@ class Snapshot(Protocol):
 
     id: int
     opened: int
+
+    @property
+    def origin(self) -> Token:
+        """The token of position 0 of the ledger it is of."""
+        ...
 
     @property
     def reached(self) -> int:
@@ -98,9 +105,10 @@ class HostTables:
 
         What its own txn created or renamed goes by the new name. Changes of tables outside a txn
         hold for every reader from their position on, but none gives a name to another table that
-        was one's then. Raises UnknownTableError, and ReaderBehindError if the rows have not come to
-        the snapshot in time.
+        was one's then. Raises UnknownTableError, SettingsError if the rows are those of another
+        ledger, and ReaderBehindError if they have not come to the snapshot in time.
         """
+        check_identity(self.reads, snapshot.origin, max_wait_ms)
         self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
         self._rows.refresh()
         wanted = self.catalog, name

@@ -73,9 +73,7 @@ def test_the_other_store_is_refused(
     cache: MetadataCache, asks: Callable[[MetadataCache], object]
 ) -> None:
     """Whatever takes the store is refused, with the names of both ledgers."""
-    with pytest.raises(
-        SettingsError, match=r"0badcafe.* is one of ledger demo \(5f3a9c1e"
-    ):
+    with pytest.raises(SettingsError, match=r"0badcafe.* is one of ledger demo \(5f3a9c1e"):
         asks(cache)
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import ReaderBehindError, UnknownTableError
+from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
+from ledger.testing import InMemoryLedger
 from projections.errors import StoreMissingError
 from projections.rocks_reader import RocksReader
 from spark_sink.host_tables import HostTables, tables_at
@@ -36,6 +37,14 @@ def test_renamed_and_replaced_since(host: Host) -> None:
     assert host.tables.resolve("db.old_flights", after).metadata.table == found.table
     with pytest.raises(UnknownTableError):
         host.tables.resolve("db.old_flights", before)
+
+
+def test_a_snapshot_of_another_ledger(host: Host) -> None:
+    """What a snapshot of one ledger sees is not looked for in the rows of another."""
+    with InMemoryLedger() as memory, memory.connect() as other:
+        other.create_table(NAME, [("other", "INT")])
+        with pytest.raises(SettingsError, match="LAKELEDGER_STORE"):
+            host.tables.resolve(NAME, other.begin("read_only"))
 
 
 def test_dropped_since(host: Host) -> None:
