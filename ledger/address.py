@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from ledger.errors import SettingsError
 
@@ -23,6 +23,8 @@ READS_URL: Final = "LAKELEDGER_READS_URL"
 HOME: Final = "LAKELEDGER_HOME"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
+LOCK: Final = "lock"
+"""What `lakeledger up` holds in the folder of its ledger for as long as it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,17 @@ class Address:
             ) from problem
 
 
+class Here(NamedTuple):
+    """The ledgers of this machine: those that are `up`, and those whose `up` was killed (`left`).
+
+    `damaged` is the error of an address that cannot be read, if there is one.
+    """
+
+    up: list[Address]
+    left: list[Address]
+    damaged: SettingsError | None
+
+
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that the ledgers of this machine keep their data in."""
     if chosen := environ.get(HOME):
@@ -134,35 +147,31 @@ def find_address(
         environ = environment()
     bootstrap = bootstrap or environ.get(BOOTSTRAP)
     ledger = ledger or environ.get(LEDGER)
-    found, damaged = running_here(ledger, environ)
-    if damaged is not None and not bootstrap and (ledger is None or not found):
-        raise damaged
+    here = running_here(ledger, environ)
+    found = here.up
+    if here.damaged is not None and not bootstrap and (ledger is None or not found):
+        raise here.damaged
     if bootstrap:
         found = [each for each in found if each.bootstrap == bootstrap] or [
             Address(bootstrap, ledger or LEDGER_DEFAULT)
         ]
     if len(found) != 1:
-        raise not_one(found, ledger, home_folder(environ))
+        raise not_one(here, ledger, home_folder(environ))
     if url := environ.get(READS_URL):
         return replace(found[0], store=None, reads_url=url)
     store = environ.get(STORE)
     return replace(found[0], store=path_of(store, STORE)) if store else found[0]
 
 
-def running_here(
-    ledger: str | None, environ: Mapping[str, str] = os.environ
-) -> tuple[list[Address], SettingsError | None]:
-    """Return the addresses of this machine's ledgers that are up, or of the one named.
-
-    Beside them stands the error of one that cannot be read, if there is one.
-    """
-    found: list[Address] = []
+def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) -> Here:
+    """Return the ledgers of this machine, or the one named."""
+    up, left = list[Address](), list[Address]()
     damaged: SettingsError | None = None
     try:
         paths = sorted(home_folder(environ).glob(f"*/{FILE_NAME}"))
     except PermissionError:
         # The home of another user, in which none of this one's ledgers can be.
-        return found, damaged
+        return Here(up, left, damaged)
     for path in paths:
         try:
             address = Address.read(path.parent)
@@ -170,16 +179,38 @@ def running_here(
             damaged = error
         else:
             if address is not None and ledger in {None, address.ledger}:
-                found.append(address)
-    return found, damaged
+                (up if is_held(path.parent) else left).append(address)
+    return Here(up, left, damaged)
 
 
-def not_one(found: list[Address], ledger: str | None, home: Path) -> SettingsError:
+def is_held(folder: Path) -> bool:
+    """Tell whether the `lakeledger up` of a folder still runs: its lock ends with it.
+
+    Where that cannot be told it counts as running, and whoever connects will see.
+    """
+    import fcntl  # noqa: PLC0415 - clients may be where there is none, and no ledger can be up
+
+    try:
+        with (folder / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+def not_one(here: Here, ledger: str | None, home: Path) -> SettingsError:
     """Return the error for a search that found no ledger, or several."""
-    if found:
-        names = ", ".join(each.ledger for each in found)
+    if here.up:
+        names = ", ".join(each.ledger for each in here.up)
         return SettingsError(
             f"several ledgers are up in {home}: {names}. Say which with ledger=..., or set {LEDGER}"
+        )
+    if here.left:
+        names = ", ".join(each.ledger for each in here.left)
+        return SettingsError(
+            f"ledger {names} is not up any more: its `lakeledger up` was killed, and what it left "
+            f"is still in {home}. Start it again, or say where the ledger is: bootstrap=..., or "
+            f"set {BOOTSTRAP}"
         )
     wanted = f"ledger {ledger}" if ledger else "ledger"
     return SettingsError(

@@ -11,12 +11,15 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from errno import EADDRINUSE
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
+from time import sleep
+from typing import IO
 from urllib.parse import urlsplit
 
-from ledger.address import Address, home_folder
+from ledger.address import LOCK, Address, home_folder
 from ledger.broker import Broker
 from ledger.broker_folder import LOOPBACK
 from ledger.coming_up import wait_for_leader, wait_for_rows
@@ -30,7 +33,8 @@ from ledger.settings import OFF
 from ledger.supervisor import Role, Supervisor
 
 ALONE_S = 1.0
-LOCK = "lock"
+HOLD_TRIES = 10
+HOLD_PAUSE_S = 0.02
 STORE = "store"
 SPARK = "spark"
 
@@ -130,14 +134,22 @@ def check(settings: UpSettings) -> None:
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a ledger's folder, which ends with the process; raises SettingsError if it is held."""
     with (folder / LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not any(hold(lock) for _ in range(HOLD_TRIES)):
             raise SettingsError(
                 f"another `lakeledger up` runs in {folder}. Use the ledger that is up there, stop "
                 "it first, or choose another --ledger or --home"
-            ) from None
+            )
         yield
+
+
+def hold(lock: IO[str]) -> bool:
+    """Take a lock, or wait a moment: clients hold it that long to see whether anybody else does."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sleep(HOLD_PAUSE_S)
+        return False
+    return True
 
 
 def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
@@ -249,28 +261,33 @@ def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ())
 def endpoint_of(http: str | None) -> str:
     """Return where the follower is to answer, with a port that others can be told.
 
-    Raises SettingsError if nobody can listen at the host that is named.
+    Raises SettingsError if nobody can listen at the host that is named, or somebody does at the
+    port.
     """
     if http is None:
         return free_endpoint()
     parts = urlsplit(f"//{http}")
-    if http == OFF or parts.port:
+    if http == OFF:
         return http
     try:
-        return free_endpoint(parts.hostname or LOOPBACK)
+        found = free_endpoint(parts.hostname or LOOPBACK, parts.port or 0)
     except OSError as problem:
+        # What else keeps a port from being listened at, the follower is to tell.
+        if parts.port and problem.errno != EADDRINUSE:
+            return http
         raise SettingsError(
-            f"nobody can listen at {http}: {problem}. Name another host"
+            f"nobody can listen at {http}: {problem}. Name another host or port"
         ) from problem
+    return http if parts.port else found
 
 
-def free_endpoint(host: str = LOOPBACK) -> str:
-    """Return a `host:port` of this machine where nobody listens now."""
+def free_endpoint(host: str = LOOPBACK, port: int = 0) -> str:
+    """Return a `host:port` of this machine where nobody listens now; port 0 = any."""
     is_v6 = ":" in host
     family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as server:
-        port = server.getsockname()[1]
-        return f"[{host}]:{port}" if is_v6 else f"{host}:{port}"
+    with socket.create_server((host, port), family=family) as server:
+        found = server.getsockname()[1]
+        return f"[{host}]:{found}" if is_v6 else f"{host}:{found}"
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:

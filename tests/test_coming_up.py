@@ -12,7 +12,7 @@ from ledger.errors import LedgerError, SettingsError
 from ledger.log.port import Record, Topic
 from ledger.process import FINAL, ExitCode, exit_code
 from ledger.supervisor import Role, Supervisor
-from ledger.up import endpoint_of, remove_rows
+from ledger.up import endpoint_of, free_endpoint, remove_rows
 from projections.rocks_store import RocksStore
 from tests.driver import Driver
 from tests.projections.followed import Followed
@@ -117,10 +117,19 @@ def test_any_free_port(host: str) -> None:
     assert int(found.rpartition(":")[2]) > 0
 
 
-@pytest.mark.parametrize("http", ["off", "127.0.0.1:8181", "[::1]:8181"])
-def test_port_that_is_named(http: str) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", V6, "localhost"])
+def test_port_that_is_named(host: str) -> None:
     """What is named is taken as it is."""
-    assert endpoint_of(http) == http
+    http = f"{host}:{free_endpoint().rpartition(':')[2]}"
+    assert [endpoint_of(each) for each in (http, "off")] == [http, "off"]
+
+
+def test_port_that_is_taken() -> None:
+    """A port at which somebody listens is named before anything is started or removed."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        http = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(SettingsError, match=f"listen at {http}: .*Name another host or port"):
+            endpoint_of(http)
 
 
 def test_host_of_others() -> None:

@@ -205,6 +205,9 @@ def test_killed(running: Command, home: Path) -> None:
     children = running.children()
     running.end(signal.SIGKILL)
     assert left_of(children) == []
+    asked = lakeledger(home, "status")
+    assert asked.returncode == ExitCode.USAGE
+    assert "its `lakeledger up` was killed" in asked.stderr
     with up(home):
         after = answer_of(home, "log", "verify")
         assert after["epoch"] == before["epoch"] + 1

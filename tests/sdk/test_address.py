@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.address import Address, find_address, home_folder
+from ledger.address import LOCK, Address, find_address, home_folder
 from ledger.errors import SettingsError
+from ledger.up import alone_in
 
 
 def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:
@@ -122,6 +123,25 @@ def test_none(tmp_path: Path, ledger: str | None) -> None:
         find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
 
     assert (f"ledger {ledger}" in str(raised.value)) == (ledger is not None)
+
+
+@pytest.mark.parametrize("ledger", [None, "lake"])
+def test_killed(tmp_path: Path, ledger: str | None) -> None:
+    """A ledger whose `up` was killed is not taken for one that is up, and that is said."""
+    up(tmp_path, "lake")
+    (tmp_path / "lake" / LOCK).touch()
+
+    with pytest.raises(SettingsError, match=r"ledger lake is not up any more.*Start it again"):
+        find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
+
+
+def test_killed_beside_another(tmp_path: Path) -> None:
+    """It is not in the way of one that is up, whose lock is held."""
+    lake = up(tmp_path, "lake")
+    up(tmp_path, "sea")
+    (tmp_path / "sea" / LOCK).touch()
+    with alone_in(tmp_path / "lake"):
+        assert find_address(environ={"LAKELEDGER_HOME": str(tmp_path)}) == lake
 
 
 @pytest.mark.parametrize(
