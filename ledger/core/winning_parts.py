@@ -145,27 +145,27 @@ def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:
     if not schema:
         return UNPARTITIONED if write.scope == "unpartitioned" else ("text", write.partition)
     columns = [name for name, _ in schema]
-    values = hive_values(write.partition, columns) if write.scope == "partition" else None
-    if values is None or Mark.UNCASTABLE in typed(values, schema):
-        return WHOLE_TABLE
-    return partition_unit(values, schema)
-
-
-def partition_unit(values: Values, schema: PartitionSchema) -> Unit:
-    """Return the unit that a partition is."""
-    return ("partition", typed(values, schema)) if values else UNPARTITIONED
+    return unit_in(
+        hive_values(write.partition, columns) if write.scope == "partition" else None, schema
+    )
 
 
 def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Unit]:
     """Return the units a footprint removed files from; unsaid means anywhere.
 
-    So does a partition that has not a value for each column: nobody knows which it is.
+    So does a partition that has not a value for each column, or one that is no value of its type:
+    nobody knows which it is.
     """
     count = len(footprint.removes_in)
     if count > PARTITIONS_MAX or (footprint.removes and not count):
         yield WHOLE_TABLE
         return
     for text in footprint.removes_in:
-        values = partition_values(text)
-        is_known = values is not None and len(values) == len(schema)
-        yield partition_unit(values, schema) if values is not None and is_known else WHOLE_TABLE
+        yield unit_in(partition_values(text), schema)
+
+
+def unit_in(values: Values | None, schema: PartitionSchema) -> Unit:
+    """Return the unit that a partition is, the whole table if it cannot be told."""
+    if values is None or len(values) != len(schema) or Mark.UNCASTABLE in typed(values, schema):
+        return WHOLE_TABLE
+    return ("partition", typed(values, schema)) if values else UNPARTITIONED

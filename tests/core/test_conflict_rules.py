@@ -270,6 +270,19 @@ LOST = [
         lambda a: a.follows(a.part("DELETE", remove=["a"], removes_in=[partition("1")])),
         winner="update",
     ),
+    # What is no value of its column's type may be any partition.
+    Lost(
+        "coarse_write_write", "partition day=1", "update",
+        lambda a: a.wins(a.part("DELETE", remove=["a"], removes_in=[partition("x")])),
+        lambda a: a.follows(a.coarse(day("1"))),
+        winner="DELETE",
+    ),
+    Lost(
+        "coarse_write_write", "partition", "DELETE",
+        lambda a: a.wins(a.coarse(day("1"))),
+        lambda a: a.follows(a.part("DELETE", remove=["a"], removes_in=[partition("x")])),
+        winner="update",
+    ),
     Lost(
         "coarse_write_write", "unpartitioned", "update",
         lambda a: a.wins(a.part("DELETE", remove=["a"], removes_in=["[]"])),

@@ -148,14 +148,15 @@ def unit_of(write: Coarse, schema: Schema) -> Unit:
         return WHOLE
     if write.scope != "partition":
         return UNPARTITIONED
-    cells = hive_cells(write.partition, schema)
-    if cells is None or UntoldError in typed(cells, schema):
-        return WHOLE if schema else ("text", write.partition)
-    return partition_unit(cells, schema)
+    if not schema:
+        return ("text", write.partition)
+    return unit_in(hive_cells(write.partition, schema), schema)
 
 
-def partition_unit(cells: Cells, schema: Schema) -> Unit:
-    """Return the unit that a partition is."""
+def unit_in(cells: Cells | None, schema: Schema) -> Unit:
+    """Return the unit that a partition is; it may be any if a value is missing or none."""
+    if cells is None or len(cells) != len(schema) or UntoldError in typed(cells, schema):
+        return WHOLE
     return ("partition", *typed(cells, schema)) if cells else UNPARTITIONED
 
 
@@ -167,13 +168,10 @@ def coarse_cells(write: Coarse, schema: Schema) -> Cells | None:
 
 
 def removed_units(footprint: Footprint, schema: Schema) -> set[Unit]:
-    """Return the units a footprint removed files from; unsaid, or no partition, means anywhere."""
+    """Return the units a footprint removed files from; unsaid means anywhere."""
     if footprint.removes and not footprint.removes_in:
         return {WHOLE}
-    return {
-        partition_unit(cells, schema) if len(cells) == len(schema) else WHOLE
-        for cells in footprint.removes_in
-    }
+    return {unit_in(cells, schema) for cells in footprint.removes_in}
 
 
 def changed_units(part: Part, schema: Schema) -> set[Unit]:
