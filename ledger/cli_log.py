@@ -22,13 +22,15 @@ from ledger.cli import (
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
-from ledger.errors import SettingsError
+from ledger.errors import LogUnavailableError, SettingsError
+from ledger.log.port import Log, Topic
 from ledger.tail import read_genesis
 from ledger.verify import verify
 from ledger.watch import condition, line_of, shown_line, watch
 from ledger.whatif import what_if
 
 GENESIS_WAIT_S = 10.0
+AWAY_S = 2.0
 
 log = typer.Typer(help="Look at the log itself.", no_args_is_help=True)
 
@@ -92,15 +94,34 @@ def log_tail(
     address = find_address(bootstrap, ledger)
     with closing(address.log()) as kafka:
         domain = read_genesis(kafka, GENESIS_WAIT_S).domain
+        is_away = False
         try:
             for event in watch(kafka, domain, after):
                 if event is None and not follow:
                     return
+                if event is None or is_away:
+                    is_away = tell_of_broker(kafka, was_away=is_away)
                 line = line_of(event) if event is not None else None
                 if line is not None and is_wanted(line):
                     typer.echo(json.dumps(line) if output is Output.JSON else shown_line(line))
         except KeyboardInterrupt:
             return
+
+
+def tell_of_broker(log: Log, *, was_away: bool) -> bool:
+    """Return whether the broker is away, and say so where that is news.
+
+    To readers it looks like one that has nothing new.
+    """
+    try:
+        log.ends(Topic.EVENTS, AWAY_S)
+    except LogUnavailableError as away:
+        if not was_away:
+            say(f"nothing comes: {away}. Waiting for it")
+        return True
+    if was_away:
+        say("the broker is back")
+    return False
 
 
 def whatif(

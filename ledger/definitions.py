@@ -53,6 +53,7 @@ def table_definition(
     column that is no pair of texts.
     """
     check_named(options, TableOptions)
+    check_several(columns)
     return TableDefinition(
         options.get("kind", "managed"),
         options.get("layout", "listed"),
@@ -109,6 +110,12 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
     return [Property(*each) for each in sorted(properties.items())]
 
 
+def check_several(columns: object) -> None:
+    """Raise TypeError for what is no list of columns."""
+    if not isinstance(columns, Iterable):
+        raise TypeError(f"columns are a list of names with their types, not {columns!r}")
+
+
 def check_texts(properties: Iterable[object]) -> None:
     """Raise TypeError for a property that is no pair of texts: nobody could say what it becomes."""
     for each in properties:
@@ -148,6 +155,7 @@ def changed(
     gone = set(map(known_key, (*unset, *set_anew)))
     kept = {each.key: each.value for each in before.properties if known_key(each.key) not in gone}
     columns = changes.get("columns")
+    check_several(columns or ())
     partition_columns = changes.get("partition_columns", before.partition_columns)
     return before._replace(
         location=changes.get("location", before.location),

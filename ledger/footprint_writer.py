@@ -193,10 +193,15 @@ class FootprintWriter:
         self._adds.update(new)
 
 
-def several(files: Iterable[Any]) -> Iterable[Any]:
-    """Return files as they are; raises TypeError for a text: each letter would be one."""
+def several(files: Any) -> Iterable[Any]:
+    """Return files as they are; raises TypeError for what is no list of any.
+
+    Of a text each letter would be one.
+    """
     if isinstance(files, str):
         raise TypeError(f"files are a list, such as [{files!r}]")
+    if not isinstance(files, Iterable):
+        raise TypeError(f"files are a list, not {files!r}")
     return files
 
 

@@ -101,9 +101,11 @@ class PredicateSyntaxError(LedgerError, ValueError):
 def predicate_tree(sql: str) -> str:
     """Return the wire form of a condition in Spark SQL.
 
-    Raises PredicateSyntaxError if it does not parse; a condition that is too large, or nested too
-    deep, is `unknown` as a whole.
+    Raises PredicateSyntaxError if it does not parse, TypeError for what is no text; a condition
+    that is too large, or nested too deep, is `unknown` as a whole.
     """
+    if not isinstance(sql, str):
+        raise TypeError(f"a condition is a text of Spark SQL or an expression, not {sql!r}")
     try:
         tree = node_of(parsed(sql)) if is_readable(sql) else unknown_text(sql)
     except RecursionError:

@@ -4,7 +4,10 @@ from itertools import takewhile
 
 import pytest
 
-from ledger.errors import SettingsError
+from ledger.cli_log import tell_of_broker
+from ledger.errors import LogUnavailableError, SettingsError
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
 from ledger.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
 from tests.core.parts import part, table_of
 from tests.driver import Driver, write
@@ -129,3 +132,27 @@ def test_line(driver: Driver) -> None:
 
     assert str(driver.state.position) in line
     assert "TxnCommitted txn 1 table 1 DELETE" in line
+
+
+class Away(MemoryLog):
+    """A log whose broker is there or not."""
+
+    is_away = False
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return where it ends, or raise as for a broker that is away."""
+        if self.is_away:
+            raise LogUnavailableError("no answer")
+        return super().ends(topic, timeout_s)
+
+
+def test_a_broker_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who watches is told once that the broker went, and once that it is back."""
+    log, was_away = Away(), False
+    for log.is_away in (False, True, True, False, False):
+        was_away = tell_of_broker(log, was_away=was_away)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "nothing comes: no answer. Waiting for it",
+        "the broker is back",
+    ]

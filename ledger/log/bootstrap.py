@@ -10,12 +10,14 @@ PORTS: Final = range(1, 2**16)
 NO_PLACE: Final = frozenset("@ \t\n")
 
 
-def check_bootstrap(text: str) -> None:
-    """Raise SettingsError for what names no Kafka.
+def check_bootstrap(text: object) -> None:
+    """Raise SettingsError for what names no Kafka, TypeError for what is no text.
 
     librdkafka takes anything: it looks for a host of the name `a:b`, takes port `x` for 0, and
     port 99999 for 34463, where something else may listen.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"bootstrap is a text, such as '127.0.0.1:9092', not {text!r}")
     brokers = [each.strip() for each in text.split(",") if each.strip()]
     wrong = next((each for each in brokers if not is_broker(each)), None if brokers else text)
     if wrong is not None:

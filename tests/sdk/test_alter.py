@@ -177,6 +177,7 @@ def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
         ({"columns": [("id", 5)]}, "column .* is no pair of name and Spark SQL type"),
         ({"columns": [("id", "int", True)]}, "column .* is no pair of name and Spark SQL type"),
         ({"columns": [None]}, "column None is no pair"),
+        ({"columns": 5}, "columns are a list of names with their types, not 5"),
         ({"partition_columns": "id"}, r"partition columns are a list of names, such as \['id'\]"),
     ],
 )

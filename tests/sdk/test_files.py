@@ -216,6 +216,8 @@ ODD: Any = {
             lambda txn: txn.rewrite_files(TABLE, "day1", [of_day(1, "big")]),
             r"files are a list, such as \['day1'\]",
         ),
+        (lambda txn: txn.add_files(TABLE, 5), "files are a list, not 5"),
+        (lambda txn: txn.read(TABLE, where=5), "a condition is a text of Spark SQL"),
     ],
     ids=[
         *("value of a file added", "value of a file removed", "statistics", "path"),
@@ -223,6 +225,7 @@ ODD: Any = {
         *("data change of a file added", "data change of a file removed"),
         *("pair to add", "text in place of a list", "pair to remove"),
         *("text in place of files removed", "text in place of files rewritten"),
+        *("number in place of files", "number in place of a condition"),
     ],
 )
 def test_odd_files(
