@@ -4,11 +4,11 @@ They come from the events of the log, and what misses from the follower's rows o
 come from what a feeder of another host publishes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Event as Signal
-from threading import Thread
 from time import monotonic
 from typing import Annotated, NamedTuple
 
@@ -124,10 +124,11 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         )
         server = own.enter_context(closing(serve(process, entries, settings)))
         log_lines.info("answering HTTP", url=server.url)
-        own.enter_context(sampling(cache, settings.sample_every_s))
+        check_samples = own.enter_context(sampling(cache, settings.sample_every_s))
         began_s = monotonic()
         while entries.is_loading():
             check(cache, entries)
+            check_samples()
             if stop.wait(LOOK_S):
                 return
         freeze_recovered()
@@ -135,6 +136,7 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         log_lines.info("caught up", position=entries.position(), seconds=seconds)
         while not stop.wait(LOOK_S):
             check(cache, entries)
+            check_samples()
 
 
 def check(cache: MetadataCache, entries: ServedEntries) -> None:
@@ -148,13 +150,16 @@ def check(cache: MetadataCache, entries: ServedEntries) -> None:
 
 
 @contextmanager
-def sampling(cache: MetadataCache, every_s: float) -> Iterator[None]:
-    """Let a thread compare the cache with its store now and then while the block runs."""
+def sampling(cache: MetadataCache, every_s: float) -> Iterator[Callable[[], None]]:
+    """Let a thread compare the cache with its store now and then while the block runs.
+
+    Yields a check that raises what ended the thread: a cache that nobody compares any more is not
+    to run on.
+    """
     stop = Signal()
-    thread = Thread(target=cache.watch, args=(stop, every_s), name="lakeledger-sampler")
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    with ThreadPoolExecutor(1, thread_name_prefix="lakeledger-sampler") as pool:
+        watching = pool.submit(cache.watch, stop, every_s)
+        try:
+            yield lambda: watching.result() if watching.done() else None
+        finally:
+            stop.set()
