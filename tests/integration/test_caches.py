@@ -118,6 +118,8 @@ def test_probes(ledger: Ledger, urls: list[str]) -> None:
     """A cache that follows is ready, by all of its checks, and has metrics."""
     with closing(HttpCache(urls[1])) as cache:
         cache.wait(ledger.token.position, PATIENCE_MS)
+        ids = ledger.begin("read_only").valid_write_ids(TABLE)
+        assert cache.metadata([Read(TABLE, ids)])[0].source == "cache"
     ready = urllib3.request("GET", f"{urls[1]}/readyz")
     text = urllib3.request("GET", f"{urls[1]}/metrics").data.decode()
 
