@@ -21,7 +21,7 @@ from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.port import Log, Topic
+from ledger.log.port import Log, Record, Topic
 from ledger.metadata import Answer
 from ledger.reads import Identity
 from projections.cache.folds import CacheFold, ManyVersions
@@ -201,14 +201,23 @@ class FollowedEntries(Entries):
     def _follow(self) -> None:
         with closing(self._batches.open()) as events:
             while not self._stop.is_set():
-                has_come = events.next_offset() >= self._end
+                has_come = self._has_come or events.next_offset() >= self._end
                 if has_come and not self._has_come:
                     self._apply([], has_come=True)
-                records = events.read(READ_MAX, READ_WAIT_S)
-                accepted = [event for _, event in self._batches.events(records) if event]
-                if accepted:
-                    self._apply(accepted, has_come=has_come)
+                self._take_batch(events.read(READ_MAX, READ_WAIT_S), has_come=has_come)
                 self._read_to = events.next_offset()
+
+    def _take_batch(self, records: Sequence[Record], *, has_come: bool) -> None:
+        """Apply the events of a batch, also of one that cannot be judged to its end now."""
+        accepted: list[Event] = []
+        try:
+            for _, event in self._batches.events(records):
+                if event is not None:
+                    accepted.append(event)
+        finally:
+            # Reading goes on behind them, so they come but once.
+            if accepted:
+                self._apply(accepted, has_come=has_come)
 
     def _apply(self, events: Sequence[Event], *, has_come: bool) -> None:
         with self._changed:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from threading import Event as Signal
 from time import monotonic
 
 import pytest
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.commands import TableDefinition
+from ledger.core.events import CatalogCreated
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.errors import LogDamagedError
+from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
 from ledger.metadata import Answer, TableMetadata
@@ -135,6 +137,77 @@ def advanced(entries: StartingEntries) -> None:
     while entries.is_loading() and monotonic() < until_s:
         entries.check()
         entries.advance(0.01)
+
+
+class AwayOnce(SharedLog):
+    """A log whose broker does not say where the events end when it is asked for the third time.
+
+    It is asked at the start, before events are read, and when a fence stands among them.
+    """
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__(log)
+        self.asked = 0
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the first offset and the end offset."""
+        self.asked += topic is Topic.EVENTS
+        if topic is Topic.EVENTS and self.asked == len(("start", "open", "fence")):
+            raise LogUnavailableError("the broker is away")
+        return super().ends(topic, timeout_s)
+
+
+def test_events_before_a_fence_that_nobody_can_confirm(begun: Begun) -> None:
+    """A broker that is away for a moment takes nothing from the events that were read before."""
+    begun.domain.commit(begun.session, begun.txn)
+    begun.domain.fence()
+    begun.domain.open_session()
+    log = AwayOnce(begun.domain.log)
+
+    with closing(StartingEntries(log)) as entries:
+        entries.start()
+        advanced(entries)
+        answer = entries.read_many([Wanted(None, ReaderIds(2, ()), begun.table)])[0]
+
+        assert isinstance(answer.value, TableMetadata)
+        assert answer.value.definition.location == "v2"
+        assert entries.position() == begun.domain.state.position
+
+
+class Switched(SharedLog):
+    """A log whose broker does not answer while it is said to be away; `missed` tells who asked."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__(log)
+        self.is_away = False
+        self.missed = Signal()
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the first offset and the end offset."""
+        if self.is_away:
+            self.missed.set()
+            raise LogUnavailableError("the broker is away")
+        return super().ends(topic, timeout_s)
+
+
+def test_damage_behind_records_read_again(begun: Begun) -> None:
+    """Who has come to the end goes on from there also where records are read again, and ends."""
+    begun.domain.zombie(CatalogCreated("late"))
+    log = Switched(begun.domain.log)
+    with closing(StartingEntries(log)) as entries:
+        entries.start()
+        advanced(entries)
+        log.is_away = True
+        begun.domain.fence()
+        begun.domain.open_session()
+        begun.domain.append(b"no record of a ledger")
+        assert log.missed.wait(WAIT_S)
+        log.is_away = False
+
+        with pytest.raises(LogDamagedError):
+            entries.advance(WAIT_S, begun.domain.state.position)
+        with pytest.raises(LogDamagedError):
+            entries.check()
 
 
 def test_the_age_is_that_of_the_last_event(begun: Begun) -> None:
