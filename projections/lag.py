@@ -1,9 +1,13 @@
 """Lag: how far a reader of the log is behind it."""
 
-from typing import NamedTuple
+from collections import deque
+from threading import Lock
+from typing import Final, NamedTuple
 
 from ledger.clock import Clock
 from ledger.log.port import Log, Topic
+
+LOOKS_MAX: Final = 1_000
 
 
 class Lag(NamedTuple):
@@ -14,26 +18,52 @@ class Lag(NamedTuple):
     behind_ms: int
 
 
+class Look(NamedTuple):
+    """Where the log ended, and when that was seen, by the monotonic clock."""
+
+    end: int
+    at_s: float
+
+
 class Backlog:
-    """What one reader of a log has not read yet; remembers since when there is something."""
+    """What one reader of a log has not read yet; threads may share it.
+
+    It remembers where the log ended at earlier looks, as far as that is not read.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._since_s: float | None = None
+        self._turn = Lock()
+        self._looks: deque[Look] = deque()
+        # What the log held at that time is read; None while nothing is unread.
+        self._read_s: float | None = None
 
     def measure(self, clock: Clock, position: int, offset: int, at_ms: int) -> Lag:
         """Return how far the reader is behind that read up to an offset, asked of the broker now.
 
         `at_ms` is the time of the event at `position`. It may be long ago, for nothing happens in
-        an idle ledger: so time counts from when somebody first saw that there is more to read.
-        Raises LogUnavailableError when the broker does not answer: then nobody knows.
+        an idle ledger, or be that of a clock which differs from this one: so what it says counts
+        within what was seen, how long records have been there that are still unread, and how long
+        there have been any. Raises LogUnavailableError when the broker does not answer: then nobody
+        knows.
         """
         _, end = self._log.ends(Topic.EVENTS)
-        records, now_s = max(0, end - offset), clock.monotonic_s()
-        if not records:
-            self._since_s = None
-            return Lag(position, 0, 0)
-        if self._since_s is None:
-            self._since_s = now_s
-        seen_ms = round((now_s - self._since_s) * 1000)
-        return Lag(position, records, max(0, min(seen_ms, clock.now_ms() - at_ms)))
+        now = Look(end, clock.monotonic_s())
+        with self._turn:
+            least_s, most_s = self._waited(now, offset)
+        behind_ms = max(round(least_s * 1000), clock.now_ms() - at_ms)
+        return Lag(position, max(0, end - offset), min(round(most_s * 1000), behind_ms))
+
+    def _waited(self, now: Look, offset: int) -> tuple[float, float]:
+        """Return for how many seconds, at least and at most, the next record has been unread."""
+        looks = self._looks
+        while looks and looks[0].end <= offset:
+            self._read_s = looks.popleft().at_s
+        if now.end <= offset:
+            self._read_s = None
+            return 0.0, 0.0
+        if self._read_s is None:
+            self._read_s = now.at_s
+        if not looks or (now.end > looks[-1].end and len(looks) < LOOKS_MAX):
+            looks.append(now)
+        return now.at_s - looks[0].at_s, now.at_s - self._read_s

@@ -167,6 +167,34 @@ def test_lag_behind_a_young_event() -> None:
     assert follower.lag() == Lag(young, 1, clock.now_ms() - driver.events[young - 1].control.at)
 
 
+@pytest.mark.parametrize("ahead_s", [QUIET_S, -QUIET_S])
+def test_lag_by_another_clock(ahead_s: float) -> None:
+    """A leader whose clock differs makes no reader late that is in time, and no late one in time.
+
+    How long nothing was read is known to within the time between two looks.
+    """
+    driver, clock = Driver(), ManualClock()
+    follower = Follower(driver.log, MemoryStore(), clock=clock)
+    follower.fold.feed(driver.records)
+    clock.elapsed_s = (driver.now - clock.now_ms()) / 1000 - ahead_s
+    found: list[int] = []
+
+    def after(seconds: float) -> None:
+        clock.elapsed_s += seconds
+        driver.now += round(seconds * 1000)
+        driver.open_session()
+        found.append(follower.lag().behind_ms)
+
+    for _ in range(3):
+        follower.fold.feed(driver.records[follower.fold.offset :])
+        after(1)
+    after(20)
+    after(20)
+
+    assert max(found[:3]) <= 1_000
+    assert [20_000 <= found[3] <= 21_000, 40_000 <= found[4] <= 41_000] == [True, True]
+
+
 def test_recreated_topic() -> None:
     """A topic that was deleted and created anew is not the log the rows came from."""
     driver = Driver()
