@@ -13,8 +13,9 @@ import traceback
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import entry_points, version
+from pathlib import Path
 from threading import Event as Signal
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import structlog
 import typer
@@ -32,6 +33,9 @@ from ledger.process import (
     set_up_logging,
 )
 from ledger.whole_numbers import NUMBER_MAX
+
+if TYPE_CHECKING:
+    from ledger.config import Loaded
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"
@@ -166,12 +170,27 @@ def up(
         rebuild=rebuild,
         client=found.client(),
     )
+    warn_of_store(loaded, settings.folder)
     try:
         code = stay_up(settings, say)
     except KeyboardInterrupt:
         say("interrupted before the ledger was up; nothing is left running")
         code = ExitCode.INTERRUPTED
     raise typer.Exit(code)
+
+
+def warn_of_store(loaded: "Loaded", folder: Path) -> None:
+    """Say where a setting leads the readers of this host, if not to rows below a ledger's folder.
+
+    Another follower may write there, so that is no error.
+    """
+    store = loaded.given("store")
+    if store is not None and not store.absolute().is_relative_to(folder):
+        say(
+            f"warning: store is {store} ({loaded.origins['store']}), so SDK and commands look for "
+            f"rows there, while lakeledger up keeps them below {folder}. Leave that setting out "
+            "where these are to be read"
+        )
 
 
 @app.command()

@@ -259,6 +259,18 @@ def test_up_answers_where_it_is_set(tmp_path: Path) -> None:
     assert "'here' is no host:port to listen at" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("store", "is_told"), [("elsewhere", True), ("home/lake/store", False), (None, False)]
+)
+def test_up_keeps_rows_elsewhere(tmp_path: Path, store: str | None, *, is_told: bool) -> None:
+    """Who starts a ledger hears of a setting that leads its readers to other rows."""
+    said = {"LAKELEDGER_STORE": str(tmp_path / store)} if store else {}
+    done = lakeledger(tmp_path / "home", "up", "--http", "here", **said)
+    assert done.returncode == ExitCode.USAGE
+    warning = f"warning: store is {tmp_path}/{store} (environment), so SDK and commands look"
+    assert (warning in done.stderr) == is_told
+
+
 @pytest.mark.parametrize("loading", ["typer", "pydantic"])
 def test_interrupted_while_it_loads(tmp_path: Path, loading: str) -> None:
     """Ctrl-C before a command has begun, in its own modules or those of its commands, ends it."""
