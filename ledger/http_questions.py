@@ -5,7 +5,7 @@ times, since asking changes nothing.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
@@ -59,16 +59,12 @@ class HttpQuestions(MetadataReads):
 
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
-        until_s = monotonic() + timeout_ms / 1000
-        while True:
-            left_ms = max(0, round((until_s - monotonic()) * 1000))
-            part_ms = min(left_ms, WAIT_MAX_MS)
-            try:
-                given = {"at_least": position, "timeout_ms": part_ms}
-                return from_json(int, self._asked("GET", "/position", given, wait_ms=part_ms))
-            except ReaderBehindError as behind:
-                if part_ms == left_ms:
-                    raise ReaderBehindError(behind.applied, position, timeout_ms) from None
+
+        def ask(part_ms: int) -> int:
+            given = {"at_least": position, "timeout_ms": part_ms}
+            return from_json(int, self._asked("GET", "/position", given, wait_ms=part_ms))
+
+        return in_parts(ask, timeout_ms)
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
@@ -141,6 +137,22 @@ class HttpQuestions(MetadataReads):
 
 class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
     """There is nothing of that number or name."""
+
+
+def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
+    """Return what is answered within a wait, of which `ask` is given as much as one may last.
+
+    Raises ReaderBehindError once all of it has passed.
+    """
+    until_s = monotonic() + wait_ms / 1000
+    while True:
+        left_ms = max(0, round((until_s - monotonic()) * 1000))
+        part_ms = min(left_ms, WAIT_MAX_MS)
+        try:
+            return ask(part_ms)
+        except ReaderBehindError as behind:
+            if part_ms == left_ms:
+                raise ReaderBehindError(behind.applied, behind.wanted, wait_ms) from None
 
 
 def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.http_questions import HttpQuestions
+from ledger.http_questions import HttpQuestions, in_parts
+from ledger.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.read_errors import check_reads
 from ledger.read_form import from_json, to_json
 from ledger.reads import (
     AnomalyRow,
@@ -77,6 +79,15 @@ class HttpReads(HttpQuestions, Reads):
         """Return what a table was for all as of a position, or is now."""
         path = f"/tables/{table}/definition"
         return self._find(TableDefinition, path, position=position)
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, in their order, all as of one position."""
+        check_reads(reads, bounds)
+
+        def ask(part_ms: int) -> Sequence[Answer]:
+            return HttpQuestions.metadata(self, reads, bounds._replace(max_wait_ms=part_ms))
+
+        return in_parts(ask, bounds.max_wait_ms)
 
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from ledger.client import Ledger
 from ledger.errors import (
     IncompatibleError,
     ReaderBehindError,
@@ -22,7 +23,7 @@ from ledger.errors import (
 from ledger.http_cache import HttpCache
 from ledger.http_questions import WAIT_MAX_MS
 from ledger.http_reads import HttpReads
-from ledger.metadata import Bounds, ReadAt
+from ledger.metadata import Bounds, Read, ReadAt
 from ledger.reads import TableRow
 from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
@@ -234,6 +235,33 @@ def test_wait_in_parts() -> None:
         served.reads.wait(99, WAIT_MAX_MS + 50)
     assert f"within {WAIT_MAX_MS + 50} ms" in str(raised.value)
     assert (raised.value.applied, raised.value.wanted) == (domain.head.position, 99)
+
+
+def test_metadata_for_a_client() -> None:
+    """A client that reads over HTTP asks for metadata, though it waits longer than one request."""
+    with InMemoryLedger() as memory, serving(lambda: StateReads(memory.log)) as served:
+        memory.connect()
+        with Ledger.connect(log=memory.log, reads=served.reads) as ledger:
+            ledger.create_table("t")
+            with ledger.transaction() as txn:
+                txn.alter_table("t", properties={"object.stats:day": "7"})
+                assert txn.metadata_object("t", "stats:day") == "7"
+            assert ledger.metadata_object("t", "stats:day") == "7"
+            assert ledger.metadata("t").name == "t"
+
+
+@pytest.mark.slow
+def test_metadata_waits_in_parts() -> None:
+    """A read that waits longer than a request may last is told of the whole of it, too."""
+    domain = Followed(MemoryStore())
+    table = domain.create_table(domain.open_session(), "t")
+    domain.follow()
+    bounds = Bounds(99, WAIT_MAX_MS + 50)
+    with serving(rows_in(domain)) as served, pytest.raises(ReaderBehindError) as raised:
+        served.reads.metadata([Read(table, None)], bounds)
+    assert f"within {WAIT_MAX_MS + 50} ms" in str(raised.value)
+    with serving(rows_in(domain)) as served, pytest.raises(ValueError, match="max_wait_ms is -1"):
+        served.reads.metadata([Read(table, None)], Bounds(max_wait_ms=-1))
 
 
 def test_stop_while_somebody_waits() -> None:
