@@ -6,7 +6,7 @@ task ever sees metadata that moves. Nothing here loads Spark.
 
 import atexit
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
@@ -28,7 +28,15 @@ from projections.metadata_cache import is_called
 from projections.metadata_store import takers
 from projections.queries import StoreReads
 from projections.rocks_reader import RocksReader
-from projections.rows import DEFINITION, NAMED, WAITING, number_key, pair_key, read_value
+from projections.rows import (
+    DEFINITION,
+    NAMED,
+    WAITING,
+    last_number,
+    number_key,
+    pair_key,
+    read_value,
+)
 from projections.store import RowReader, prefix_end
 
 WAIT_MS: Final = 30_000
@@ -123,9 +131,12 @@ class HostTables:
             )
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
+                names = NamesNow(self._rows, found, snapshot.opened)
                 files = self._files(found, snapshot)
-                levels = self._levels(found, snapshot) if files is None and ids is not None else ()
-                return HostTable(found, ids, files, self._partitioned(found, files or ()), levels)
+                is_in_folders = files is None and ids is not None
+                levels = self._levels(found, snapshot, names) if is_in_folders else ()
+                partitioned = self._partitioned(found, files or (), names)
+                return HostTable(found, ids, files, partitioned, levels)
         raise UnknownTableError(
             f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
             f"opened at position {snapshot.opened}; open a txn after its creation",
@@ -150,7 +161,7 @@ class HostTables:
         return self.reads.files(found.table, position=snapshot.opened)
 
     def _partitioned(
-        self, found: TableMetadata, files: Sequence[FileRow]
+        self, found: TableMetadata, files: Sequence[FileRow], names: "NamesNow"
     ) -> Mapping[int, Sequence[str]]:
         row, seen = self.reads.table(found.table), found.definition
         if row is None or not files:
@@ -159,23 +170,64 @@ class HostTables:
         is_own = is_partitioned_otherwise(seen, row.definition)
         adds = {each.added for each in files if is_own or each.added <= row.partitioned}
         then = {added: self.reads.definition(found.table, added) or seen for added in adds}
-        columns = {added: columns_now(each, seen) for added, each in then.items()}
+        columns = {added: names.of(each, added) for added, each in then.items()}
         return {at: names for at, names in columns.items() if names != partition_columns(seen)}
 
-    def _levels(self, found: TableMetadata, snapshot: Snapshot) -> Sequence[Mapping[str, str]]:
+    def _levels(
+        self, found: TableMetadata, snapshot: Snapshot, names: "NamesNow"
+    ) -> Sequence[Mapping[str, str]]:
         """Return how the folders of a table may be laid out, by any definition it had so far."""
         row, seen = self.reads.table(found.table), found.definition
-        definitions = [seen]
+        definitions = [(snapshot.opened, seen)]
         if row is not None and (row.partitioned or is_partitioned_otherwise(seen, row.definition)):
             # The partition columns of now are those of all definitions since.
             before = min(snapshot.opened, row.partitioned)
             definitions += definitions_of(self._rows, found.table, snapshot.opened, limit=1)
             definitions += definitions_of(self._rows, found.table, before)
         levels: dict[tuple[str, ...], Mapping[str, str]] = {}
-        for then in definitions:
-            names = dict(zip(partition_columns(then), columns_now(then, seen), strict=True))
-            levels.setdefault(tuple(map(str.lower, names)), names)
+        for since, then in definitions:
+            level = dict(zip(partition_columns(then), names.of(then, since), strict=True))
+            levels.setdefault(tuple(map(str.lower, level)), level)
         return [*levels.values()]
+
+
+class NamesNow:
+    """The names that partition columns of before have now, in what a reader of a position sees.
+
+    A column is known by its id. That of one that was dropped may be another one's since, so one of
+    another name is the same only if the table had it all the time.
+    """
+
+    def __init__(self, rows: RowReader, table: TableMetadata, position: int) -> None:
+        self._rows = rows
+        self._table = table.table
+        self._position = position
+        self._names = {column.id: column.name for column in table.definition.columns}
+
+    def of(self, then: TableDefinition, since: int) -> list[str]:
+        """Return the partition columns of a definition of a position by the names of now.
+
+        One that is gone keeps its name.
+        """
+        ids = {column.name.lower(): column.id for column in then.columns}
+        return [self._of(each, ids.get(each.lower(), 0), since) for each in then.partition_columns]
+
+    def _of(self, name: str, column: int, since: int) -> str:
+        now = self._names.get(column, name)
+        is_same = now.lower() == name.lower() or self._since[column] <= since
+        return now if is_same else name
+
+    @cached_property
+    def _since(self) -> Mapping[int, int]:
+        """From which position on the table had the columns of now; only a rename asks for it."""
+        since = dict.fromkeys(self._names, self._position)
+        left = set(since)
+        for position, then in definitions_of(self._rows, self._table, self._position):
+            left &= {column.id for column in then.columns}
+            if not left:
+                break
+            since.update(dict.fromkeys(left, position))
+        return since
 
 
 def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
@@ -185,24 +237,17 @@ def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> 
 
 def definitions_of(
     rows: RowReader, table: int, position: int, limit: int | None = None
-) -> Iterator[TableDefinition]:
-    """Yield what a table was up to a position, the newest definition first."""
+) -> Iterator[tuple[int, TableDefinition]]:
+    """Yield what a table was up to a position, and since which one, the newest first."""
     ends = pair_key(DEFINITION, table, 0), pair_key(DEFINITION, table, position + 1)
-    for _, data in rows.scan(*ends, limit=limit, reverse=True):
-        yield definition_from(read_value(data))
+    for key, data in rows.scan(*ends, limit=limit, reverse=True):
+        yield last_number(key), definition_from(read_value(data))
 
 
 def partition_columns(table: TableDefinition) -> list[str]:
     """Return the partition columns of a table, spelled as its columns are."""
     names = {column.name.lower(): column.name for column in table.columns}
     return [names.get(each.lower(), each) for each in table.partition_columns]
-
-
-def columns_now(then: TableDefinition, now: TableDefinition) -> list[str]:
-    """Return the partition columns that a table had, by the names that they have now."""
-    ids = {column.name.lower(): column.id for column in then.columns}
-    names = {column.id: column.name for column in now.columns}
-    return [names.get(ids.get(each.lower(), 0), each) for each in then.partition_columns]
 
 
 def named_for(rows: RowReader, name: Name, snapshot: Snapshot) -> Iterator[int]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ledger.core.commands import Column
 from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
+from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreMissingError
 from projections.rocks_reader import RocksReader
@@ -139,6 +141,28 @@ def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:
         found = [plan_after(host, tables, rows, alters) for alters in (1, 20)]
 
     assert found == [(found[0][0], [{"tail": "tail"}, {"day": "day"}])] * 2
+
+
+def test_another_column_of_the_same_id(host: Host) -> None:
+    """A column that got the id of a dropped one has none of its values; one renamed has all."""
+    listed, columns = "db.sales", [("day", "INT"), ("tail", "STRING")]
+    host.ledger.create_table(listed, columns, partition_columns=["tail"])
+    added = host.ledger.append(listed, [AddFile("a.parquet", ("N1",))]).position
+    host.ledger.alter_table(NAME, partition_columns=["tail"])
+    of = Column("of", "STRING", nullable=True, id=2)
+    for name in (NAME, listed):
+        host.ledger.alter_table(name, columns=[columns[0], of], partition_columns=[])
+    before = host.snapshot()
+    for name in (NAME, listed):
+        host.ledger.alter_table(name, columns=columns[:1])
+        host.ledger.alter_table(name, columns=[*columns[:1], ("delay", "STRING")])
+    levels, partitioned = (
+        [host.tables.resolve(name, each) for each in (before, host.snapshot())]
+        for name in (NAME, listed)
+    )
+
+    assert [each.levels[1] for each in levels] == [{"tail": "of"}, {"tail": "tail"}]
+    assert [each.partitioned for each in partitioned] == [{added: ["of"]}, {added: ["tail"]}]
 
 
 def plan_after(
