@@ -26,7 +26,7 @@ from ledger.core.footprints import IMPORT_APPS
 from ledger.core.metadata_diff import properties
 from ledger.core.outcomes import Reason
 from ledger.delta_actions import DeltaCommit
-from ledger.delta_fields import ShapeError
+from ledger.delta_fields import ShapeError, is_text
 from ledger.delta_log import Beginning, DeltaLog
 from ledger.delta_replay import REPLACED_ID, ImportedTable, replay
 from ledger.errors import (
@@ -141,7 +141,7 @@ class DeltaImport:
         self._path = path
         self._versions = self._rebased = self._left_out = 0
         self._disagreed: list[Disagreement] = []
-        self._imported = ImportedTable(table, path.resolve().as_uri(), "", 0)
+        self._imported = ImportedTable(table, location_of(path), "", 0)
         self._positions: dict[int, int] = {}
         self._beginning: Beginning | None = None
         self._identify(DeltaLog.open(path))
@@ -268,7 +268,7 @@ class DeltaImport:
                 reason=Reason.TABLE_EXISTS,
                 subject=row.table,
             )
-        if row.definition.location != imported.location:
+        if not self._is_here(row):
             raise TableExistsError(
                 f"table {row.name} was imported from {row.definition.location}, where files that "
                 f"only {imported.location} has are missing. Import that under another name",
@@ -284,7 +284,7 @@ class DeltaImport:
     def _has_followed(self, other: DeltaVersions, row: TableRow) -> bool:
         """Tell whether the log had the id that the table has where that was imported to."""
         kept = properties(row.definition).get(REPLACED_ID)
-        if kept is None or row.definition.location != self._imported.location:
+        if kept is None or not self._is_here(row):
             return False
         delta_id = ""
         for commit in DeltaLog.open(self._path).versions():
@@ -292,6 +292,11 @@ class DeltaImport:
                 break
             delta_id = commit.metadata.id if commit.metadata is not None else delta_id
         return delta_id == kept
+
+    def _is_here(self, row: TableRow) -> bool:
+        """Tell whether a table lies where the log does; earlier releases wrote that as a URI."""
+        here = self._imported.location, self._path.resolve().as_uri()
+        return row.definition.location in here
 
     def _position_of(self, delta_version: int) -> int:
         """Return where a version was imported; for one before the first, where that was."""
@@ -302,3 +307,12 @@ class DeltaImport:
         row = self._ledger.reads().version_row(imported.table, version=version)
         assert row is not None, f"table {imported.table} has no version {version}"
         return row.position
+
+
+def location_of(path: Path) -> str:
+    """Return the location of the table in a folder, in which Spark takes nothing for an escape.
+
+    What is no UTF-8 can only stand there as a URI.
+    """
+    location = f"file://{path.resolve()}"
+    return location if is_text(location) else path.resolve().as_uri()

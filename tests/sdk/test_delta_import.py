@@ -108,7 +108,7 @@ def test_table(ledger: Ledger, tmp_path: Path) -> None:
     row = ledger.table(NAME)
     assert found[:6] == (row.table, NAME, APP, 0, 0, ledger.token.position)
     assert (row.definition.kind, row.definition.layout) == ("managed", "listed")
-    assert row.definition.location == tmp_path.resolve().as_uri()
+    assert row.definition.location == f"file://{tmp_path.resolve()}"
     assert [each.type for each in row.definition.columns] == ["date", "bigint"]
     assert list(row.definition.partition_columns) == ["day"]
     assert [tuple(each) for each in row.definition.properties] == [("delta.appendOnly", "false")]
