@@ -16,7 +16,7 @@ What an application of the Delta table records a second time, or backwards, the 
 for work done before: that is left out, and counted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event as Signal
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ from ledger.errors import (
     TableExistsError,
     TxnNotOpenError,
 )
-from ledger.reads import Reads, TableRow
+from ledger.reads import AppRow, Reads, TableRow
 
 POLL_S: Final = 1.0
 # Refusals of a txn that say nothing about the version: it may do better in a fresh one.
@@ -92,13 +92,26 @@ class DeltaVersions(NamedTuple):
         return version + self.first
 
 
+class Standing(NamedTuple):
+    """A table as it was at a position, and the progress of its applications there."""
+
+    row: TableRow
+    position: int
+    apps: Sequence[AppRow]
+
+
 def delta_versions(reads: Reads, table: int, source: str = "") -> DeltaVersions | None:
     """Return how far the import of a table came, None if it was not imported.
 
     `source` is `lakeledger.import:<Delta table id>`: applications of the Delta table are imported
     too, and one may have a name of that form.
     """
-    for row in reads.apps(table):
+    return versions_in(reads.apps(table), source)
+
+
+def versions_in(apps: Sequence[AppRow], source: str = "") -> DeltaVersions | None:
+    """Return how far the import of a table with this progress came; see `delta_versions`."""
+    for row in apps:
         found, _, first = row.app.rpartition("@")
         is_one = found == source if source else found.startswith(IMPORT_APPS)
         if is_one and first.isdecimal():
@@ -248,14 +261,13 @@ class DeltaImport:
 
     def _look(self) -> None:
         """See in the ledger how far the import is: another process may be at it too."""
-        imported, reads = self._imported, self._ledger.reads()
-        position = reads.position()
-        row = reads.table_named(self._ledger.catalog, imported.name)
-        if row is None:
+        imported, standing = self._imported, self._standing()
+        if standing is None:
             return
-        known = delta_versions(reads, row.table, self._source)
+        row, position, apps = standing
+        known = versions_in(apps, self._source)
         if known is None:
-            other = delta_versions(reads, row.table)
+            other = versions_in(apps)
             if other is not None and self._has_followed(other, row):
                 # It was replaced, and what comes before that is gone from the log.
                 self._source = other.app.rpartition("@")[0]
@@ -279,7 +291,21 @@ class DeltaImport:
         imported.table, imported.definition = row.table, row.definition
         # Nobody else wrote since, or nothing more is imported: a plan may as well be made from now.
         imported.newest, imported.position = row.version, position
-        imported.apps = {each.app: each.version for each in reads.apps(row.table)}
+        imported.apps = {each.app: each.version for each in apps}
+
+    def _standing(self) -> Standing | None:
+        """Return how the table stands, None if there is none.
+
+        Who reads one thing after the other may see a commit of another process with the last only.
+        """
+        reads, name = self._ledger.reads(), (self._ledger.catalog, self._imported.name)
+        row = reads.table_named(*name)
+        while row is not None:
+            position, apps = reads.position(), reads.apps(row.table)
+            before, row = row, reads.table_named(*name)
+            if row == before:
+                return Standing(row, position, apps)
+        return None
 
     def _has_followed(self, other: DeltaVersions, row: TableRow) -> bool:
         """Tell whether the log had the id that the table has where that was imported to."""

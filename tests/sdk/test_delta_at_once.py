@@ -1,14 +1,18 @@
 """Two imports of one Delta table at once: they make one table, whichever is faster."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event as Signal
 
 import pytest
 
+from ledger.client import Ledger
 from ledger.delta_import import DeltaImport, import_delta
+from ledger.log.port import Log
+from ledger.reads import AppRow
 from ledger.settings import ClientSettings
+from ledger.state_reads import StateReads
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import Action, add, begin, info, metadata, remove, write_log
 
@@ -51,3 +55,45 @@ def test_overtaken(memory: InMemoryLedger, tmp_path: Path, overtaken: int) -> No
     assert [each.versions for each in found] == [overtaken + 1, 3 - overtaken]
     assert [each.rebased for each in found] == [0, 1]
     assert [each.disagreed for each in found] == [(), ()]
+
+
+class Overtaken(StateReads):
+    """Reads during which somebody else commits, once: before the question it was told."""
+
+    def __init__(self, log: Log, question: str, commit: Callable[[], object]) -> None:
+        super().__init__(log)
+        self._question = question
+        self._commits = [commit]
+
+    def position(self) -> int:
+        """Return the position of the last event."""
+        self._meet("position")
+        return super().position()
+
+    def apps(self, table: int) -> Sequence[AppRow]:
+        """Return the applications that recorded progress in a table."""
+        self._meet("apps")
+        return super().apps(table)
+
+    def _meet(self, question: str) -> None:
+        if question == self._question and self._commits:
+            self._commits.pop()()
+
+
+@pytest.mark.parametrize("question", ["position", "apps"])
+def test_overtaken_while_looking(memory: InMemoryLedger, tmp_path: Path, question: str) -> None:
+    """What is read of the table is of one version, also while another import goes on."""
+    other = memory.connect()
+    import_delta(other, write_log(tmp_path, begin(), [info(), add("a")]), NAME)
+    deletion = info("DELETE", blind=False, readVersion=2)
+    write_log(tmp_path, begin(), *[[info(), add(each)] for each in "ab"], [deletion, remove("b")])
+    stop = Signal()
+
+    def take_one() -> object:
+        return import_delta(other, tmp_path, NAME, stop=stop, progress=lambda *_: stop.set())
+
+    reads = Overtaken(memory.log, question, take_one)
+    with Ledger.connect(log=memory.log, reads=reads) as ledger:
+        found = import_delta(ledger, tmp_path, NAME)
+
+    assert (found.version, found.versions, found.disagreed) == (3, 1, ())
