@@ -6,9 +6,9 @@ external table everything at its location is read, as nobody commits there.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -32,7 +32,7 @@ NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
-
+Part = TypeVar("Part")
 
 Partition = tuple[tuple[str, str | None], ...]
 """The values of a partition, each with its column."""
@@ -100,7 +100,7 @@ def folders_frame(
             }
             frame = scan(spark, laid_out, folders).select(own or [sf.col("*")])
             parts.append(frame.withColumns(missing))
-    return reduce(DataFrame.unionByName, parts) if parts else empty(spark, table)
+    return in_pairs(parts, DataFrame.unionByName) if parts else empty(spark, table)
 
 
 def valid_folders(
@@ -157,7 +157,7 @@ def files_frame(
             by_partition.setdefault(values, []).append(file)
     parts = [scan(spark, table, in_folders)] if in_folders else []
     parts += [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
-    return reduce(DataFrame.unionByName, parts)
+    return in_pairs(parts, DataFrame.unionByName)
 
 
 def check_plain(file: FileRow) -> None:
@@ -217,6 +217,17 @@ def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> D
     if table.columns:
         reader = reader.schema(schema_of(table))
     return reader.parquet(*map(literal, paths))
+
+
+def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
+    """Return all parts joined in their order: two by two, then what came of that, to the last one.
+
+    Spark looks at every plan within a union that it makes. One after the other, the unions of 400
+    partitions take ten seconds, and twice as many take four times as long.
+    """
+    while len(parts) > 1:
+        parts = [reduce(join, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0]
 
 
 def empty(spark: SparkSession, table: TableDefinition) -> DataFrame:

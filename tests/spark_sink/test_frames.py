@@ -12,7 +12,7 @@ from ledger.definitions import TableChanges, TableOptions
 from ledger.file_list import AddFile
 from ledger.transaction import Transaction
 from spark_sink import cached_table
-from spark_sink.frames import UnreadableTableError
+from spark_sink.frames import UnreadableTableError, in_pairs
 from tests.spark_sink.host import NAME, Host, running_host
 
 pytestmark = pytest.mark.spark
@@ -110,6 +110,14 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     there = [(1, "N1"), (1, "N2"), (1, "N6"), (2, "N3")]
     assert rows(frame.where("day IS NOT NULL")) == there
     assert rows(frame.where("day IS NULL")) == [(None, "N4"), (None, "N5")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "joined"), [("a", "a"), ("ab", "(ab)"), ("abcde", "(((ab)(cd))e)")]
+)
+def test_parts_are_joined_in_pairs(parts: str, joined: str) -> None:
+    """No part goes into more unions than it takes to double up to all of them."""
+    assert in_pairs(parts, lambda first, second: f"({first}{second})") == joined
 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])
