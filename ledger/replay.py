@@ -10,6 +10,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.events import Event
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
+from ledger.log.batches import check_beginning
 from ledger.log.port import Log, LogReader, Topic
 
 READ_MAX = 5_000
@@ -37,9 +38,7 @@ class Replay:
         Raises LogDamagedError at the first record no sequencer can have written, with its position,
         LogUnavailableError if the broker is away meanwhile.
         """
-        if self._start != 0:
-            reason = f"the first record left is at offset {self._start}, history is gone"
-            raise LogDamagedError(1, reason)
+        check_beginning(self._start)
         reader = self._log.reader(Topic.EVENTS, 0)
         try:
             while reader.next_offset() < self.end:

@@ -38,12 +38,13 @@ class BatchAcceptor:
     def open(self) -> LogReader:
         """Return a reader of what follows, after the last record that counted was confirmed.
 
-        Raises LogDamagedError if the log is no longer the one that was read, LogUnavailableError if
-        that cannot be told now.
+        Raises LogDamagedError if the log is no longer the one that was read, or if nothing was and
+        its beginning is gone, LogUnavailableError if that cannot be told now.
         """
-        if self.offset == 0:
-            return self._log.reader(Topic.EVENTS, 0)
         start, end = self._log.ends(Topic.EVENTS)
+        if self.offset == 0:
+            check_beginning(start)
+            return self._log.reader(Topic.EVENTS, 0)
         if not start < self.offset <= end:
             raise not_where_it_was(self.acceptor)
         reader = self._log.reader(Topic.EVENTS, self.offset - 1)
@@ -100,6 +101,12 @@ def confirm(reader: LogReader, acceptor: Acceptor) -> None:
         )
     if not acceptor.confirms(last[0].value):
         raise not_where_it_was(acceptor)
+
+
+def check_beginning(start: int) -> None:
+    """Raise LogDamagedError if events cannot be read from the first one on."""
+    if start != 0:
+        raise LogDamagedError(1, f"the first record left is at offset {start}, history is gone")
 
 
 def check_topic(log: Log, created: LedgerCreated) -> None:

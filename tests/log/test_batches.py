@@ -167,6 +167,17 @@ def test_open() -> None:
     assert [record.offset for record in batches.open().read(10, 0.0)] == [5, 6]
 
 
+def test_open_after_a_lost_beginning() -> None:
+    """Who has read nothing begins with the first event or not at all; others need it no more."""
+    driver = domain()
+    batches = reader_of(driver.log)
+    driver.log.remove_below(Topic.EVENTS, 2)
+
+    with pytest.raises(LogDamagedError, match="at offset 2, history is gone"):
+        BatchAcceptor(driver.log, Acceptor(LogHead()), 0).open()
+    assert batches.open().read(10, 0.0) == []
+
+
 def test_open_after_a_lost_end() -> None:
     """A log that lost its end is not opened."""
     driver = domain()
