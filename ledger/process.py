@@ -133,11 +133,11 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
 
 
 @contextmanager
-def final(kind: type[LedgerError]) -> Iterator[None]:
+def final(*kinds: type[LedgerError]) -> Iterator[None]:
     """Let a role that ends by such an error count as unhealthy: it would end so again."""
     try:
         yield
-    except kind as error:
+    except kinds as error:
         raise RoleEndedError(str(error), code=ExitCode.UNHEALTHY) from error
 
 

@@ -11,6 +11,7 @@ from rich.progress import Progress
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err, serve
 from ledger.client_config import client_settings
 from ledger.config import load
+from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topics import add_topic
@@ -55,7 +56,7 @@ def serve_feeder(
         from spark_sink.session import ledger_session  # noqa: PLC0415
 
         spark = ledger_session("lakeledger-feeder")
-        with final(StoreDamagedError), ExitStack() as held:
+        with final(StoreDamagedError, OffsetGoneError), ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
             if rebuild:
                 rebuild_rows(log, store / "rows", stop)

@@ -16,6 +16,7 @@ from rich.progress import Progress
 
 from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err
 from ledger.config import load
+from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.process import final, interruptible, role_process
@@ -61,7 +62,7 @@ def serve_follower(
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Until the broker is reached there is nothing to end.
             task = bar.add_task("catching up", total=None)
-            with final(StoreDamagedError):
+            with final(StoreDamagedError, OffsetGoneError):
                 follow(
                     log,
                     rows,

@@ -23,6 +23,7 @@ from tests.integration.audit import values
 from tests.integration.commands import Command, lakeledger
 from tests.integration.fleet import Fleet
 from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.log.kafka_bench import kafka_bench
 from tests.log.test_topics import alter
 
 pytestmark = pytest.mark.kafka
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.kafka
 OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
 HAND_OVER_MS = 1_000
 WAIT_MS = 30_000
+END_S = 60.0
 # Several followers may run on this machine, and none of these is asked over HTTP.
 SILENT = "--no-http"
 
@@ -117,6 +119,17 @@ def test_role_is_told_to_end(where: tuple[str, ...], log: Log, tmp_path: Path, r
         command.wait_for("leading" if role == "sequencer" else "caught up")
         assert command.end(signal.SIGTERM) == ExitCode.DONE
         command.wait_for("stopped")
+
+
+def test_events_that_are_gone(
+    broker: Broker, where: tuple[str, ...], log: KafkaLog, position: int, tmp_path: Path
+) -> None:
+    """A follower that would have to begin with events that are gone ends for good."""
+    kafka_bench(log, broker.bootstrap).remove_below(Topic.EVENTS, position)
+    store = str(tmp_path / "store")
+    with Command(tmp_path, "serve", "follower", "--store", store, SILENT, *where) as follower:
+        assert follower.process.wait(END_S) == ExitCode.UNHEALTHY
+        assert f"begins at offset {position}" in follower.wait_for("ended")
 
 
 def test_damage_is_named(where: tuple[str, ...], log: Log, position: int, tmp_path: Path) -> None:
