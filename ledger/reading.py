@@ -63,11 +63,13 @@ def read_table(
     """Return the files of a table at a version or a position, else at the newest position read.
 
     Raises UnknownTableError, UnknownVersionError, ReaderBehindError, and ValueError if both a
-    version and a position are named.
+    version and a position are named, or position 0, at which there was nothing.
     """
     if version is not None and position is not None:
         raise ValueError("a read is of a version or of a position, not of both")
-    place = view.position_of(position or 0)
+    place = 0 if position is None else view.position_of(position)
+    if not place and position is not None:
+        raise ValueError("nothing can be read at position 0: the log begins with 1")
     reads = view.reads(place)
     if version is not None:
         place = position_of_version(reads, table, version)

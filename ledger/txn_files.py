@@ -56,7 +56,7 @@ class TxnFiles:
         number = self._names.number(table)
         if version is not None and type(version) is not int:
             raise TypeError(f"version {version!r} is no whole number")
-        if version is None and not position:
+        if version is None and position is None:
             position = self.opened
         found = read_table(
             self._view, number, where, version=version, position=position, whole=whole

@@ -73,6 +73,7 @@ def test_read_earlier(ledger: Ledger, table: int) -> None:
     [
         ({"version": 9}, errors.UnknownVersionError, "has no version 9"),
         ({"version": 1, "position": 5}, ValueError, "not of both"),
+        ({"position": 0}, ValueError, "the log begins with 1"),
         ({"position": 10**6}, errors.ReaderBehindError, "was not reached"),
     ],
 )
@@ -84,6 +85,8 @@ def test_read_nowhere(
 
     with pytest.raises(error, match=said):
         hasty.read(table, **place)
+    with pytest.raises(error, match=said), hasty.transaction() as txn:
+        txn.read(table, **place)
 
 
 OLD, NEW = ["old"], ["new"]
