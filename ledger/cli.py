@@ -166,6 +166,7 @@ def up(
         caches=caches,
         with_spark=spark,
         http=loaded.given("follower.http"),
+        cache_http=loaded.given("cache.http"),
         lease_s=lease_s,
         rebuild=rebuild,
         client=found.client(),

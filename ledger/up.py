@@ -44,7 +44,7 @@ class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
     `http` is where the follower answers reads, port 0 = any that is free, None = at such a one of
-    this host alone, "off" = nowhere.
+    this host alone, "off" = nowhere. `cache_http` is the same of the cache, where one is wanted.
     `lease_s` None = as configured. With `rebuild` all rows are made anew from the log. `client` are
     settings of Kafka's client, which the roles find by themselves.
     """
@@ -57,6 +57,7 @@ class UpSettings:
     caches: int = 0
     with_spark: bool = False
     http: str | None = None
+    cache_http: str | None = None
     lease_s: float | None = None
     replication: int = 1
     rebuild: bool = False
@@ -117,17 +118,23 @@ def check(settings: UpSettings) -> None:
             "where that Kafka is with --bootstrap, or leave client_config out"
         )
     topic_name(settings.ledger, Topic.EVENTS)
-    if settings.http in {None, OFF}:
-        return
-    try:
-        parts = urlsplit(f"//{settings.http}")
-        is_endpoint = bool(parts.hostname) and parts.port is not None and not parts.path
-    except ValueError:
-        is_endpoint = False
-    if not is_endpoint:
+    if settings.cache_http is not None and settings.caches > 1:
         raise SettingsError(
-            f"{settings.http!r} is no host:port to listen at, such as 127.0.0.1:8181"
+            f"cache.http is {settings.cache_http}, where one cache can answer and not "
+            f"{settings.caches}; leave that setting out, and each gets a port of its own"
         )
+    for http in {settings.http, settings.cache_http} - {None, OFF}:
+        if not is_endpoint(str(http)):
+            raise SettingsError(f"{http!r} is no host:port to listen at, such as 127.0.0.1:8181")
+
+
+def is_endpoint(http: str) -> bool:
+    """Tell whether this is `host:port`; port 0 is one, too."""
+    try:
+        parts = urlsplit(f"//{http}")
+        return bool(parts.hostname) and parts.port is not None and not parts.path
+    except ValueError:
+        return False
 
 
 @contextmanager
@@ -169,7 +176,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         if settings.rebuild:
             remove_rows(folder)
             say("the rows are made anew; until that is done there are none to read")
-        caches = [free_endpoint() for _ in range(settings.caches)]
+        caches = [endpoint_of(settings.cache_http) for _ in range(settings.caches)]
         supervisor = Supervisor(roles_of(settings, address, caches))
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:

@@ -251,12 +251,21 @@ def test_up_at_the_kafka_that_is_set(
     assert not (tmp_path / "lake/broker").exists()
 
 
-def test_up_answers_where_it_is_set(tmp_path: Path) -> None:
-    """Where the follower is to answer is taken from the settings, as if a flag said it."""
-    elsewhere = {"LAKELEDGER_FOLLOWER__HTTP": "here", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
-    done = lakeledger(tmp_path, "up", **elsewhere)
+@pytest.mark.parametrize("name", ["LAKELEDGER_FOLLOWER__HTTP", "LAKELEDGER_CACHE__HTTP"])
+def test_up_answers_where_it_is_set(tmp_path: Path, name: str) -> None:
+    """Where follower and cache are to answer is taken from the settings, as if a flag said it."""
+    elsewhere = {name: "here", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
+    done = lakeledger(tmp_path, "up", "--caches", "1", **elsewhere)
     assert done.returncode == ExitCode.USAGE
     assert "'here' is no host:port to listen at" in done.stderr
+
+
+def test_up_with_one_place_for_many(tmp_path: Path) -> None:
+    """Where one cache is to answer no two can."""
+    elsewhere = {"LAKELEDGER_CACHE__HTTP": "127.0.0.1:0", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
+    done = lakeledger(tmp_path, "up", "--caches", "2", **elsewhere)
+    assert done.returncode == ExitCode.USAGE
+    assert "cache.http is 127.0.0.1:0, where one cache can answer and not 2" in done.stderr
 
 
 @pytest.mark.parametrize(
