@@ -26,7 +26,7 @@ from ledger.core.events import (
 )
 from ledger.errors import LedgerError, LogError, LogUnavailableError, SettingsError
 from ledger.log.acceptor import Acceptor, event_of
-from ledger.log.batches import BatchAcceptor, check_topic
+from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
 from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Topic
 
@@ -252,9 +252,9 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
     """Return who the ledger is, waiting a while for its first sequencer to say so.
 
     Raises SettingsError if it was never created, LogDamagedError if the events are those of another
-    topic, LogUnavailableError if the broker does not answer.
+    topic or the first are gone, LogUnavailableError if the broker does not answer.
     """
-    log.ends(Topic.EVENTS, timeout_s)
+    check_beginning(log.ends(Topic.EVENTS, timeout_s)[0])
     reader = log.reader(Topic.EVENTS, 0)
     try:
         created = first_created(reader, timeout_s)

@@ -376,3 +376,11 @@ class Renamed(MemoryLog):
     def topic_id(self, topic: Topic) -> str:
         """Return an id that is not the one of the other log."""
         return f"copy of {super().topic_id(topic)}"
+
+
+def test_genesis_that_is_gone(driver: Driver) -> None:
+    """A log whose first events were removed does not say whose it is any more."""
+    driver.log.remove_below(Topic.EVENTS, 2)
+
+    with pytest.raises(LogDamagedError, match="at offset 2, history is gone"):
+        read_genesis(driver.log, WAIT_S)
