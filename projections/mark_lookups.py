@@ -110,7 +110,8 @@ def released_files(
     They are those removed at `since` or later, at `since` itself those behind `path`.
     """
     start = pair_key(REMOVED_FILE, table.table, max(0, since))
-    start += path.encode() + BEHIND if path else b""
+    # No file is called by what is no text, but a terminal may bring it.
+    start += path.encode(errors="surrogatepass") + BEHIND if path else b""
     end = pair_key(REMOVED_FILE, table.table, mark_of(rows, table).position + 1)
     return list(islice(released(rows, table.table, start, end), limit)) if start < end else []
 

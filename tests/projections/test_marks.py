@@ -128,6 +128,7 @@ def test_released_in_parts() -> None:
         return [each.path for each in found]
 
     assert paths(2, 0) == ["a", "ab"]
+    assert paths(9, first, "a\udcff") == ["b", "c"]
     assert paths(2, first, "ab") == ["b", "c"]
     assert (paths(9, first, "a"), paths(9, first + 1)) == (["ab", "b", "c"], ["c"])
     assert (paths(0, 0), paths(9, first + 2), paths(9, 2**62)) == ([], [], [])
