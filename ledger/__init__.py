@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from ledger.client import Ledger
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-    from ledger.expressions import Expression, col, lit
     from ledger.file_list import AddFile, RemoveFile
     from ledger.metadata import TableMetadata
-    from ledger.reading import TableFiles
-    from ledger.receipt import Outcome, Receipt, TableVersion, Token
-    from ledger.transaction import Transaction
+    from ledger.sdk.expressions import Expression, col, lit
+    from ledger.sdk.reading import TableFiles
+    from ledger.sdk.receipt import Outcome, Receipt, TableVersion, Token
+    from ledger.sdk.transaction import Transaction
 
 __all__ = [
     "AddFile",
@@ -127,22 +127,22 @@ _HOME = {
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
-    "Expression": "ledger.expressions",
+    "Expression": "ledger.sdk.expressions",
     "Ledger": "ledger.client",
-    "Outcome": "ledger.receipt",
-    "Receipt": "ledger.receipt",
+    "Outcome": "ledger.sdk.receipt",
+    "Receipt": "ledger.sdk.receipt",
     "RemoveFile": "ledger.file_list",
     "TableDefinition": "ledger.core.commands",
-    "TableFiles": "ledger.reading",
+    "TableFiles": "ledger.sdk.reading",
     "TableMetadata": "ledger.metadata",
-    "TableVersion": "ledger.receipt",
+    "TableVersion": "ledger.sdk.receipt",
     "TableWrite": "ledger.core.commands",
-    "Token": "ledger.receipt",
-    "Transaction": "ledger.transaction",
+    "Token": "ledger.sdk.receipt",
+    "Transaction": "ledger.sdk.transaction",
     "ValidTxnList": "ledger.core.valid_lists",
     "ValidWriteIdList": "ledger.core.valid_lists",
-    "col": "ledger.expressions",
-    "lit": "ledger.expressions",
+    "col": "ledger.sdk.expressions",
+    "lit": "ledger.sdk.expressions",
 }
 
 

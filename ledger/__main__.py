@@ -7,7 +7,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C ends it without a traceback, also while it is still loading."""
     try:
-        from ledger.cli import main as run  # noqa: PLC0415 - takes most of the start
+        from ledger.cli.root import main as run  # noqa: PLC0415 - takes most of the start
 
         run()
     except KeyboardInterrupt:

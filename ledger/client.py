@@ -15,31 +15,31 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from ledger.address import find_address
-from ledger.channel import Channel
-from ledger.client_files import LedgerFiles
-from ledger.client_tables import LedgerTables
 from ledger.clock import Clock, SystemClock
 from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand
 from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.ids import DURATION_MAX_MS, TxnType
 from ledger.core.valid_lists import ValidTxnList
-from ledger.footprint_writer import check_text
-from ledger.lines import LINES, frozen
 from ledger.log.port import Log
-from ledger.names import Names, TableLike, listed
+from ledger.machine.address import find_address
 from ledger.reads import Reads
-from ledger.receipt import Outcome, Receipt, Token, receipt_of
-from ledger.refusals import body_as
-from ledger.retry import Pace, run
-from ledger.session import UNNUMBERED, Answer
-from ledger.sessions import Labels, Sessions
+from ledger.sdk.channel import Channel
+from ledger.sdk.client_files import LedgerFiles
+from ledger.sdk.client_tables import LedgerTables
+from ledger.sdk.footprint_writer import check_text
+from ledger.sdk.lines import LINES, frozen
+from ledger.sdk.names import Names, TableLike, listed
+from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
+from ledger.sdk.refusals import body_as
+from ledger.sdk.retry import Pace, run
+from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.sessions import Labels, Sessions
+from ledger.sdk.tail import read_genesis
+from ledger.sdk.transaction import Transaction, allocate
+from ledger.sdk.view import View, open_rows
+from ledger.sdk.writes import level_named
 from ledger.settings import ClientSettings, checked_timeout
-from ledger.tail import read_genesis
-from ledger.transaction import Transaction, allocate
-from ledger.view import View, open_rows
 from ledger.whole_numbers import whole
-from ledger.writes import level_named
 
 CATALOG_DEFAULT: Final = "main"
 MS: Final = 1000
@@ -107,7 +107,7 @@ class Ledger(LedgerTables, LedgerFiles):
         store of this host's follower, or `HttpReads` of the URL in LAKELEDGER_READS_URL; `log`
         replaces Kafka in tests. Both stay the caller's to close. Every
         call waits up to `timeout_s` for its answer. Ledgers that one process connects alike have
-        sessions of their own and share what is costly, see `ledger.lines`.
+        sessions of their own and share what is costly, see `ledger.sdk.lines`.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away,
         ValueError for a timeout that is no duration, TypeError for a name that is no text.

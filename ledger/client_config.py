@@ -7,8 +7,8 @@ secret in it is then kept by the rights of the file, and no process shows it.
 from collections.abc import Mapping
 from pathlib import Path
 
-from ledger.address import path_of
 from ledger.errors import SettingsError
+from ledger.paths import path_of
 
 COMMENTS = ("#", "!")
 

@@ -22,9 +22,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from ledger.address import is_there, path_of
 from ledger.client_config import client_settings
 from ledger.errors import SettingsError
+from ledger.paths import is_there, path_of
 from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
 
 PREFIX: Final = "LAKELEDGER_"

@@ -25,10 +25,10 @@ from ledger.client import Ledger
 from ledger.core.footprints import IMPORT_APPS
 from ledger.core.metadata_diff import properties
 from ledger.core.outcomes import Reason
-from ledger.delta_actions import DeltaCommit
-from ledger.delta_fields import ShapeError, is_text
-from ledger.delta_log import Beginning, DeltaLog
-from ledger.delta_replay import REPLACED_ID, ImportedTable, replay
+from ledger.delta.actions import DeltaCommit
+from ledger.delta.fields import ShapeError, is_text
+from ledger.delta.log import Beginning, DeltaLog
+from ledger.delta.replay import REPLACED_ID, ImportedTable, replay
 from ledger.errors import (
     ConflictError,
     DeltaLogError,

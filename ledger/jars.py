@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ledger.errors import JarsError, LedgerError
-from ledger.ivy import Jar, retrieve
-from ledger.java import CACHE, cache_folder, find_java
-from ledger.maven import find_repository
+from ledger.machine.ivy import Jar, retrieve
+from ledger.machine.java import CACHE, cache_folder, find_java
+from ledger.machine.maven import find_repository
 
 BROKER = "broker"
 SPARK = "spark"

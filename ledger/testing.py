@@ -13,7 +13,6 @@ from threading import Event as Signal
 from types import TracebackType
 from typing import Final, Self
 
-from ledger.channel import Channel, Line
 from ledger.client import Ledger
 from ledger.clock import Clock, SystemClock
 from ledger.core.events import Limits
@@ -22,9 +21,10 @@ from ledger.errors import LogError
 from ledger.leases import SETTLED_PER_LEASE
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log
+from ledger.sdk.channel import Channel, Line
 from ledger.sequencer import Sequencer
 from ledger.settings import ClientSettings, Genesis, SequencerSettings
-from ledger.state_reads import StateReads
+from ledger.state_reads.reads import StateReads
 
 STARTED_AT_MS: Final = 1_767_225_600_000
 CATALOG: Final = "main"

@@ -24,7 +24,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.operations import altered, committed
-from ledger.state_rows import named_tables, reason_of
+from ledger.state_reads.rows import named_tables, reason_of
 
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5

@@ -33,7 +33,7 @@ from ledger.core.tables import Pending, Table
 from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError
 from ledger.file_list import FileList, chunks_of, unpack_chunks
-from projections.batch import Lookup
+from projections.store.batch import Lookup
 
 WriteId = tuple[int, int, int]
 """A write id and its txn, as (table, write id, txn)."""

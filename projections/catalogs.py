@@ -7,7 +7,7 @@ from ledger.core.events import CatalogCreated, LedgerCreated
 from projections.applied import Applied
 from projections.keys import pack
 from projections.rows import CATALOG, GENESIS, fields_value, value
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 EVENTS: Final = (LedgerCreated, CatalogCreated)
 

@@ -12,7 +12,7 @@ from ledger.core.events import Evidence, Side, TxnAborted
 from ledger.core.write_form import footprint_form, footprint_from
 from projections.applied import Applied
 from projections.rows import CONFLICT, fields_value, number_key
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 EVENTS: Final = (TxnAborted,)
 

@@ -18,7 +18,6 @@ from ledger.core.events import CommittedPart, TxnCommitted
 from ledger.core.footprints import path_hash
 from ledger.file_list import AddFile, FileList, records_again
 from projections.applied import Applied
-from projections.batch import Batch, LateChange
 from projections.keys import pack
 from projections.rows import (
     ANOMALY,
@@ -32,7 +31,8 @@ from projections.rows import (
     triple_key,
     value,
 )
-from projections.store import RowChange
+from projections.store.batch import Batch, LateChange
+from projections.store.port import RowChange
 
 EVENTS: Final = (TxnCommitted,)
 NOTHING = b""

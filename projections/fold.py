@@ -39,11 +39,11 @@ from projections import (
     write_ids,
 )
 from projections.applied import apply
-from projections.batch import Batch, LateChange, Lookup
 from projections.errors import StoreForeignError
 from projections.projection import EVERY, Projection
 from projections.rows import CHECKPOINT, LOG, read_value, value
-from projections.store import RowStore
+from projections.store.batch import Batch, LateChange, Lookup
+from projections.store.port import RowStore
 from projections.tally import Tally
 
 # Reading 50,000 events again takes about as long as writing out the largest state: a second.

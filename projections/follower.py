@@ -16,13 +16,13 @@ import structlog
 
 from ledger.clock import Clock, SystemClock
 from ledger.log.port import Log, LogReader, Topic
-from ledger.process import freeze_recovered
+from ledger.machine.process import freeze_recovered
 from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
 from projections.fold import Fold
 from projections.lag import Backlog, Lag
-from projections.rocks_store import RocksStore
-from projections.store import RowStore
+from projections.store.port import RowStore
+from projections.store.rocks_store import RocksStore
 
 RECORDS_PER_BATCH: Final = 2_000
 READ_WAIT_S: Final = 0.5

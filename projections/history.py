@@ -23,7 +23,7 @@ from ledger.core.valid_list_text import runs_text
 from projections.applied import Applied, touched_tables
 from projections.projection import EVERY
 from projections.rows import EXCEPTIONS, HISTORY, fields_value, number_key
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 EVENTS: Final = EVERY
 EXCEPTIONS_EVERY: Final = 64

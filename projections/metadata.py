@@ -34,7 +34,7 @@ from projections.rows import (
     pair_key,
     value,
 )
-from projections.store import RowChange
+from projections.store.port import RowChange
 from projections.tables import changed_tables
 
 # Whatever the event, it may be the one with which mappings are cleaned.

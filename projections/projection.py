@@ -11,7 +11,7 @@ from typing import Final, Protocol, get_args
 
 from ledger.core.events import Body
 from projections.applied import Applied
-from projections.batch import LateChange
+from projections.store.batch import LateChange
 
 EVERY: Final = frozenset[type](get_args(Body))
 """The types of all events."""

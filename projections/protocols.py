@@ -9,7 +9,7 @@ from typing import Final
 from ledger.core.events import TxnCommitted
 from projections.applied import Applied
 from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 EVENTS: Final = (TxnCommitted,)
 

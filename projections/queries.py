@@ -43,7 +43,8 @@ from ledger.reads import (
     WatermarkRow,
 )
 from ledger.whole_numbers import takes_whole_numbers, whole
-from projections import (
+from projections.cache.reads import MetadataCache
+from projections.reads import (
     conflict_lookups,
     listings,
     lookups,
@@ -51,9 +52,8 @@ from projections import (
     snapshots,
     version_lookups,
 )
-from projections.cache.reads import MetadataCache
-from projections.rocks_reader import RocksReader
-from projections.store import RowReader
+from projections.store.port import RowReader
+from projections.store.rocks_reader import RocksReader
 
 PAUSE_MIN_S: Final = 0.002
 PAUSE_MAX_S: Final = 0.020

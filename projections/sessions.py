@@ -20,7 +20,7 @@ from projections.rows import (
     pair_key,
     value,
 )
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 EVENTS: Final = EVERY
 

@@ -36,7 +36,7 @@ from projections.rows import (
     read_value,
     value,
 )
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 EVENTS: Final = (
     *(TableCreated, TableAltered, TableRenamed, TableDropped),

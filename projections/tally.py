@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ledger.core.events import Event, TxnAborted, TxnCommitted
-from projections.batch import LateChange
 from projections.rows import ANOMALY
+from projections.store.batch import LateChange
 
 
 class Tally:

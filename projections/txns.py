@@ -31,9 +31,9 @@ from ledger.core.ids import TxnType
 from ledger.core.txns import OpenTxn
 from ledger.file_list import chunks_of
 from projections.applied import Applied
-from projections.batch import LateChange
 from projections.conflicts import evidence_form
 from projections.rows import FORGOTTEN, TXN, fields_value, number_key, value
+from projections.store.batch import LateChange
 
 Fields = dict[str, Any]
 

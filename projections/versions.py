@@ -12,7 +12,7 @@ from ledger import operations
 from ledger.core.events import CommittedPart, TableAltered, TableCreated, TxnCommitted
 from projections.applied import Applied
 from projections.rows import VERSION, fields_value, pair_key
-from projections.store import RowChange
+from projections.store.port import RowChange
 
 Fields = dict[str, Any]
 

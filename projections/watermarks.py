@@ -13,9 +13,9 @@ from typing import Final
 from ledger.core.state import DomainState
 from ledger.core.watermark import bounds
 from projections.applied import Applied
-from projections.batch import LateChange
 from projections.projection import EVERY
 from projections.rows import FIRST_OPEN, WATERMARK, fields_value, pair_key, value
+from projections.store.batch import LateChange
 
 EVENTS: Final = EVERY
 

@@ -20,9 +20,9 @@ from ledger.core.events import (
 )
 from ledger.core.tables import Table
 from projections.applied import Applied
-from projections.batch import LateChange
 from projections.projection import EVERY
 from projections.rows import MAPPING, WRITE_IDS, fields_value, id_value, number_key, pair_key
+from projections.store.batch import LateChange
 
 # Whatever the event, it may be the one with which mappings are cleaned.
 EVENTS: Final = EVERY

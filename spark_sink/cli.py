@@ -8,15 +8,17 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err, serve
+from ledger.cli.answers import err
+from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.root import serve
 from ledger.client_config import client_settings
 from ledger.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topics import add_topic
-from ledger.process import final, freeze_recovered, role_process
-from projections.store import RowStore
+from ledger.machine.process import final, freeze_recovered, role_process
+from projections.store.port import RowStore
 
 
 def register(_app: typer.Typer) -> None:
@@ -51,7 +53,7 @@ def serve_feeder(
         from projections.cache.publishing import publishing  # noqa: PLC0415
         from projections.errors import StoreDamagedError  # noqa: PLC0415
         from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
-        from projections.rocks_store import RocksStore  # noqa: PLC0415
+        from projections.store.rocks_store import RocksStore  # noqa: PLC0415
         from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark
         from spark_sink.session import ledger_session  # noqa: PLC0415
 

@@ -10,7 +10,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
-from ledger.address import find_address
 from ledger.config import load
 from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
@@ -18,16 +17,16 @@ from ledger.core.traits import traits_of
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.write_form import definition_from, pending_from
 from ledger.errors import SettingsError, UnknownTableError
+from ledger.machine.address import find_address
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
-from ledger.receipt import Token
-from ledger.view import check_identity
+from ledger.sdk.receipt import Token
+from ledger.sdk.view import check_identity
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.metadata_cache import is_called
-from projections.metadata_store import takers
 from projections.queries import StoreReads
-from projections.rocks_reader import RocksReader
+from projections.reads.metadata_store import takers
 from projections.rows import (
     DEFINITION,
     NAMED,
@@ -37,7 +36,8 @@ from projections.rows import (
     pair_key,
     read_value,
 )
-from projections.store import RowReader, prefix_end
+from projections.store.port import RowReader, prefix_end
+from projections.store.rocks_reader import RocksReader
 
 WAIT_MS: Final = 30_000
 

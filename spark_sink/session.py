@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.jars import SPARK, jar_paths
-from ledger.java import Java, find_java
+from ledger.machine.java import Java, find_java
 
 LOOPBACK: Final = "127.0.0.1"
 # Local checkpoints only: it renames without asking, which an object store would not survive.

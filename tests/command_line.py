@@ -13,9 +13,9 @@ from typing import NamedTuple
 import structlog
 from typer.testing import CliRunner, Result
 
-from ledger.cli import whole_app
+from ledger.cli.root import whole_app
 from ledger.errors import LedgerError
-from ledger.process import exit_code
+from ledger.machine.process import exit_code
 
 
 class Done(NamedTuple):

@@ -20,7 +20,7 @@ from ledger.core.events import TxnAborted, TxnCommitted
 from ledger.core.evidence import RULES
 from ledger.core.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.ids import LEVELS, IsolationLevel
-from ledger.predicate_sql import predicate_tree
+from ledger.sdk.predicate_sql import predicate_tree
 from tests.driver import CATALOG, Driver
 
 SHORT: Final[Mapping[str, str]] = {

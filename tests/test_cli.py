@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import typer.main
 
-from ledger.cli import Output, answer, answer_rows, say, shown, whole_app
-from ledger.process import ExitCode
+from ledger.cli.answers import Output, answer, answer_rows, say, shown
+from ledger.cli.root import whole_app
+from ledger.machine.process import ExitCode
 from tests.command_line import invoked
 
 COMMANDS = {

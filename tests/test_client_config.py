@@ -6,8 +6,8 @@ import pytest
 
 from ledger.client_config import client_settings
 from ledger.errors import SettingsError
-from ledger.process import ExitCode
-from ledger.up import UpSettings, running
+from ledger.machine.process import ExitCode
+from ledger.machine.up import UpSettings, running
 from tests.command_line import Done, done_apart, done_in
 
 NOWHERE = "127.0.0.1:9"

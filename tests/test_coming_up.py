@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ledger.coming_up import newest_of, reached, wait_for_rows
 from ledger.errors import LedgerError, SettingsError
 from ledger.log.port import Record, Topic
-from ledger.process import FINAL, ExitCode, exit_code
-from ledger.supervisor import Role, Supervisor
-from ledger.up import endpoint_of, free_endpoint, remove_rows
-from projections.rocks_store import RocksStore
+from ledger.machine.coming_up import newest_of, reached, wait_for_rows
+from ledger.machine.process import FINAL, ExitCode, exit_code
+from ledger.machine.supervisor import Role, Supervisor
+from ledger.machine.up import endpoint_of, free_endpoint, remove_rows
+from projections.store.rocks_store import RocksStore
 from tests.driver import Driver
 from tests.projections.followed import Followed
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from ledger.cli import whole_app
+from ledger.cli.root import whole_app
 from tests.command_line import done_in, invoked
 
 pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed; it is in [dev]")

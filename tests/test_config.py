@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ledger.process import ExitCode
-from ledger.up import UpSettings
+from ledger.machine.process import ExitCode
+from ledger.machine.up import UpSettings
 from tests.command_line import Done, done_apart, done_in
 
 
@@ -46,9 +46,9 @@ class Place(NamedTuple):
 # A client that may not look into its working folder, or into those that the environment names.
 ANOTHER_USER = """
 import os, sys
-from ledger.address import find_address
+from ledger.machine.address import find_address
 from ledger.config import load
-from ledger.maven import find_repository
+from ledger.machine.maven import find_repository
 load()
 os.chdir(sys.argv[1])
 os.chmod(".", 0)

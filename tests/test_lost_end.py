@@ -13,15 +13,15 @@ import pytest
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.errors import LogDamagedError
+from ledger.sdk.tail import Tail
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis
-from ledger.state_reads import StateReads
-from ledger.tail import Tail
+from ledger.state_reads.reads import StateReads
 from ledger.watch import watch
 from projections.follower import Follower
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
-from projections.store import digest
+from projections.store.memory import MemoryStore
+from projections.store.port import digest
 from tests.driver import CATALOG, NEVER, Driver
 from tests.lost_end import REWRITES, Rewrite, domain, lose_end
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import SettingsError
-from ledger.maven import Repository, find_repository
+from ledger.machine.maven import Repository, find_repository
 
 NAMESPACE = 'xmlns="http://maven.apache.org/SETTINGS/1.2.0"'
 

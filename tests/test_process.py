@@ -30,7 +30,7 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.process import FINAL, TELL_STACKS, ExitCode, exit_code
+from ledger.machine.process import FINAL, TELL_STACKS, ExitCode, exit_code
 
 WAIT_S = 20.0
 # A role that tells that it runs, and then does what its argument says.
@@ -39,7 +39,7 @@ import sys
 from signal import SIGTERM, pthread_kill
 from threading import Event, Timer, get_ident
 from ledger.errors import *
-from ledger.process import interruptible, role_process, set_up_logging
+from ledger.machine.process import interruptible, role_process, set_up_logging
 
 FAILURES = {
     "fenced": FencedError("epoch 2 began"),

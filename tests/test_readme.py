@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.up import Running, UpSettings, running
+from ledger.machine.up import Running, UpSettings, running
 from tests.command_line import invoked
 
 ROOT = Path(__file__).parent.parent

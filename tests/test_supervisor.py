@@ -12,9 +12,9 @@ from threading import Thread, main_thread
 import psutil
 import pytest
 
-from ledger.process import ExitCode
-from ledger.supervisor import BACKOFF_MIN_S, SETTLED_S, Role, Supervisor
-from ledger.up import Ending
+from ledger.machine.process import ExitCode
+from ledger.machine.supervisor import BACKOFF_MIN_S, SETTLED_S, Role, Supervisor
+from ledger.machine.up import Ending
 
 WAIT_S = 20.0
 UNTIL_TOLD = "trap 'echo $0 stops >&7; exit 0' TERM; echo $0 runs >&7; read -r line"

@@ -10,7 +10,7 @@ from ledger.core.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
-from ledger.tail import read_genesis
+from ledger.sdk.tail import read_genesis
 from ledger.verify import verify
 from tests.driver import Driver, write
 

@@ -4,7 +4,7 @@ from itertools import takewhile
 
 import pytest
 
-from ledger.cli_log import tell_of_broker
+from ledger.cli.log import tell_of_broker
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic

@@ -9,8 +9,8 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import UnknownTableError
 from ledger.metadata import Read, ReadAt
 from ledger.read_errors import no_list
-from ledger.reading import known_row
 from ledger.reads import Identity, Reads, TableRow
+from ledger.sdk.reading import known_row
 from projections.cache.store import Reopened
 
 

@@ -26,9 +26,9 @@ from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import CacheTopicMissingError, StoreForeignError, StoreVersionError
 from projections.fold import Mark
-from projections.memory import MemoryStore
 from projections.rows import HISTORY, LOG, number_key, read_value
-from projections.store import FORMAT_VERSION, Row, RowReader, RowStore
+from projections.store.memory import MemoryStore
+from projections.store.port import FORMAT_VERSION, Row, RowReader, RowStore
 
 READ_TOGETHER: Final = 10_000
 FIRST_READ_S: Final = 5.0

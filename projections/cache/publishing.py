@@ -26,7 +26,7 @@ from projections.cache.topic import (
 from projections.errors import PublishedElsewhereError
 from projections.fold import Mark
 from projections.rows import LOG, read_value
-from projections.store import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
+from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
 
 READ_S: Final = 1.0
 READ_TOGETHER: Final = 10_000

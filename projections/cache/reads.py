@@ -36,7 +36,7 @@ from ledger.metadata import (
     described,
 )
 from ledger.read_errors import check_reads, plain_read
-from ledger.view import other_ledger
+from ledger.sdk.view import other_ledger
 from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
@@ -44,8 +44,8 @@ from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import Entries, MetadataStore, RowMetadataStore
 from projections.cache.waits import Waits
 from projections.metadata_cache import Stored, Wanted
-from projections.rocks_reader import RocksReader
-from projections.store import RowReader
+from projections.store.port import RowReader
+from projections.store.rocks_reader import RocksReader
 
 PAUSE_S: Final = 0.002
 # A longer wait is one after the other: no lock waits for as long as a number may say.

@@ -19,7 +19,6 @@ from ledger.log.port import Log
 from ledger.metadata import Answer, Read, ReadAt
 from ledger.read_errors import no_list
 from ledger.reads import Identity, TableRow
-from projections import lookups, metadata_store
 from projections.cache.entry import sees_all
 from projections.cache.lists import Lists
 from projections.cache.published import PublishedRows
@@ -32,7 +31,8 @@ from projections.errors import (
 )
 from projections.lag import Backlog, Lag
 from projections.metadata_cache import Wanted
-from projections.store import RowReader
+from projections.reads import lookups, metadata_store
+from projections.store.port import RowReader
 
 REMEDY: Final = (
     "What was published by now is here: see whether the feeder with --publish runs, keeps up, and "

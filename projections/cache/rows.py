@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from ledger.metadata import Answer
 from ledger.reads import Identity
-from projections import lookups, metadata_store
 from projections.cache.entry import Entry, sees_all
 from projections.cache.ids import ReaderIds
 from projections.cache.source import (
@@ -26,8 +25,9 @@ from projections.cache.source import (
     newest_reads,
 )
 from projections.metadata_cache import CacheState, Stored, Wanted, cut, read
+from projections.reads import lookups, metadata_store
 from projections.rows import TABLE, WRITE_IDS, number_key
-from projections.store import RowReader
+from projections.store.port import RowReader
 
 BYTES_MAX: Final = 256 << 20
 PAUSE_S: Final = 0.002

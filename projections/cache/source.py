@@ -17,13 +17,13 @@ from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Objects
 from ledger.reads import Identity
-from projections import lookups, snapshots
 from projections.cache.entry import Entry, is_external
 from projections.cache.ids import ReaderIds
 from projections.lag import Lag
 from projections.metadata_cache import CacheState, Stored, Wanted
-from projections.metadata_store import stored
-from projections.store import RowReader
+from projections.reads import lookups, snapshots
+from projections.reads.metadata_store import stored
+from projections.store.port import RowReader
 
 
 class Entries(Protocol):

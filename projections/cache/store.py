@@ -14,7 +14,7 @@ from projections.cache.ids import ReaderIds
 from projections.cache.source import MetadataStore, RowMetadataStore
 from projections.errors import StoreError
 from projections.metadata_cache import Stored, Wanted
-from projections.rocks_reader import RocksReader
+from projections.store.rocks_reader import RocksReader
 
 Found = TypeVar("Found")
 

@@ -30,7 +30,7 @@ from projections.rows import (
     read_value,
     value,
 )
-from projections.store import FORMAT_VERSION, RowChange, RowReader, prefix_end
+from projections.store.port import FORMAT_VERSION, RowChange, RowReader, prefix_end
 
 # All that entries and answers are made of (`metadata_store`, `rows`), their floors, and whose.
 KINDS: Final = (

@@ -8,8 +8,8 @@ that reads the log instead.
 
 import typer
 
-from ledger.cli import serve
-from ledger.cli_log import whatif
+from ledger.cli.log import whatif
+from ledger.cli.root import serve
 from projections.cli import cache, cleaning, conflicts, status, tables, txns
 from projections.cli.cache_role import serve_cache
 from projections.cli.follower import serve_follower

@@ -10,12 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
-from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
+from ledger.cli.answers import Output, OutputOption, answer, say
+from ledger.cli.options import NameOption, number_option
 from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
+from ledger.http.form import form_of
+from ledger.machine.address import Address, find_address
+from ledger.machine.process import ExitCode
 from ledger.metadata import (
     MAX_WAIT_MS,
     POLICIES,
@@ -26,10 +29,8 @@ from ledger.metadata import (
     ReadAt,
     TableMetadata,
 )
-from ledger.process import ExitCode
-from ledger.read_form import form_of
-from ledger.receipt import Token
-from ledger.view import check_name, open_rows
+from ledger.sdk.receipt import Token
+from ledger.sdk.view import check_name, open_rows
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
@@ -53,7 +54,7 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
     Raises SettingsError if it is of another ledger than the one that is named.
     """
     if url is not None:
-        from ledger.http_cache import HttpCache  # noqa: PLC0415 - loads the HTTP client
+        from ledger.http.cache import HttpCache  # noqa: PLC0415 - loads the HTTP client
 
         with closing(HttpCache(url)) as far:
             check_ledger(far, ledger)

@@ -15,12 +15,12 @@ from typing import Annotated, NamedTuple
 import structlog
 import typer
 
-from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.config import load
 from ledger.errors import LogUnavailableError, ReaderBehindError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log
-from ledger.process import freeze_recovered, role_process
+from ledger.machine.process import freeze_recovered, role_process
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
 from projections.cache.lists import Lists, ReadLists

@@ -7,9 +7,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, answer, number_option, say
+from ledger.cli.answers import Output, OutputOption, answer, say
+from ledger.cli.options import NameOption, number_option
 from ledger.client import Ledger
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
 from projections.cli.reading import (
     LIST_MAX,

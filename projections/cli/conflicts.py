@@ -5,21 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import (
-    NameOption,
-    Output,
-    OutputOption,
-    answer,
-    answer_rows,
-    number_option,
-    out,
-    say,
-)
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows, out, say
+from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.write_form import footprint_form
-from ledger.explain import Explanation
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from ledger.reads import ConflictRow, Reads
+from ledger.sdk.explain import Explanation
 from ledger.whole_numbers import NUMBER_MAX
 from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
 

@@ -14,12 +14,13 @@ import structlog
 import typer
 from rich.progress import Progress
 
-from ledger.cli import BootstrapOption, LedgerOption, SetOption, WithParentOption, err
+from ledger.cli.answers import err
+from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.process import final, interruptible, role_process
+from ledger.machine.process import final, interruptible, role_process
 from ledger.settings import OFF, FollowerSettings
 from projections.errors import StoreDamagedError
 from projections.follower import Follower, follow

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.address import Address, find_address
-from ledger.cli import Output, say
+from ledger.cli.answers import Output, say
 from ledger.client import Ledger
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
-from ledger.process import ExitCode
+from ledger.machine.address import Address, find_address
+from ledger.machine.process import ExitCode
 from ledger.read_errors import is_number
 from ledger.reads import AnomalyRow, Reads, TableRow
-from ledger.view import check_name, open_rows
+from ledger.sdk.view import check_name, open_rows
 from projections.web.asked import LIMIT_MAX, NUMBER
 
 LIST_MAX = 50

@@ -7,14 +7,15 @@ from typing import Any, Final
 
 import typer
 
-from ledger.address import Address
-from ledger.cli import NameOption, Output, OutputOption, answer, say
-from ledger.cli_log import GENESIS_WAIT_S
+from ledger.cli.answers import Output, OutputOption, answer, say
+from ledger.cli.log import GENESIS_WAIT_S
+from ledger.cli.options import NameOption
 from ledger.log.port import LogReader, Topic
-from ledger.process import ExitCode
-from ledger.receipt import Token
-from ledger.tail import read_genesis
-from ledger.view import check_identity
+from ledger.machine.address import Address
+from ledger.machine.process import ExitCode
+from ledger.sdk.receipt import Token
+from ledger.sdk.tail import read_genesis
+from ledger.sdk.view import check_identity
 from projections.cli.reading import anomalies, reading, when
 
 BEAT_WAIT_S: Final = 1.0

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, answer, answer_rows, number_option, say
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
+from ledger.cli.options import NameOption, number_option
 from ledger.core.partitions import null_or
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
 from projections.cli.reading import (
     LIST_MAX,

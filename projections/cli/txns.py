@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli import NameOption, Output, OutputOption, TxnArgument, answer, answer_rows, say
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
+from ledger.cli.options import NameOption, TxnArgument
 from ledger.client import Ledger
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from ledger.reads import TxnRow
 from projections.cli.reading import (
     LIST_MAX,

@@ -1,6 +1,6 @@
 """The read model over HTTP: answers of `ledger.reads` as JSON, health, and metrics.
 
 Nothing here writes, and nothing asks who reads: it listens on loopback unless told otherwise, and
-belongs behind a proxy that logs in wherever it is told otherwise. `ledger.http_reads` is its
-client; the form of the answers stands in `ledger.read_form`.
+belongs behind a proxy that logs in wherever it is told otherwise. `ledger.http.reads` is its
+client; the form of the answers stands in `ledger.http.form`.
 """

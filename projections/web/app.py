@@ -23,8 +23,8 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.http_questions import VERSION_PATH
-from ledger.read_form import BAD_REQUEST, NOTHING, error_form, to_json
+from ledger.http.form import BAD_REQUEST, NOTHING, error_form, to_json
+from ledger.http.questions import VERSION_PATH
 from projections.errors import StoreError
 from projections.lag import Lag
 from projections.web.asked import Asked, BadRequestError

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import IncompatibleError, LimitExceededError
+from ledger.http.form import from_json
 from ledger.read_errors import is_number
-from ledger.read_form import from_json
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 100_000

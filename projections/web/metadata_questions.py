@@ -10,7 +10,7 @@ from typing import Final
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
-from ledger.http_questions import WAIT_MAX_MS
+from ledger.http.questions import WAIT_MAX_MS
 from ledger.metadata import (
     MAX_WAIT_MS,
     POLICIES,

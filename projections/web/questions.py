@@ -1,6 +1,6 @@
 """The questions that can be asked over HTTP: a path each, and what it asks of `Reads`.
 
-`ledger.http_reads` asks every one of them. A question with a body is a POST all the same a read.
+`ledger.http.reads` asks every one of them. A question with a body is a POST all the same a read.
 """
 
 from collections.abc import Callable, Sequence

@@ -9,8 +9,8 @@ from ledger.reads import Reads
 from ledger.settings import FollowerSettings
 from projections.follower import Follower
 from projections.queries import StoreReads
-from projections.rocks import RocksLimits
-from projections.rocks_reader import RocksReader
+from projections.store.rocks import RocksLimits
+from projections.store.rocks_reader import RocksReader
 from projections.web.app import Pages
 from projections.web.health import Followed, FollowerHealth
 from projections.web.metrics import FollowerCollector, Metrics

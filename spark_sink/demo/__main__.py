@@ -17,7 +17,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from ledger.errors import LedgerError
-from ledger.process import ExitCode, set_up_logging
+from ledger.machine.process import ExitCode, set_up_logging
 from spark_sink.demo.report import CheckFailedError, Report
 from spark_sink.demo.stage import Home
 from spark_sink.demo.story import play

@@ -17,7 +17,7 @@ from ledger.client import Ledger
 from ledger.core.ids import LEVEL_PROPERTY
 from ledger.errors import ConcurrentAppendException, ConflictError
 from ledger.reads import TableRow
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from spark_sink.demo.answers import differences
 from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
 from spark_sink.demo.listed_table import delete, month_totals, update, write_month

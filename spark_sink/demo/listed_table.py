@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from ledger.file_list import AddFile
 from ledger.reads import FileRow, TableRow
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION, read
 from spark_sink.demo.flights import NOTHING, Totals, totals_of
 

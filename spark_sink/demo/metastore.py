@@ -18,20 +18,20 @@ from ledger.core.commands import AbortTxn, AlterTable, CommitTxn, SessionCommand
 from ledger.core.events import Event, TableAltered, TxnAborted, TxnCommitted
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.definitions import changed, operation_of
 from ledger.errors import LedgerError
 from ledger.log.kafka import KafkaLog
 from ledger.metadata import TableMetadata
-from ledger.reading import known_row
-from ledger.refusals import body_as
-from ledger.session import UNNUMBERED
-from ledger.transaction import Transaction
+from ledger.sdk.definitions import changed, operation_of
+from ledger.sdk.reading import known_row
+from ledger.sdk.refusals import body_as
+from ledger.sdk.session import UNNUMBERED
+from ledger.sdk.transaction import Transaction
 from projections.cache.folds import CacheFold, ManyVersions, OneVersion
 from projections.cache.following import FollowedEntries
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.queries import open_reads
-from projections.rocks_reader import RocksReader
+from projections.store.rocks_reader import RocksReader
 from spark_sink.demo.held_log import HeldLog
 from spark_sink.demo.report import CheckFailedError
 

@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Final, NamedTuple
 
 from ledger.client import Ledger
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import delta_path, write_delta
 from spark_sink.demo.flights import Day, read_days
 from spark_sink.demo.manifest import Entry, Manifest, Step

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads import TableRow
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import totals_in, valid_folders
 from spark_sink.demo.flights import Totals
 

@@ -22,8 +22,8 @@ from pyspark.sql import SparkSession
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.machine.up import Running, UpSettings, running
 from ledger.reads import Reads
-from ledger.up import Running, UpSettings, running
 from projections.errors import StoreMissingError
 from projections.queries import open_reads
 from spark_sink.demo.report import PATIENCE_S, CheckFailedError, Report, wait_until
@@ -130,7 +130,7 @@ def now_ms() -> int:
 
 @contextmanager
 def set_up(home: Home, report: Report) -> Iterator[Stage]:
-    """Bring everything up, and down again on leaving; raises what `ledger.up.running` raises."""
+    """Bring everything up, and down again on leaving; raises what `running` of `up` raises."""
     prepare_environment(home)
     settings = UpSettings(
         ledger=LEDGER, home=home.root / "ledger", with_spark=True, lease_s=LEASE_S

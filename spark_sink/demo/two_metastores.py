@@ -12,7 +12,7 @@ from typing import Any, Final
 from ledger.client import Ledger
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.reads import TableRow
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from spark_sink.demo.metastore import WORD, Mode, Place
 from spark_sink.demo.metastore_process import MetastoreProcess
 from spark_sink.demo.metastore_steps import WANTED, Line, differences, short

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 
 from ledger.client import Ledger
 from ledger.reads import FileRow, TableRow
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of
 from spark_sink.demo.listed_table import FILES_KEPT, file_totals, path_of, write_file, write_month

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
 from ledger.broker import Broker
-from ledger.process import set_up_logging
+from ledger.machine.process import set_up_logging
 from tests.benchmarks import (
     against_delta,
     against_sql,

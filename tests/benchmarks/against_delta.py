@@ -17,8 +17,8 @@ from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.file_list import AddFile, RemoveFile
 from ledger.log.topics import create_topics
-from ledger.reading import TableFiles
 from ledger.reads import TableRow
+from ledger.sdk.reading import TableFiles
 from tests.benchmarks import peer
 from tests.benchmarks.closed_loop import SIXTEEN, Job, append, warm_broker, work
 from tests.benchmarks.figure import Figure, against

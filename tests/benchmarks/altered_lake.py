@@ -25,14 +25,14 @@ from ledger.client import Ledger
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.log.kafka import KafkaLog
-from ledger.transaction import Transaction
-from ledger.up import UpSettings, running
+from ledger.machine.up import UpSettings, running
+from ledger.sdk.transaction import Transaction
 from projections.cache.folds import CacheFold
 from projections.cache.following import FollowedEntries
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.queries import open_reads
-from projections.rocks_reader import RocksReader
+from projections.store.rocks_reader import RocksReader
 from tests.benchmarks.stores import READY_S, opened
 from tests.benchmarks.waiting import within
 

@@ -21,7 +21,7 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from projections.fold import Fed, Fold
 from projections.follower import Follower
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from spark_sink.feeder import Feeder
 from spark_sink.session import ledger_session
 from tests.benchmarks.figure import Figure, against

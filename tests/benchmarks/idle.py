@@ -13,7 +13,7 @@ import psutil
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
-from ledger.up import UpSettings, running
+from ledger.machine.up import UpSettings, running
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import wait_for_leader
 from tests.benchmarks.stores import opened

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ledger.process import GC_THRESHOLDS
+from ledger.machine.process import GC_THRESHOLDS
 
 # Many short rounds: the median is then of those that nothing else interrupted.
 ROUNDS: Final = 61

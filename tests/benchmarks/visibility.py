@@ -18,10 +18,10 @@ from typing import Final
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
-from ledger.up import UpSettings, running
+from ledger.machine.up import UpSettings, running
 from projections.follower import Follower
 from projections.queries import StoreReads
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from tests.benchmarks.closed_loop import create_table
 from tests.benchmarks.figure import Figure, percentile
 from tests.benchmarks.stores import READY_S, opened

@@ -13,7 +13,7 @@ from ledger.metadata import TABLE, Answer, Metadata, described
 from projections import metadata_cache
 from projections.cache.ids import ReaderIds
 from projections.metadata_cache import Stored, Wanted
-from projections.metadata_store import stored
+from projections.reads.metadata_store import stored
 from tests.conformance import cache_steps as steps
 from tests.conformance.cache_case import CacheCase, CasePair, Step, listed, reader_ids
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger

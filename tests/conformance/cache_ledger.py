@@ -27,7 +27,7 @@ from ledger.log.codec import frame_event, frame_fence
 from ledger.log.port import Log, Topic
 from ledger.version import CODE_VERSION, READER_VERSION
 from projections.fold import Fold
-from projections.store import RowStore
+from projections.store.port import RowStore
 
 CATALOG = "lake"
 AT = 1_700_000_000_000

@@ -25,7 +25,7 @@ from ledger.sequencer import Sequencer
 from ledger.settings import Genesis, SequencerSettings
 from projections.fold import Fold
 from projections.queries import StoreReads
-from projections.store import RowStore
+from projections.store.port import RowStore
 
 CATALOG = "lake"
 STARTED_MS = 1_700_000_000_000

@@ -23,7 +23,7 @@ from ledger.core.footprints import EMPTY_FOOTPRINT, features_of, packed
 from ledger.core.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY
 from ledger.file_list import AddFile, FileList, RemoveFile, listed
-from ledger.predicate_sql import predicate_tree
+from ledger.sdk.predicate_sql import predicate_tree
 from tests.conformance.case_ledger import CaseLedger
 from tests.conformance.hive_case import UnexpectedAnswerError
 from tests.conformance.suite import Case

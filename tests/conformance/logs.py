@@ -20,9 +20,9 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.topics import create_topics
-from projections.memory import MemoryStore
-from projections.rocks_store import RocksStore
-from projections.store import RowStore
+from projections.store.memory import MemoryStore
+from projections.store.port import RowStore
+from projections.store.rocks_store import RocksStore
 from tests.conformance.case_ledger import CaseLedger
 
 IN_HISTORY = (Topic.COMMANDS, Topic.EVENTS)

@@ -22,7 +22,7 @@ from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import decode_command, read_control
 from ledger.log.port import Log, Topic
-from ledger.receipt import Receipt
+from ledger.sdk.receipt import Receipt
 from ledger.verify import verify
 from tests.integration.result import Asker, Result, asker_of, result_of
 

@@ -10,8 +10,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
-from ledger.process import ExitCode
-from ledger.supervisor import Role, Supervisor
+from ledger.machine.process import ExitCode
+from ledger.machine.supervisor import Role, Supervisor
 
 EXIT_S: Final = 60.0
 

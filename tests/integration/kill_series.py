@@ -24,7 +24,7 @@ from ledger.broker import Broker
 from ledger.checkpoint import digest
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
-from ledger.process import ExitCode, set_up_logging
+from ledger.machine.process import ExitCode, set_up_logging
 from tests.integration.audit import Audit, Check, told
 from tests.integration.crowd import Crowd
 from tests.integration.fleet import Fleet, Paused

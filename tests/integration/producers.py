@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from ledger.client import Ledger
-from ledger.receipt import Receipt
+from ledger.sdk.receipt import Receipt
 
 
 class Producers:

@@ -12,13 +12,13 @@ import urllib3
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.definitions import changed
-from ledger.http_cache import HttpCache
+from ledger.http.cache import HttpCache
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import create_topics
+from ledger.machine.process import ExitCode
 from ledger.metadata import Answer, Bounds, Read, TableMetadata
-from ledger.process import ExitCode
+from ledger.sdk.definitions import changed
 from projections.queries import open_reads
 from tests.integration.commands import Command, answer_of, lakeledger, up
 from tests.integration.fleet import Fleet

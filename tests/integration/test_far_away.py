@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from ledger.address import Address
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.errors import ReadsUnavailableError
-from ledger.http_reads import HttpReads
+from ledger.http.reads import HttpReads
 from ledger.log.topics import create_topics
-from ledger.process import ExitCode
+from ledger.machine.address import Address
+from ledger.machine.process import ExitCode
 from tests.integration.commands import Command, environment, lakeledger, up
 
 pytestmark = pytest.mark.kafka

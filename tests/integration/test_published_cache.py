@@ -14,18 +14,18 @@ import urllib3
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.definitions import changed
 from ledger.errors import LimitExceededError, UnknownTableError
-from ledger.http_cache import HttpCache
+from ledger.http.cache import HttpCache
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import add_topic, create_topics
+from ledger.machine.process import ExitCode
 from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
-from ledger.process import ExitCode
+from ledger.sdk.definitions import changed
 from projections.cache.publishing import publishing
 from projections.follower import Follower
 from projections.queries import open_reads
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from tests.integration.commands import Command, answer_of, lakeledger
 from tests.integration.fleet import Fleet
 

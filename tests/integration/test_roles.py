@@ -16,9 +16,9 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from projections.queries import open_reads
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from tests.integration.audit import values
 from tests.integration.commands import Command, lakeledger
 from tests.integration.fleet import Fleet

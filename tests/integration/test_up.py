@@ -11,14 +11,14 @@ from typing import Any
 import psutil
 import pytest
 
-from ledger.address import Address
 from ledger.client import Ledger
-from ledger.process import ExitCode
-from ledger.up import UpSettings
-from ledger.up import running as running_up
+from ledger.machine.address import Address
+from ledger.machine.process import ExitCode
+from ledger.machine.up import UpSettings
+from ledger.machine.up import running as running_up
 from projections.queries import open_reads
-from projections.rocks_store import RocksStore
-from projections.store import FORMAT_VERSION
+from projections.store.port import FORMAT_VERSION
+from projections.store.rocks_store import RocksStore
 from tests.integration.commands import Command, answer_of, lakeledger, starting, up
 from tests.projections.followed import Followed
 

@@ -43,8 +43,8 @@ from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_id
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
 from projections.fold import Fold
-from projections.memory import MemoryStore
 from projections.metadata_cache import Wanted
+from projections.store.memory import MemoryStore
 from tests.core.histories import DRAW_BYTES, Draw, Player, Step
 from tests.driver import Driver
 

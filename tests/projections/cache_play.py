@@ -23,7 +23,7 @@ from projections.cache.entry import Entry
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import OneVersionCache, TaggedEntry
 from projections.metadata_cache import CacheState, Stored, Wanted
-from projections.metadata_store import stored
+from projections.reads.metadata_store import stored
 from tests.driver import CATALOG
 from tests.projections.cache_history import WHATS, Played, Reader, Told, as_told, told
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from projections.memory import MemoryStore
-from projections.rocks_reader import RocksReader
-from projections.rocks_store import RocksStore
+from projections.store.memory import MemoryStore
+from projections.store.rocks_reader import RocksReader
+from projections.store.rocks_store import RocksStore
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.cached import Cached, entries_of
 from tests.projections.followed import Followed

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from projections.errors import StoreClosedError
-from projections.paging import PAGE_ROWS
-from projections.store import (
+from projections.store.paging import PAGE_ROWS
+from projections.store.port import (
     FORMAT_KEY,
     KEYS_END,
     RowChange,

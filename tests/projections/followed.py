@@ -7,9 +7,9 @@ from ledger.core.state import DEFAULT_LIMITS
 from ledger.log.port import Log
 from projections.cache.publishing import Publisher, PublishingStore
 from projections.fold import Fold
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
-from projections.store import RowReader, RowStore
+from projections.store.memory import MemoryStore
+from projections.store.port import RowReader, RowStore
 from tests.driver import LEDGER, Driver
 
 # Each example is a whole history, so few say much, and a busy machine is no finding.

@@ -8,13 +8,13 @@ from typing import Final
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Log, Record, Topic
-from projections import lookups
 from projections.cache.publishing import Publisher, PublishingStore
 from projections.cache.topic import rows_held
 from projections.errors import PublishedElsewhereError
 from projections.fold import Fold
-from projections.memory import MemoryStore
-from projections.store import RowReader
+from projections.reads import lookups
+from projections.store.memory import MemoryStore
+from projections.store.port import RowReader
 from tests.projections.cache_history import Played
 
 ALL: Final = 10_000

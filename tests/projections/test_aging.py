@@ -11,9 +11,9 @@ from projections.aging import SHARE, AgingCheckpoint
 from projections.errors import StoreUnavailableError
 from projections.fold import Fold
 from projections.follower import Follower
-from projections.memory import MemoryStore
 from projections.rows import CHECKPOINT
-from projections.store import RowChange, RowStore, digest
+from projections.store.memory import MemoryStore
+from projections.store.port import RowChange, RowStore, digest
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import Driver
 from tests.projections.followed import rows_of

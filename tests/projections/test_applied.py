@@ -7,7 +7,7 @@ import pytest
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from projections.applied import Applied, apply
-from projections.memory import MemoryStore
+from projections.store.memory import MemoryStore
 from tests.driver import Driver, write
 
 Play = Callable[[Driver, int], Event | None]

@@ -1,7 +1,7 @@
 """What a batch says of a row, and what it writes in the end."""
 
-from projections.batch import Batch
-from projections.memory import MemoryStore
+from projections.store.batch import Batch
+from projections.store.memory import MemoryStore
 
 
 def test_value_made_at_the_end() -> None:

@@ -16,7 +16,7 @@ from projections.cache.ids import ReaderIds
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.metadata_cache import Wanted
-from projections.metadata_store import stored
+from projections.reads.metadata_store import stored
 from tests.driver import CATALOG
 from tests.projections.cached import listed, location, made
 from tests.projections.followed import Followed

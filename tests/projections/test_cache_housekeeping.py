@@ -24,7 +24,7 @@ from projections.cache.rows import RowEntries
 from projections.cache.source import Entries, RowMetadataStore, protected
 from projections.cache.starting import StartingEntries
 from projections.metadata_cache import CacheState, apply, bootstrap, cut, evict, fill, read
-from projections.metadata_store import stored
+from projections.reads.metadata_store import stored
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import QUICK, Step
 from tests.driver import CATALOG

@@ -8,7 +8,7 @@ from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.fold import Fold
-from projections.memory import MemoryStore
+from projections.store.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.cached import Cached, location, made

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 from ledger.metadata import TABLE, described
-from projections import metadata_store
 from projections.metadata_cache import Stored
+from projections.reads import metadata_store
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (
     HISTORIES,

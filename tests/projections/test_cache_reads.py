@@ -17,10 +17,10 @@ from ledger.whole_numbers import NUMBER_MAX
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.fold import Fold
-from projections.memory import MemoryStore
 from projections.metadata_cache import VERSIONS_MAX, Wanted
 from projections.queries import open_reads
-from projections.rocks_store import RocksStore
+from projections.store.memory import MemoryStore
+from projections.store.rocks_store import RocksStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted

@@ -31,7 +31,7 @@ from projections.errors import (
 )
 from projections.lag import Lag
 from projections.queries import StoreReads
-from projections.store import FORMAT_VERSION
+from projections.store.port import FORMAT_VERSION
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import Step
 from tests.driver import CATALOG

@@ -11,7 +11,6 @@ from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.metadata import Bounds, Read
-from projections import lookups
 from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import Publisher
 from projections.cache.reads import MetadataCache
@@ -19,9 +18,10 @@ from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, MARKER, Gathered, Marker, difference
 from projections.errors import PublishedElsewhereError, StoreForeignError, StoreVersionError
-from projections.memory import MemoryStore
+from projections.reads import lookups
 from projections.rows import LOG, value
-from projections.store import FORMAT_VERSION
+from projections.store.memory import MemoryStore
+from projections.store.port import FORMAT_VERSION
 from tests.core.histories import Step
 from tests.driver import CATALOG
 from tests.projections.cache_history import HISTORIES, Played, drawn, played

@@ -15,7 +15,7 @@ from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import publishing
 from projections.errors import PublishedElsewhereError
 from projections.fold import Fold
-from projections.memory import MemoryStore
+from projections.store.memory import MemoryStore
 from tests.driver import CATALOG, Driver
 from tests.log.kafka_bench import admin, eventually
 from tests.log.test_topics import alter

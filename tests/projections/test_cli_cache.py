@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from ledger.address import Address
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -19,7 +18,8 @@ from ledger.errors import (
     SettingsError,
     UnknownTableError,
 )
-from ledger.process import ExitCode, exit_code
+from ledger.machine.address import Address
+from ledger.machine.process import ExitCode, exit_code
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
 from projections.cache.lists import ReadLists
@@ -34,7 +34,7 @@ from projections.cache.remote import (
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from projections.web.cache_serving import serve_cache
 from tests.command_line import invoked
 from tests.driver import CATALOG, LEDGER

@@ -7,13 +7,13 @@ import typer
 
 from ledger.client import Ledger
 from ledger.errors import TxnNotOpenError
-from ledger.http_reads import HttpReads
-from ledger.process import ExitCode
+from ledger.http.reads import HttpReads
+from ledger.machine.process import ExitCode
 from ledger.reads import Reads
 from ledger.testing import InMemoryLedger
 from projections.cli.reading import known_txns
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
 
 NEVER = 99
 NOBODY = "http://127.0.0.1:1"

@@ -9,9 +9,9 @@ from ledger.core.commands import TableWrite
 from ledger.core.footprints import path_hash
 from ledger.errors import ReaderBehindError, UnknownTableError, UnknownVersionError
 from ledger.reads import AnomalyRow, FileRow
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
-from projections.store import Row
+from projections.store.memory import MemoryStore
+from projections.store.port import Row
 from tests.core.histories import Step
 from tests.core.parts import footprint
 from tests.projections.filing import (

@@ -20,10 +20,10 @@ from ledger.log.port import Record, Topic
 from ledger.version import READER_VERSION
 from projections.errors import StoreForeignError
 from projections.fold import Fed, Fold
-from projections.lookups import position
-from projections.memory import MemoryStore
-from projections.rocks_store import RocksStore
-from projections.store import RowChange, RowStore, digest
+from projections.reads.lookups import position
+from projections.store.memory import MemoryStore
+from projections.store.port import RowChange, RowStore, digest
+from projections.store.rocks_store import RocksStore
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
 from tests.projections.filing import filed, filings, random_filings

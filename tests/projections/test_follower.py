@@ -15,15 +15,15 @@ from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Record, Topic
 from ledger.log.topics import create_topics
-from ledger.process import FINAL, exit_code
+from ledger.machine.process import FINAL, exit_code
 from projections.errors import StoreForeignError, StoreLockedError, StoreVersionError
 from projections.follower import Follower, follow, rebuild
 from projections.lag import Lag
-from projections.memory import MemoryStore
 from projections.queries import StoreReads, open_reads
-from projections.rocks_store import RocksStore
 from projections.rows import value
-from projections.store import FORMAT_VERSION, RowStore, digest
+from projections.store.memory import MemoryStore
+from projections.store.port import FORMAT_VERSION, RowStore, digest
+from projections.store.rocks_store import RocksStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import Driver
 from tests.projections.followed import rows_of

@@ -9,7 +9,7 @@ from ledger.core.events import CommandsMoved
 from ledger.core.state import DEFAULT_LIMITS
 from projections.history import EXCEPTIONS_EVERY, spacing
 from projections.rows import EXCEPTIONS, last_number
-from projections.store import prefix_end
+from projections.store.port import prefix_end
 from tests.driver import write
 from tests.projections.followed import Followed
 

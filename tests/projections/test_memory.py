@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from projections.memory import MemoryReader, MemoryStore
-from projections.store import FORMAT_KEY
+from projections.store.memory import MemoryReader, MemoryStore
+from projections.store.port import FORMAT_KEY
 from tests.projections.contract import StoreContract
 
 

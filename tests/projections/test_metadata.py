@@ -9,7 +9,7 @@ from ledger.metadata import TableMetadata, described
 from projections.cache.ids import ReaderIds, lowered
 from projections.keys import pack
 from projections.metadata_cache import Wanted
-from projections.metadata_store import changes, ids_of, stored
+from projections.reads.metadata_store import changes, ids_of, stored
 from projections.rows import (
     DEFINED,
     NAME_TAKEN,
@@ -19,7 +19,7 @@ from projections.rows import (
     number_key,
     read_value,
 )
-from projections.store import prefix_end
+from projections.store.port import prefix_end
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
 

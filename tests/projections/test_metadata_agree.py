@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
-from ledger.state_reads import StateReads
+from ledger.state_reads.reads import StateReads
 from projections.cache.reads import MetadataCache
 from projections.queries import StoreReads
 from tests.driver import CATALOG, Driver

@@ -5,11 +5,11 @@ from functools import cache
 
 import pytest
 
-from projections import lookups, metadata_store
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import RowEntries
 from projections.metadata_cache import VERSIONS_MAX, Wanted
-from projections.store import Row, RowReader
+from projections.reads import lookups, metadata_store
+from projections.store.port import Row, RowReader
 from tests.driver import CATALOG
 from tests.projections.cached import made
 from tests.projections.followed import Followed

@@ -10,11 +10,11 @@ from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.errors import SnapshotTooOldError
 from ledger.reads import Reads
-from ledger.state_reads import StateReads
-from projections.memory import MemoryStore
+from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from projections.rows import HISTORY, VERSION
-from projections.store import Row
+from projections.store.memory import MemoryStore
+from projections.store.port import Row
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
 from tests.projections.followed import PATIENT, Followed, rows_of

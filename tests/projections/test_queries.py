@@ -12,9 +12,9 @@ from ledger.metadata import ReadAt
 from ledger.reads import Identity, MappingRow
 from projections.cache.lists import read_at
 from projections.errors import StoreClosedError, StoreMissingError
-from projections.memory import MemoryReader, MemoryStore
 from projections.queries import StoreReads, open_reads
-from projections.store import Row, RowReader
+from projections.store.memory import MemoryReader, MemoryStore
+from projections.store.port import Row, RowReader
 from tests.driver import LEDGER, write
 from tests.projections.followed import Followed
 

@@ -15,7 +15,7 @@ from ledger.core.outcomes import Refused
 from ledger.errors import LedgerError, RefusedError, UnknownTableError
 from ledger.metadata import Bounds, Read
 from ledger.reads import Reads
-from ledger.state_reads import StateReads
+from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import CATALOG, NEVER, Driver

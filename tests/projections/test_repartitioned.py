@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.reading import read_files
-from ledger.state_reads import StateReads
+from ledger.sdk.reading import read_files
+from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.parts import table_of
 from tests.driver import Driver

@@ -16,10 +16,10 @@ from projections.errors import (
     StoreUnavailableError,
     StoreVersionError,
 )
-from projections.generations import Generations
-from projections.rocks_reader import RocksReader
-from projections.rocks_store import RocksStore
-from projections.store import KEYS_END, RowChange, RowReader, digest
+from projections.store.generations import Generations
+from projections.store.port import KEYS_END, RowChange, RowReader, digest
+from projections.store.rocks_reader import RocksReader
+from projections.store.rocks_store import RocksStore
 from tests.projections.contract import MANY_KEYS, StoreContract, put
 from tests.projections.writing import History, batch, number_of, writing_process
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from projections.rocks_reader import RocksReader
-from projections.rocks_store import RocksStore
-from projections.store import KEYS_END
+from projections.store.port import KEYS_END
+from projections.store.rocks_reader import RocksReader
+from projections.store.rocks_store import RocksStore
 from tests.projections.writing import NUMBER_KEY, History, number_of, writing_process
 
 LAST = 150

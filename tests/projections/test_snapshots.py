@@ -21,8 +21,8 @@ from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import valid_txn_list
 from projections.fold import Fold
 from projections.history import EXCEPTIONS_EVERY
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
 from tests.projections.followed import PATIENT, Followed, rows_of

@@ -11,7 +11,7 @@ from ledger.metadata import Read
 from ledger.reads import TableRow
 from projections.queries import StoreReads
 from projections.rows import NAME, read_value
-from projections.store import RowReader, prefix_end
+from projections.store.port import RowReader, prefix_end
 from tests.core.histories import Step, played, steps
 from tests.driver import CATALOG, definition
 from tests.projections.followed import PATIENT, Followed, rows_of

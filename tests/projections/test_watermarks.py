@@ -7,7 +7,7 @@ from hypothesis import given
 
 from ledger.core.watermark import bounds
 from projections.cli.cleaning import explanation
-from projections.lookups import watermark
+from projections.reads.lookups import watermark
 from tests.core.histories import Step, played, steps
 from tests.driver import write
 from tests.projections.followed import PATIENT, Followed, rows_of

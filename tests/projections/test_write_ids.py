@@ -8,7 +8,7 @@ from hypothesis import given
 from ledger.core.state import DomainState
 from ledger.reads import MappingRow
 from projections.rows import MAPPING, last_number, read_id
-from projections.store import RowReader, prefix_end
+from projections.store.port import RowReader, prefix_end
 from tests.core.histories import Step, played, steps
 from tests.driver import write
 from tests.projections.followed import PATIENT, Followed, rows_of

@@ -11,9 +11,9 @@ from pathlib import Path
 from random import Random
 
 from projections.keys import pack
-from projections.rocks import RocksLimits
-from projections.rocks_store import RocksStore
-from projections.store import FORMAT_VERSION, Row, RowChange, RowReader, format_stamp
+from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, format_stamp
+from projections.store.rocks import RocksLimits
+from projections.store.rocks_store import RocksStore
 
 NUMBER_KEY = b"number"
 """Holds the number of the latest batch, as projections keep their position."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from ledger.client import Ledger
 from ledger.core.footprints import IMPORT_APPS
-from ledger.delta_footprint import UNRECORDED
+from ledger.delta.footprint import UNRECORDED
+from ledger.delta.log import CHECKPOINT_NAME, COMMIT_NAME
 from ledger.delta_import import import_delta
-from ledger.delta_log import CHECKPOINT_NAME, COMMIT_NAME
 from ledger.reads import Reads
 
 TABLES = Path(__file__).parents[3] / "shared" / "data" / "delta"

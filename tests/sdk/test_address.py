@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.address import LOCK, Address, find_address, home_folder
 from ledger.errors import SettingsError
-from ledger.up import alone_in
+from ledger.machine.address import LOCK, Address, find_address, home_folder
+from ledger.machine.up import alone_in
 
 
 def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:

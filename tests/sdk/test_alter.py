@@ -11,8 +11,8 @@ from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events import TableAltered
 from ledger.core.traits import traits_of
-from ledger.definitions import changed, operation_of, table_definition
 from ledger.file_list import AddFile
+from ledger.sdk.definitions import changed, operation_of, table_definition
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies

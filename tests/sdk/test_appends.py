@@ -14,8 +14,8 @@ from ledger.core.state import DEFAULT_LIMITS
 from ledger.file_list import AddFile
 from ledger.log.memory import MemoryLog, MemoryTopic
 from ledger.log.port import Topic
-from ledger.names import TableLike
 from ledger.reads import TableRow
+from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, LossyWriter, bodies

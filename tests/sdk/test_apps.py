@@ -10,7 +10,7 @@ from ledger.client import Ledger
 from ledger.core.events import CommandRepeated, Control, TxnAborted
 from ledger.errors import OutcomeUnknownError
 from ledger.log.port import Topic
-from ledger.receipt import Receipt, Token, receipt_of
+from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog

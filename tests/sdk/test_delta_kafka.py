@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from ledger.reads import Reads
 from projections.follower import follow
 from tests.sdk.delta_logs import (

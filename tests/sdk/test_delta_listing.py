@@ -5,7 +5,7 @@ from pathlib import Path, PosixPath
 
 import pytest
 
-from ledger.delta_log import DeltaLog
+from ledger.delta.log import DeltaLog
 from ledger.errors import DeltaLogError
 from tests.sdk.delta_logs import PROTOCOL, add, begin, metadata, write_checkpoint, write_log
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Domain, Protocol
-from ledger.delta_actions import DeltaCommit, Provenance
-from ledger.delta_log import DeltaLog
+from ledger.delta.actions import DeltaCommit, Provenance
+from ledger.delta.log import DeltaLog
 from ledger.errors import DeltaLogError
 from tests.sdk.delta_logs import (
     PROTOCOL,
@@ -378,7 +378,7 @@ def test_without_the_extra(tmp_path: Path) -> None:
     classic(tmp_path)
     script = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from pathlib import Path\nfrom ledger.delta_log import DeltaLog\n"
+        "from pathlib import Path\nfrom ledger.delta.log import DeltaLog\n"
         "list(DeltaLog.open(Path(sys.argv[1])).versions())"
     )
     done = subprocess.run(

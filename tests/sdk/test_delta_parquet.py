@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ledger.delta_actions import DeltaAdd
-from ledger.delta_log import DeltaLog
+from ledger.delta.actions import DeltaAdd
+from ledger.delta.log import DeltaLog
 from ledger.errors import DeltaLogError
 from tests.sdk.delta_logs import CHECKPOINT, MAPS, PROTOCOL, Action, add, metadata, write_checkpoint
 

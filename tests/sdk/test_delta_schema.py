@@ -9,9 +9,9 @@ import pytest
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.predicates import compile_predicate
 from ledger.core.traits import traits_of
-from ledger.delta_actions import DeltaMetadata
-from ledger.delta_fields import ShapeError
-from ledger.delta_schema import (
+from ledger.delta.actions import DeltaMetadata
+from ledger.delta.fields import ShapeError
+from ledger.delta.schema import (
     NESTED_TYPE,
     UNKNOWN_LEVEL,
     definition_of,
@@ -19,7 +19,7 @@ from ledger.delta_schema import (
     partition_of,
     type_text,
 )
-from ledger.predicate_sql import predicate_tree
+from ledger.sdk.predicate_sql import predicate_tree
 from tests.sdk.delta_logs import schema
 
 MAPPED = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"}

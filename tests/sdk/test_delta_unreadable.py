@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.delta_log import DeltaLog
+from ledger.delta.log import DeltaLog
 from ledger.errors import DeltaLogError, IncompatibleError
 from tests.sdk.delta_logs import Action, begin, write_log
 

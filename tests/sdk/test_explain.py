@@ -13,9 +13,9 @@ from ledger.core.commands import CoarseWrite, Footprint, TableWrite
 from ledger.core.events import Evidence, Side
 from ledger.core.footprints import EMPTY_FOOTPRINT, packed, path_hash
 from ledger.errors import ConflictError, SettingsError
-from ledger.explain import RULES, Explanation, name_conflict
 from ledger.file_list import AddFile
 from ledger.reads import Reads
+from ledger.sdk.explain import RULES, Explanation, name_conflict
 from ledger.testing import InMemoryLedger, open_channel
 from tests.sdk.flights import TABLE, create_flights, of_day
 

@@ -7,9 +7,9 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column
-from ledger.definitions import TableChanges
-from ledger.expressions import col
 from ledger.file_list import AddFile
+from ledger.sdk.definitions import TableChanges
+from ledger.sdk.expressions import col
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY

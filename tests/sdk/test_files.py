@@ -13,12 +13,12 @@ from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.events import TxnCommitted
 from ledger.core.footprints import ROWS_MAX
 from ledger.errors import ConcurrentAppendException
-from ledger.expressions import Expression, col
 from ledger.file_list import AddFile, RemoveFile
 from ledger.reads import VersionRow
-from ledger.receipt import Token
+from ledger.sdk.expressions import Expression, col
+from ledger.sdk.receipt import Token
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies
 

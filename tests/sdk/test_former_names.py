@@ -7,9 +7,9 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnknownTableError
-from ledger.former_names import FormerNames
+from ledger.sdk.former_names import FormerNames
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 
 
 class Scene(NamedTuple):

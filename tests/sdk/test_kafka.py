@@ -22,10 +22,10 @@ from ledger.errors import (
 )
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
-from ledger.receipt import TableVersion
+from ledger.sdk.receipt import TableVersion
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis, SequencerSettings
-from ledger.state_reads import StateReads
+from ledger.state_reads.reads import StateReads
 from ledger.testing import SequencerThread
 
 pytestmark = pytest.mark.kafka

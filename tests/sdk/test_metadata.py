@@ -4,9 +4,9 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
-from ledger.definitions import changed, table_definition
 from ledger.errors import UnknownTableError
 from ledger.metadata import TableMetadata
+from ledger.sdk.definitions import changed, table_definition
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

@@ -17,8 +17,8 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.file_list import AddFile
-from ledger.names import TableLike
 from ledger.reads import TableRow
+from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.lossy import LossyLog
 

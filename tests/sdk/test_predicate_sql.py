@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import TREE_CHARS_MAX, TRUE_PREDICATE, compile_predicate
 from ledger.errors import LedgerError
-from ledger.expressions import Expression, col, lit, tree_of
-from ledger.predicate_sql import PredicateSyntaxError, predicate_tree
+from ledger.sdk.expressions import Expression, col, lit, tree_of
+from ledger.sdk.predicate_sql import PredicateSyntaxError, predicate_tree
 from tests.core.predicate_trees import SCHEMA, condition, row
 
 laws = settings(deadline=None)

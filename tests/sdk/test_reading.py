@@ -10,11 +10,11 @@ import pytest
 from ledger.client import Ledger
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.log.memory import MemoryLog
-from ledger.receipt import Outcome, Token
+from ledger.sdk.receipt import Outcome, Token
+from ledger.sdk.view import open_store
 from ledger.settings import ClientSettings
-from ledger.state_reads import StateReads
+from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
-from ledger.view import open_store
 from tests.sdk.lossy import LossyLog
 
 
@@ -135,7 +135,7 @@ def test_store_is_read_by_what_is_installed(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(tmp_path), *sys.path])
     script = (
         "from pathlib import Path\n"
-        "from ledger.view import open_store\n"
+        "from ledger.sdk.view import open_store\n"
         "print(open_store(Path('lake/rows'), 'tests.reads'))\n"
     )
     environ = {**os.environ, "PYTHONPATH": paths}

@@ -14,12 +14,12 @@ from ledger.errors import (
     LogUnavailableError,
     OutcomeUnknownError,
 )
-from ledger.exchange import COMMAND_BYTES_MAX
 from ledger.log.port import Topic
-from ledger.receipt import TableVersion
+from ledger.sdk.exchange import COMMAND_BYTES_MAX
+from ledger.sdk.receipt import TableVersion
+from ledger.sdk.transaction import Transaction
 from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.conftest import IMPATIENT
 from tests.sdk.lossy import LossyLog
 

@@ -10,10 +10,10 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.events import TxnOpened
 from ledger.log.port import Topic
-from ledger.receipt import Receipt
-from ledger.retry import Pace, run
+from ledger.sdk.receipt import Receipt
+from ledger.sdk.retry import Pace, run
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies
 from tests.sdk.test_retries import HASTY

@@ -12,7 +12,6 @@ from itertools import repeat
 import pytest
 from structlog.typing import EventDict
 
-from ledger.channel import Channel
 from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.core.commands import OpenTxn
@@ -25,10 +24,11 @@ from ledger.errors import (
     SettingsError,
 )
 from ledger.log.port import Topic
-from ledger.session import UNNUMBERED, Session
-from ledger.sessions import Labels, Sessions
+from ledger.sdk.channel import Channel
+from ledger.sdk.session import UNNUMBERED, Session
+from ledger.sdk.sessions import Labels, Sessions
+from ledger.sdk.tail import Awaited
 from ledger.settings import ClientSettings
-from ledger.tail import Awaited
 from ledger.testing import FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.lossy import LossyLog, LossyWriter

@@ -12,12 +12,12 @@ from ledger.core.events import TxnCommitted, WritesStaged
 from ledger.core.footprints import HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
-from ledger.footprint_writer import FootprintWriter
 from ledger.log.port import Topic
+from ledger.sdk.footprint_writer import FootprintWriter
+from ledger.sdk.staging import FILES_PER_CHUNK, RECORD_BYTES_MAX, Staging, fitting, size_of
+from ledger.sdk.writes import DeclaredWrites
 from ledger.settings import ClientSettings
-from ledger.staging import FILES_PER_CHUNK, RECORD_BYTES_MAX, Staging, fitting, size_of
 from ledger.testing import InMemoryLedger
-from ledger.writes import DeclaredWrites
 from tests.sdk.flights import TABLE, create_flights
 from tests.sdk.lossy import LossyLog, bodies
 

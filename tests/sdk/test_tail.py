@@ -15,7 +15,7 @@ from ledger.errors import IncompatibleError, LogDamagedError, LogError
 from ledger.log.codec import HEADER, frame_event, frame_fence
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
-from ledger.tail import Awaited, Tail, read_genesis
+from ledger.sdk.tail import Awaited, Tail, read_genesis
 from ledger.version import CODE_VERSION, READER_VERSION
 from tests.driver import NEVER, Driver
 

@@ -19,9 +19,9 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.file_list import AddFile
-from ledger.receipt import TableVersion
+from ledger.sdk.receipt import TableVersion
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.writing import written
 
 INSERT = CoarseWrite("unpartitioned", "", "insert")

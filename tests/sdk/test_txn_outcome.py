@@ -12,10 +12,10 @@ from ledger.core.commands import CommitTxn
 from ledger.core.events import TxnCommitted
 from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
 from ledger.log.port import Topic
-from ledger.session import UNNUMBERED
-from ledger.state_reads import StateReads
+from ledger.sdk.session import UNNUMBERED
+from ledger.sdk.transaction import Transaction
+from ledger.state_reads.reads import StateReads
 from ledger.testing import FixedClock, InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies

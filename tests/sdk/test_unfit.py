@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from tests.sdk.lossy import LossyLog
 
 

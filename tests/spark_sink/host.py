@@ -14,10 +14,10 @@ from ledger.core.ids import Layout
 from ledger.file_list import AddFile
 from ledger.log.memory import MemoryLog
 from ledger.reads import TableRow
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from ledger.transaction import Transaction
 from projections.follower import Follower
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from spark_sink.host_tables import HostTables
 
 NAME = "db.flights"

@@ -18,9 +18,9 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import create_topics
 from projections.fold import Fold
-from projections.memory import MemoryStore
-from projections.rocks_store import RocksStore
-from projections.store import digest
+from projections.store.memory import MemoryStore
+from projections.store.port import digest
+from projections.store.rocks_store import RocksStore
 from spark_sink.feeder import END_S, Feeder, lag_of
 from spark_sink.slices import SLICE_BYTES
 from tests.driver import Driver, definition, write

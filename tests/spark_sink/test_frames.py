@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column
 from ledger.core.ids import Layout
-from ledger.definitions import TableChanges, TableOptions
 from ledger.file_list import AddFile
-from ledger.transaction import Transaction
+from ledger.sdk.definitions import TableChanges, TableOptions
+from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
 from spark_sink.frames import UnreadableTableError, in_pairs
 from tests.spark_sink.host import NAME, Host, running_host

@@ -11,7 +11,7 @@ from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
 from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreMissingError
-from projections.rocks_reader import RocksReader
+from projections.store.rocks_reader import RocksReader
 from spark_sink.host_tables import HostTables, tables_at
 from tests.projections.test_metadata_costs import Counted
 from tests.spark_sink.host import NAME, Host, running_host

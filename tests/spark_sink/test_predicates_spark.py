@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ledger.core.partition_keys import UNCASTABLE
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import compile_predicate, key_of
-from ledger.predicate_sql import predicate_tree
+from ledger.sdk.predicate_sql import predicate_tree
 from tests.core.predicate_trees import SCHEMA, VALUES, condition, row
 
 pytestmark = pytest.mark.spark

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ledger.errors import LogDamagedError, LogUnavailableError
-from ledger.process import FINAL, exit_code
+from ledger.machine.process import FINAL, exit_code
 from projections.fold import Fold
-from projections.memory import MemoryStore
+from projections.store.memory import MemoryStore
 from spark_sink.feeder import Feeder
 from spark_sink.session import needing_jvm, started
 from tests.lost_end import domain

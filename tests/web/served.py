@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
-from ledger.http_reads import HttpReads
+from ledger.http.reads import HttpReads
 from ledger.reads import Reads
 from projections.follower import Follower
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
 from projections.web.readers import Readers
 from projections.web.server import Endpoint, WebServer
 from projections.web.serving import read_pages

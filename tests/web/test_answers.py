@@ -15,14 +15,14 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.http_questions import WAIT_MAX_MS
+from ledger.http.form import to_json
+from ledger.http.questions import WAIT_MAX_MS
 from ledger.metadata import MetadataQuestion, Read
-from ledger.read_form import to_json
 from ledger.reads import Reads
 from projections.errors import StoreMissingError
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
 from projections.rows import WATERMARK
+from projections.store.memory import MemoryStore
 from projections.web.app import BODY_BYTES_MAX
 from projections.web.asked import LIMIT_MAX
 from projections.web.metadata_questions import READS_MAX

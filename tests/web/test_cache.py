@@ -9,9 +9,9 @@ import pytest
 from ledger.cache_status import ReadCount, Verified
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.http_cache import HttpCache
+from ledger.http.cache import HttpCache
+from ledger.http.form import from_json, to_json
 from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
-from ledger.read_form import from_json, to_json
 from ledger.settings import CacheSettings
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess

@@ -21,8 +21,8 @@ from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened
 from projections.errors import StoreMissingError
 from projections.follower import Follower
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
 from projections.web.cache_serving import serve_cache
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG, Driver

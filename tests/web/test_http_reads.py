@@ -20,16 +20,16 @@ from ledger.errors import (
     ReadsUnavailableError,
     SettingsError,
 )
-from ledger.http_cache import HttpCache
-from ledger.http_questions import WAIT_MAX_MS
-from ledger.http_reads import HttpReads
+from ledger.http.cache import HttpCache
+from ledger.http.questions import WAIT_MAX_MS
+from ledger.http.reads import HttpReads
 from ledger.metadata import Bounds, Read, ReadAt
 from ledger.reads import TableRow
-from ledger.state_reads import StateReads
+from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
-from projections.memory import MemoryStore
 from projections.queries import StoreReads
-from projections.store import RowReader
+from projections.store.memory import MemoryStore
+from projections.store.port import RowReader
 from projections.web.readers import THREADS
 from tests.projections.followed import Followed
 from tests.web.served import rows_in, serving

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ledger.http_reads import HttpReads
+from ledger.http.reads import HttpReads
 from ledger.settings import FollowerSettings
 from projections.fold import Fold
-from projections.rocks_store import RocksStore
+from projections.store.rocks_store import RocksStore
 from projections.web.serving import serve_store
 from tests.projections.followed import Followed
 

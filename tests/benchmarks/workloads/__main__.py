@@ -18,8 +18,8 @@ from typing import Final
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
-from ledger.process import set_up_logging
-from ledger.up import UpSettings, running
+from ledger.machine.process import set_up_logging
+from ledger.machine.up import UpSettings, running
 from tests.benchmarks.figure import percentile
 from tests.benchmarks.stores import opened
 from tests.benchmarks.workloads.check import Checked, check

@@ -12,7 +12,7 @@ from typing import Final
 
 from ledger.file_list import AddFile
 from ledger.reads import FileRow
-from ledger.transaction import Transaction
+from ledger.sdk.transaction import Transaction
 from tests.benchmarks.workloads.recorded import BUCKETS, Statement
 
 PARTITIONS: Final = BUCKETS

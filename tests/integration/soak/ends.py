@@ -13,17 +13,17 @@ from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.core.events import Event
-from ledger.http_cache import HttpCache
+from ledger.http.cache import HttpCache
+from ledger.http.form import to_json
 from ledger.log.port import Log
 from ledger.metadata import TABLE, Answer, Bounds, MetadataReads
-from ledger.read_form import to_json
 from projections.cache.reads import MetadataCache, value_of
 from projections.cache.source import RowMetadataStore
 from projections.follower import Follower
 from projections.queries import open_reads
-from projections.rocks_reader import RocksReader
-from projections.rocks_store import RocksStore
-from projections.store import digest
+from projections.store.port import digest
+from projections.store.rocks_reader import RocksReader
+from projections.store.rocks_store import RocksStore
 from tests.integration.soak.questions import CATALOG, Asked, Judge, read_of
 from tests.integration.soak.writer import OBJECTS
 from tests.projections.cache_history import Reader, wanted

@@ -17,7 +17,7 @@ from ledger.cache_status import CacheStatus
 from ledger.core.events import Event
 from ledger.core.tables import name_key
 from ledger.errors import LedgerError, ReaderBehindError, ReadsUnavailableError
-from ledger.http_cache import HttpCache
+from ledger.http.cache import HttpCache
 from ledger.metadata import TABLE, Answer, Bounds, Read
 from tests.integration.soak.observer import Observer
 from tests.integration.soak.writer import OBJECTS

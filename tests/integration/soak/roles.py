@@ -16,7 +16,7 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final, NamedTuple
 
-from ledger.supervisor import Role, Supervisor, end
+from ledger.machine.supervisor import Role, Supervisor, end
 from tests.integration.commands import environment
 
 END_S: Final = 60.0

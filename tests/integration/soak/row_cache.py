@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import structlog
 
-from ledger.process import role_process, set_up_logging
+from ledger.machine.process import role_process, set_up_logging
 from ledger.reads import Reads
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess

@@ -13,7 +13,7 @@ from ledger.broker import Broker
 from ledger.core.events import Event
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
-from ledger.process import ExitCode
+from ledger.machine.process import ExitCode
 from tests.integration.soak.ends import Ends, Holding, Questioned, differing
 from tests.integration.soak.observer import Observer
 from tests.integration.soak.questions import Judge, Questions

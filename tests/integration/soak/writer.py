@@ -17,12 +17,12 @@ from threading import Event as Signal
 from typing import Final, NoReturn
 
 from ledger.client import Ledger
-from ledger.definitions import TableChanges, TableOptions
 from ledger.errors import RefusedError
+from ledger.machine.process import role_process, set_up_logging
 from ledger.metadata import OBJECT_PREFIX
-from ledger.process import role_process, set_up_logging
 from ledger.reads import TableRow
-from ledger.transaction import Transaction
+from ledger.sdk.definitions import TableChanges, TableOptions
+from ledger.sdk.transaction import Transaction
 from projections.queries import open_reads
 
 OBJECTS: Final = ("partition:day=1", "stats:delay")

@@ -1,0 +1,65 @@
+"""Answers of commands: on stdout, as a table or in JSON; what is said about the work on stderr."""
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+# What stands between colons in an answer, such as the 100 of a list, is no name of a picture.
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
+
+
+class Output(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
+
+
+def answer(fields: dict[str, Any], output: Output) -> None:
+    """Write one record: as JSON, or as a table of names and values."""
+    if output is Output.JSON:
+        print(json.dumps(fields, sort_keys=True))
+        return
+    table = Table(*columns("name", "value"), show_header=False, box=None)
+    for name, value in fields.items():
+        table.add_row(name, Text(shown(value)))
+    out.print(table)
+
+
+def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
+    """Write many records of one form: as a JSON list, or as a table with a header."""
+    if output is Output.JSON:
+        print(json.dumps(rows, sort_keys=True))
+        return
+    table = Table(*columns(*(rows[0] if rows else ())), box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(shown(value)) for value in row.values()))
+    out.print(table if rows else "none")
+
+
+def columns(*names: str) -> list[Column]:
+    """Return the columns of a table; what is too long for one goes on in its next line."""
+    return [Column(name, overflow="fold") for name in names]
+
+
+def shown(value: Any) -> str:
+    """Return a value as a cell of a table."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items()) or "-"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(each) for each in value) or "-"
+    return "-" if value is None or value == "" else str(value)
+
+
+def say(line: str) -> None:
+    """Write a line about the work to stderr."""
+    err.print(line, highlight=False, markup=False, soft_wrap=True)

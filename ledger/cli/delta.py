@@ -1,0 +1,78 @@
+"""Commands that bring tables of other formats into a ledger."""
+
+from pathlib import Path
+from threading import Event as Signal
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ledger.cli.answers import Output, OutputOption, answer, err, say
+from ledger.cli.options import NameOption
+from ledger.client import CATALOG_DEFAULT, Ledger
+from ledger.delta_import import ImportReport, import_delta
+from ledger.machine.process import ExitCode, heed_signals
+
+APPLICATION = "lakeledger import delta"
+
+imports = typer.Typer(help="Bring tables of other formats in.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the root command."""
+    app.add_typer(imports, name="import")
+
+
+@imports.callback()
+def of_format() -> None:
+    """Choose the format that the table has now."""
+
+
+@imports.command("delta")
+def import_delta_table(
+    path: Annotated[
+        Path, typer.Argument(help="The folder of the table.", exists=True, file_okay=False)
+    ],
+    table: Annotated[str, typer.Option(help="The name it gets in the ledger.")],
+    ledger: NameOption = None,
+    catalog: Annotated[str, typer.Option(help="The catalog of that name.")] = CATALOG_DEFAULT,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with new versions until Ctrl-C.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Replay the log of a Delta table, one txn a version; a second time, go on where it ended."""
+    stop = Signal()
+    with (
+        Ledger.connect(ledger=ledger, catalog=catalog, application=APPLICATION) as connection,
+        Progress(
+            TextColumn("version"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=err,
+            disable=not err.is_terminal,
+        ) as bar,
+    ):
+        heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing was begun.
+        task = bar.add_task("version", total=None)
+        report = import_delta(
+            connection,
+            path,
+            table,
+            follow=follow,
+            stop=stop,
+            progress=lambda done, newest: bar.update(task, completed=done, total=newest),
+        )
+    answer(fields_of(report), output)
+    if stop.is_set():
+        say("stopped; started again, the import goes on with the next version")
+    if stop.is_set() and not follow:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def fields_of(report: ImportReport) -> dict[str, Any]:
+    """Return a report as fields."""
+    disagreed = {str(each.delta_version): each.reason for each in report.disagreed}
+    return {**report._asdict(), "disagreed": disagreed}

@@ -1,0 +1,173 @@
+"""Commands over the log itself: verify it, watch it, judge its commits again."""
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows, err, say
+from ledger.cli.options import NameOption, number_option
+from ledger.core.ids import LEVELS, IsolationLevel
+from ledger.core.traits import LEVEL_OF
+from ledger.core.whatif import Redecided
+from ledger.errors import LogUnavailableError, SettingsError
+from ledger.log.port import Log, Topic
+from ledger.machine.address import find_address
+from ledger.sdk.tail import read_genesis
+from ledger.verify import verify
+from ledger.watch import condition, line_of, shown_line, watch
+from ledger.whatif import what_if
+
+GENESIS_WAIT_S = 10.0
+AWAY_S = 2.0
+
+log = typer.Typer(help="Look at the log itself.", no_args_is_help=True)
+
+NearOption = Annotated[
+    str | None, typer.Option(help="Kafka's host:port; by default that of the ledger up here.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the root command."""
+    app.add_typer(log, name="log")
+
+
+@log.command("verify")
+def log_verify(
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Read the whole log as every reader does; name the position of the first damage."""
+    address = find_address(bootstrap, ledger)
+    with (
+        closing(address.log()) as kafka,
+        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
+    ):
+        task = progress.add_task("reading", total=None)
+        found = verify(kafka, lambda done, end: progress.update(task, completed=done, total=end))
+    answer(
+        {
+            "ledger": address.ledger,
+            "position": found.head.position,
+            "epoch": found.head.epoch,
+            "last_cmd": found.head.last_cmd,
+            "chain": found.head.chain.hex(),
+            "records": found.records,
+            "dropped": {verdict.name.lower(): count for verdict, count in found.dropped.items()},
+            "events": dict(found.events.most_common()),
+            "digest": found.digest,
+        },
+        output,
+    )
+
+
+@log.command("tail")
+def log_tail(
+    *,
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Only events with field=value; several must all hold."),
+    ] = None,
+    after: Annotated[
+        int | None, number_option("Begin behind this position, not with what is to come.")
+    ] = None,
+    follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show events as they come, a line each."""
+    is_wanted = condition(where or ())
+    address = find_address(bootstrap, ledger)
+    with closing(address.log()) as kafka:
+        domain = read_genesis(kafka, GENESIS_WAIT_S).domain
+        is_away = False
+        try:
+            for event in watch(kafka, domain, after):
+                if event is None and not follow:
+                    return
+                if event is None or is_away:
+                    is_away = tell_of_broker(kafka, was_away=is_away)
+                line = line_of(event) if event is not None else None
+                if line is not None and is_wanted(line):
+                    typer.echo(json.dumps(line) if output is Output.JSON else shown_line(line))
+        except KeyboardInterrupt:
+            return
+
+
+def tell_of_broker(log: Log, *, was_away: bool) -> bool:
+    """Return whether the broker is away, and say so where that is news.
+
+    To readers it looks like one that has nothing new.
+    """
+    try:
+        log.ends(Topic.EVENTS, AWAY_S)
+    except LogUnavailableError as away:
+        if not was_away:
+            say(f"nothing comes: {away}. Waiting for it")
+        return True
+    if was_away:
+        say("the broker is back")
+    return False
+
+
+def whatif(
+    *,
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    level: Annotated[
+        str, typer.Option(help=f"One of {', '.join(LEVELS)}, in any case; or snapshot.")
+    ],
+    since: Annotated[int, number_option("Only commits from this position on.")] = 1,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Judge the commits of the log again at another level; list those that would end otherwise."""
+    wanted = level_of(level)
+    address = find_address(bootstrap, ledger)
+    with (
+        closing(address.log()) as kafka,
+        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
+    ):
+        task = progress.add_task("judging", total=None)
+        found = list(
+            what_if(
+                kafka,
+                wanted,
+                since=since,
+                progress=lambda done, end: progress.update(task, completed=done, total=end),
+            )
+        )
+    changed = [each for each in found if each.committed != each.would_commit]
+    say(f"{len(found)} commits judged at {wanted}: {len(changed)} would end otherwise")
+    answer_rows([changed_row(each) for each in changed], output)
+
+
+def level_of(text: str) -> IsolationLevel:
+    """Return the level of a text, in any case and with dashes or not; raises SettingsError."""
+    plain = text.replace("-", "").replace("_", "").lower()
+    found = LEVEL_OF.get(plain) or LEVEL_OF.get(f"{plain}isolation")
+    if found is None:
+        raise SettingsError(f"{text!r} is no level; there are {', '.join(LEVELS)}")
+    return found
+
+
+def changed_row(each: Redecided) -> dict[str, Any]:
+    """Return one commit that would end otherwise, as a row."""
+    evidence = each.evidence
+    return {
+        "position": each.position,
+        "txn": each.txn,
+        "at": datetime.fromtimestamp(each.at / 1000, UTC).isoformat(timespec="seconds"),
+        "was": "committed" if each.committed else "failed",
+        "would": "commit" if each.would_commit else "fail",
+        "exception": evidence.exception if evidence is not None else "",
+        "rule": evidence.rule if evidence is not None else "",
+        "table": evidence.table if evidence is not None else 0,
+        "unit": evidence.unit if evidence is not None else "",
+        "winner": evidence.winner.position if evidence is not None else 0,
+    }

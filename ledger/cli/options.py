@@ -1,0 +1,39 @@
+"""Options that several commands have, each with the one meaning."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ledger.whole_numbers import NUMBER_MAX
+
+BootstrapOption = Annotated[str | None, typer.Option("--bootstrap", help="Kafka's host:port.")]
+LedgerOption = Annotated[str | None, typer.Option("--ledger", help="The ledger's name.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-X", help="name=value of a setting; see lakeledger config show."),
+]
+LeaseOption = Annotated[
+    float | None, typer.Option("--lease-s", min=0.5, help="How long a session may be silent.")
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),
+]
+# As it was given: what is made a path has forgotten that it was empty.
+HomeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="<path>",
+        envvar="LAKELEDGER_HOME",
+        help="Where ledgers of this machine keep their data.",
+    ),
+]
+TxnArgument = Annotated[int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX)]
+WithParentOption = Annotated[
+    bool, typer.Option("--with-parent", help="End when standard input ends.", hidden=True)
+]
+
+
+def number_option(what: str, least: int = 0) -> Any:
+    """Return the option for a number as the log has them: more than 64 bits are a wrong usage."""
+    return typer.Option(min=least, max=NUMBER_MAX, help=what)

@@ -1,0 +1,82 @@
+"""Commands for ledgers on a Kafka cluster: their topics, and the process that leads."""
+
+import os
+import socket
+from threading import Event as Signal
+from typing import Annotated
+
+import structlog
+import typer
+
+from ledger.cli.answers import say
+from ledger.cli.options import (
+    BootstrapOption,
+    LeaseOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.machine.process import freeze_recovered, interruptible, role_process
+
+COPIES_MAX = 2**15 - 1  # Kafka's own bound.
+log_lines = structlog.get_logger("lakeledger.cli")
+
+
+def init(
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
+    replication: Annotated[
+        int, typer.Option(min=1, max=COPIES_MAX, help="Copies of each topic.")
+    ] = 3,
+) -> None:
+    """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
+    from ledger.config import load  # noqa: PLC0415
+    from ledger.log.topics import create_topics, verify_topics  # noqa: PLC0415
+
+    loaded = load({"bootstrap": bootstrap, "ledger": ledger})
+    kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
+    client = loaded.settings.client()
+    create_topics(kafka, name, replication=replication, client=client)
+    for warning in verify_topics(kafka, name, client=client):
+        say(f"warning: {warning}")
+    say(f"the topics of ledger {name} are as they must be; next: lakeledger serve sequencer")
+
+
+def serve_sequencer(
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
+    name: Annotated[str, typer.Option(help="Shown in the log.")] = f"{socket.gethostname()}",
+    catalog: Annotated[str | None, typer.Option(help="First catalog of a new ledger.")] = None,
+    lease_s: LeaseOption = None,
+    *,
+    settings: SetOption = None,
+    with_parent: WithParentOption = False,
+) -> None:
+    """Lead the ledger, or stand by until the leader is gone."""
+    from ledger.config import load  # noqa: PLC0415
+    from ledger.core.state import DEFAULT_LIMITS  # noqa: PLC0415
+    from ledger.log.kafka import KafkaLog  # noqa: PLC0415
+    from ledger.log.topics import verify_topics  # noqa: PLC0415
+    from ledger.sequencer import Sequencer  # noqa: PLC0415
+    from ledger.settings import Genesis  # noqa: PLC0415
+
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}
+    loaded = load({**flags, "sequencer.lease_s": lease_s}, settings or ())
+    kafka, found = loaded.required("bootstrap"), loaded.settings
+    client = found.client()
+
+    def run(stop: Signal) -> None:
+        with interruptible():
+            verify_topics(kafka, found.ledger, client=client)
+        limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
+        sequencer = Sequencer(
+            KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s),
+            Genesis(found.ledger, found.catalog, limits=limits),
+            name=f"{name}/{os.getpid()}",
+            settings=found.sequencer,
+        )
+        freeze_recovered()
+        log_lines.info("standing by", name=name, position=sequencer.acceptor.head.position)
+        sequencer.run(stop)
+
+    raise typer.Exit(role_process("sequencer", run, with_parent=with_parent))

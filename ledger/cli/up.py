@@ -1,0 +1,88 @@
+"""The command that brings a ledger up: every process of it on this machine."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ledger.cli.answers import say
+from ledger.cli.options import HomeOption, LeaseOption, LedgerOption
+from ledger.machine.process import ExitCode
+
+if TYPE_CHECKING:
+    from ledger.config import Loaded
+
+
+def up(
+    *,
+    ledger: LedgerOption = None,
+    home: HomeOption = None,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(help="Use this Kafka; where none is set an embedded one is started."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Port of the embedded Kafka.")
+    ] = None,
+    sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
+    caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
+    spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(help="host:port to read at, or off; where none is set a free port."),
+    ] = None,
+    lease_s: LeaseOption = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Remove all rows and make them anew; until then there are none."
+        ),
+    ] = False,
+) -> None:
+    """Run every process of a ledger on this machine until Ctrl-C."""
+    from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.machine.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Who started it with nohup wants it to outlive the terminal.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
+    loaded = load({**flags, "sequencer.lease_s": lease_s, "follower.http": http})
+    found = loaded.settings
+    settings = UpSettings(
+        ledger=found.ledger,
+        home=found.home,
+        bootstrap=found.bootstrap,
+        port=port,
+        sequencers=sequencers,
+        caches=caches,
+        with_spark=spark,
+        http=loaded.given("follower.http"),
+        cache_http=loaded.given("cache.http"),
+        lease_s=lease_s,
+        rebuild=rebuild,
+        client=found.client(),
+    )
+    warn_of_store(loaded, settings.folder)
+    try:
+        code = stay_up(settings, say)
+    except KeyboardInterrupt:
+        say("interrupted before the ledger was up; nothing is left running")
+        code = ExitCode.INTERRUPTED
+    raise typer.Exit(code)
+
+
+def warn_of_store(loaded: "Loaded", folder: Path) -> None:
+    """Say where a setting leads the readers of this host, if not to rows below a ledger's folder.
+
+    Another follower may write there, so that is no error.
+    """
+    store = loaded.given("store")
+    if store is not None and not store.absolute().is_relative_to(folder):
+        say(
+            f"warning: store is {store} ({loaded.origins['store']}), so SDK and commands look for "
+            f"rows there, while lakeledger up keeps them below {folder}. Leave that setting out "
+            "where these are to be read"
+        )

@@ -1,0 +1,256 @@
+"""Delta actions: what one version of a Delta table did, read from its log and checked for shape.
+
+An action is a JSON object under its name (PROTOCOL.md, "Actions"). Kinds of action that are not
+known here are ignored, as the protocol asks; what a known one says must make sense. Provenance in
+`commitInfo` is free-form: what is odd there counts as not recorded.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeVar
+
+from ledger.core.commands import Domain, Protocol
+from ledger.core.traits import is_level
+from ledger.delta.fields import (
+    BeyondError,
+    Fields,
+    ShapeError,
+    is_number,
+    is_signed_number,
+    is_text,
+    partition_values_of,
+    path_of,
+    stats_of,
+    vector_of,
+)
+
+READER_VERSION_MAX: Final = 3
+# Of these it is known what they mean for who reads the log: a file's other half (vectors), names of
+# columns, types, the form of checkpoints, or nothing. Of any other it is not even known whether the
+# files are those that the log says (PROTOCOL.md, "Table Features": a reader must know them all). A
+# catalog-managed table may have newer versions than its log, a redirected one lies elsewhere.
+READER_FEATURES: Final = frozenset(
+    {
+        "columnMapping",
+        "deletionVectors",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
+    }
+)
+FileKey = tuple[str, str]
+"""Path and deletion vector, which together are a file."""
+
+PartitionValues = Mapping[str, str | None]
+"""Partition values by column, as the log has them: under column mapping by physical name."""
+
+
+class DeltaAdd(NamedTuple):
+    """A file added; `vector` is the unique id of its deletion vector, "" = none."""
+
+    path: str
+    partition_values: PartitionValues
+    size: int
+    modified: int
+    data_change: bool
+    stats: str
+    vector: str
+
+
+class DeltaRemove(NamedTuple):
+    """A file removed; `partition_values` None = not recorded."""
+
+    path: str
+    partition_values: PartitionValues | None
+    data_change: bool
+    vector: str
+
+
+File = TypeVar("File", DeltaAdd, DeltaRemove)
+
+
+class DeltaMetadata(NamedTuple):
+    """What the table is: `schema` is the text of its schema in JSON."""
+
+    id: str
+    schema: str
+    partition_columns: Sequence[str]
+    configuration: Mapping[str, str]
+
+
+class Provenance(NamedTuple):
+    """What a writer recorded of itself: "" or None = not recorded, or not in a usable form."""
+
+    operation: str = ""
+    read_version: int | None = None
+    level: str = ""
+    is_blind: bool = False
+
+
+NOTHING_RECORDED: Final = Provenance()
+
+
+@dataclass(slots=True)
+class DeltaCommit:
+    """One version of a table: what it did, or all there is at it if `is_checkpoint`."""
+
+    version: int
+    is_checkpoint: bool = False
+    provenance: Provenance = NOTHING_RECORDED
+    metadata: DeltaMetadata | None = None
+    protocol: Protocol | None = None
+    adds: dict[FileKey, DeltaAdd] = field(default_factory=dict)
+    removes: dict[FileKey, DeltaRemove] = field(default_factory=dict)
+    apps: dict[str, int] = field(default_factory=dict)
+    domains: dict[str, Domain] = field(default_factory=dict)
+    has_change_files: bool = False
+
+    def take(self, action: Any) -> None:
+        """Take in what one line of the log says; raises ShapeError."""
+        if not isinstance(action, dict):
+            raise ShapeError("a line of the log is a JSON object, this one is not")
+        known = [name for name in action if name in TAKERS and action[name] is not None]
+        if len(known) > 1:
+            raise ShapeError(f"{' and '.join(known)} stand in one line; each action has its own")
+        for name in known:
+            if not isinstance(action[name], dict):
+                raise ShapeError(f"{name} is no JSON object")
+            TAKERS[name](self, Fields(name, action[name]))
+
+    def check(self) -> None:
+        """Raise ShapeError for what no single action shows."""
+        first = self.version == 0 or self.is_checkpoint
+        if first and (self.metadata is None or self.protocol is None):
+            raise ShapeError("a table begins with a metaData and a protocol action, one is missing")
+        for path, _ in self.adds.keys() & self.removes.keys():
+            raise ShapeError(f"file {path} is added and removed at once")
+
+
+def take_add(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in a file added; from a checkpoint it is new to whoever reads it here."""
+    add = DeltaAdd(
+        path_of(fields),
+        partition_values_of(fields),
+        fields.number("size"),
+        fields.number("modificationTime", default=0),
+        fields.flag("dataChange") or commit.is_checkpoint,
+        stats_of(fields),
+        vector_of(fields),
+    )
+    take_file(commit.adds, add, "added")
+
+
+def take_remove(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in a file removed; in a checkpoint it is a tombstone, of no concern to readers."""
+    remove = DeltaRemove(
+        path_of(fields),
+        partition_values_of(fields) if fields.get("partitionValues") is not None else None,
+        fields.flag("dataChange", default=True),
+        vector_of(fields),
+    )
+    if not commit.is_checkpoint:
+        take_file(commit.removes, remove, "removed")
+
+
+def take_file(files: dict[FileKey, File], file: File, what: str) -> None:
+    """Note a file; path and deletion vector together are the file."""
+    if (file.path, file.vector) in files:
+        raise ShapeError(f"file {file.path} is {what} twice")
+    files[file.path, file.vector] = file
+
+
+def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in what the table is."""
+    if commit.metadata is not None:
+        raise ShapeError("there are two metaData actions; a version has one at most")
+    configuration = fields.values("configuration") if fields.get("configuration") else {}
+    commit.metadata = DeltaMetadata(
+        fields.text("id"),
+        fields.text("schemaString", default=""),
+        fields.texts("partitionColumns"),
+        {key: value for key, value in configuration.items() if value is not None},
+    )
+
+
+def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in what it takes to read and write the table."""
+    if commit.protocol is not None:
+        raise ShapeError("there are two protocol actions; a version has one at most")
+    reader, writer = fields.number("minReaderVersion"), fields.number("minWriterVersion")
+    if reader > READER_VERSION_MAX:
+        raise BeyondError(
+            f"reading it needs protocol version {reader}, {READER_VERSION_MAX} is known here"
+        )
+    reading = set(fields.texts("readerFeatures"))
+    if unknown := sorted(reading - READER_FEATURES):
+        raise BeyondError(
+            f"reading it needs features that are not known here: {', '.join(unknown)}"
+        )
+    features = reading.union(fields.texts("writerFeatures"))
+    commit.protocol = Protocol(reader, writer, sorted(features))
+
+
+def take_app(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in the progress of an application."""
+    app, version = fields.text("appId"), fields.get("version")
+    if not is_signed_number(version):
+        raise fields.odd("version", "whole number")
+    commit.apps[app] = max(version, commit.apps.get(app, version))
+
+
+def take_domain(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in a domain metadata entry."""
+    name = fields.text("domain")
+    if name in commit.domains:
+        raise ShapeError(f"domain {name} is written twice; a version writes each once at most")
+    removed = fields.flag("removed", default=False)
+    commit.domains[name] = Domain(name, fields.text("configuration", default=""), removed)
+
+
+def take_change_file(commit: DeltaCommit, fields: Fields) -> None:
+    """Note that there are files of changes, which only a commit that read something has."""
+    path_of(fields)
+    commit.has_change_files = True
+
+
+def take_provenance(commit: DeltaCommit, fields: Fields) -> None:
+    """Take in what the writer recorded of itself, as far as it has the usual form."""
+    read_version = fields.get("readVersion")
+    if is_number(read_version) and read_version >= commit.version:
+        raise ShapeError(
+            f"version {commit.version} says it was made from version {read_version}: "
+            "the file is of another version, or of another table"
+        )
+    operation, level = fields.get("operation"), fields.get("isolationLevel")
+    commit.provenance = Provenance(
+        operation if is_text(operation) else "",
+        read_version if is_number(read_version) else None,
+        level if isinstance(level, str) and is_level(level) else "",
+        fields.get("isBlindAppend") is True,
+    )
+
+
+def take_checkpoint_metadata(commit: DeltaCommit, fields: Fields) -> None:
+    """Check that a checkpoint is of the version its name says."""
+    version = fields.number("version")
+    if version != commit.version:
+        raise ShapeError(f"it is a checkpoint of version {version}, not of {commit.version}")
+
+
+TAKERS: Final[Mapping[str, Callable[[DeltaCommit, Fields], None]]] = {
+    "add": take_add,
+    "remove": take_remove,
+    "metaData": take_metadata,
+    "protocol": take_protocol,
+    "txn": take_app,
+    "domainMetadata": take_domain,
+    "cdc": take_change_file,
+    "commitInfo": take_provenance,
+    "checkpointMetadata": take_checkpoint_metadata,
+}

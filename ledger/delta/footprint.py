@@ -1,0 +1,78 @@
+"""Footprints of Delta commits: what a recorded version read and wrote, as a ledger decides on it.
+
+A Delta log does not record scans. A commit that is not marked as a blind append is declared to have
+read the files that it removed, and not to be blind; one that is marked is believed as far as its
+actions bear it out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ledger.core.commands import AppVersion, Footprint, TableDefinition
+from ledger.core.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
+from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
+from ledger.delta.fields import ShapeError
+from ledger.delta.schema import partition_keys, partition_of
+from ledger.file_list import AddFile, RemoveFile
+from ledger.sdk.footprint_writer import FootprintWriter
+from ledger.sdk.writes import DeclaredPart
+
+UNRECORDED: Final = "Manual Update"
+"""Delta's name for a commit through no command; also given to one whose writer named none."""
+
+
+def part_of(
+    commit: DeltaCommit,
+    table: tuple[int, TableDefinition | None, TableDefinition],
+    apps: Mapping[str, int],
+    read_at: int,
+) -> DeclaredPart:
+    """Return the part of a version: `table` is its id and definition before and after it.
+
+    `apps` is the progress it records. Raises ShapeError for a file whose partition is not told.
+    """
+    number, before, after = table
+    keys, keys_before = partition_keys(after), partition_keys(before or after)
+    files = FootprintWriter()
+    files.name(operation_of(commit))
+    files.add(added(each, keys) for each in commit.adds.values())
+    files.remove(removed(each, keys_before) for each in commit.removes.values())
+    reads = commit.removes if not commit.provenance.is_blind else ()
+    read_files = packed(path for path, _ in reads)
+    return DeclaredPart(number, read_at, (), head_of(commit, apps), read_files, files)
+
+
+def head_of(commit: DeltaCommit, apps: Mapping[str, int]) -> Footprint:
+    """Return the footprint of a version without its files."""
+    return EMPTY_FOOTPRINT._replace(
+        operation=operation_of(commit),
+        not_blind=commit.has_change_files or not commit.provenance.is_blind,
+        protocol=commit.protocol,
+        domains=[commit.domains[name] for name in sorted(commit.domains)],
+        apps=[AppVersion(*each) for each in sorted(apps.items())],
+    )
+
+
+def operation_of(commit: DeltaCommit) -> str:
+    """Return what a version did, in the words of its writer."""
+    return commit.provenance.operation[:OPERATION_MAX] or UNRECORDED
+
+
+def added(add: DeltaAdd, keys: Sequence[str]) -> AddFile:
+    """Return an added file with its partition in the table's order; raises ShapeError."""
+    partition = partition_of(add.partition_values, keys)
+    if partition is None:
+        raise ShapeError(
+            f"file {add.path} has partition values {dict(add.partition_values)}, which lack one of "
+            f"{', '.join(keys)}"
+        )
+    return AddFile(
+        add.path, partition, add.size, add.modified, add.data_change, add.stats, add.vector
+    )
+
+
+def removed(remove: DeltaRemove, keys: Sequence[str]) -> RemoveFile:
+    """Return a removed file, with its partition if the log tells it."""
+    values = remove.partition_values
+    partition = None if values is None else partition_of(values, keys)
+    return RemoveFile(remove.path, partition, remove.data_change, remove.vector)

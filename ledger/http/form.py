@@ -1,0 +1,104 @@
+"""The form in which answers of `ledger.reads` travel: JSON, and back without loss.
+
+Rows and valid lists are objects by field, sequences are lists, bytes are hex digits. An error is an
+object with its name in `ledger.errors`, its message and its fields. What serves reads and what asks
+for them agree on this module and on the paths, which stand in `ledger.http.reads`.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from ledger.errors import (
+    IncompatibleError,
+    LedgerError,
+    LimitExceededError,
+    ReaderBehindError,
+    SnapshotTooOldError,
+    UnknownTableError,
+    UnknownVersionError,
+)
+
+Answer = TypeVar("Answer")
+
+NOTHING: Final = "NothingFound"
+"""The name in an answer that stands for None: there is nothing of that number or name."""
+
+BAD_REQUEST: Final = "BadRequest"
+"""The name in an answer to what cannot be meant, such as a negative position."""
+
+# What a question may be answered with instead of rows; anything else says that the reader is ill.
+RAISED: Final[Mapping[str, type[LedgerError]]] = {
+    kind.__name__: kind
+    for kind in (
+        *(LimitExceededError, ReaderBehindError, SnapshotTooOldError),
+        *(UnknownTableError, UnknownVersionError),
+    )
+}
+SCALARS: Final = (str, int, float, type(None))
+
+
+def form_of(answer: Any) -> Any:
+    """Return an answer as objects, lists, texts and numbers."""
+    if isinstance(answer, SCALARS):
+        return answer
+    if isinstance(answer, bytes):
+        return answer.hex()
+    if is_dataclass(answer):
+        return {each.name: form_of(getattr(answer, each.name)) for each in fields(answer)}
+    if hasattr(answer, "_fields"):
+        return {name: form_of(each) for name, each in zip(answer._fields, answer, strict=True)}
+    return [form_of(each) for each in answer]
+
+
+def to_json(answer: Any) -> bytes:
+    """Return an answer as JSON."""
+    return json.dumps(form_of(answer), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def from_json(kind: type[Answer], data: bytes) -> Answer:
+    """Return the answer of this kind that JSON says; raises IncompatibleError if it says none."""
+    form: Any = kind
+    try:
+        found: Answer = reader_of(form).validate_json(data)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise IncompatibleError(
+            f"this is no {getattr(kind, '__name__', kind)}: {where} {first['msg']}. Install the "
+            "same version of lakeledger on both sides"
+        ) from problem
+    return found
+
+
+@cache
+def reader_of(kind: Any) -> TypeAdapter[Any]:
+    """Return what reads a kind of answer; a dataclass takes no settings, and holds no bytes."""
+    return TypeAdapter(
+        kind, config=None if is_dataclass(kind) else ConfigDict(val_json_bytes="hex")
+    )
+
+
+def error_form(error: LedgerError) -> dict[str, Any]:
+    """Return an error as fields."""
+    return {
+        "error": type(error).__name__,
+        "message": str(error),
+        "retry_unchanged": error.retry_unchanged,
+        "fields": {name: each for name, each in vars(error).items() if isinstance(each, SCALARS)},
+    }
+
+
+def error_from(form: Mapping[str, Any]) -> LedgerError | None:
+    """Return the error of a form, None if it is none that a question is answered with."""
+    kind, said = RAISED.get(str(form.get("error"))), form.get("fields")
+    if kind is None or not isinstance(said, dict):
+        return None
+    # As from a pickle: the constructors make the message, and here it is made.
+    error = kind.__new__(kind, str(form.get("message")))
+    vars(error).update(said)
+    return error

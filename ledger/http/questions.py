@@ -1,0 +1,181 @@
+"""Questions over HTTP: connections that are kept, answers as `ledger.http.form` has them.
+
+What the clients of reads and of caches share. A question that was not answered is asked again a few
+times, since asking changes nothing.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from time import monotonic, sleep
+from typing import Any, Final, NoReturn, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_from_url
+from urllib3.exceptions import HTTPError
+
+from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
+from ledger.http.form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
+from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read, settled
+from ledger.read_errors import check_reads, plain_read
+from ledger.whole_numbers import takes_whole_numbers, whole
+
+VERSION_PATH: Final = "/v1"
+OK: Final = 200
+CONNECTIONS: Final = 32
+CONNECT_S: Final = 5.0
+# Less is no time-out to urllib3.
+LEAST_S: Final = 0.001
+# How long one question may wait at the server; a longer wait is asked in parts.
+WAIT_MAX_MS: Final = 10_000
+# Before a question is asked again: at once where a kept connection had been closed meanwhile.
+PAUSES_S: Final = (0.0, 0.1, 0.2)
+
+Kind = TypeVar("Kind")
+Given = str | int | bytes | None
+
+
+@takes_whole_numbers
+class HttpQuestions(MetadataReads):
+    """Asks a URL such as `http://host:8181`; threads may share it.
+
+    `headers` go with every question, for a proxy that wants a login. Every call raises
+    ReadsUnavailableError if there is no answer within `timeout_s`, and as long on top as it
+    waits by itself, and ValueError for what cannot be meant.
+    """
+
+    def __init__(
+        self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 30.0
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._pool = pool_of(self._url, headers or {})
+        self._timeout_s = timeout_s
+        self._prefix = urlsplit(self._url).path + VERSION_PATH
+
+    def position(self) -> int:
+        """Return the position up to which events are applied now."""
+        return self._get(int, "/position")
+
+    def wait(self, position: int, timeout_ms: int) -> int:
+        """Return the applied position as soon as it is at least `position`."""
+
+        def ask(part_ms: int) -> int:
+            given = {"at_least": position, "timeout_ms": part_ms}
+            return from_json(int, self._asked("GET", "/position", given, wait_ms=part_ms))
+
+        return in_parts(ask, timeout_ms)
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, in their order, all as of one position."""
+        check_reads(reads, bounds)
+        plain = bounds._replace(token=whole("token", bounds.token))
+        question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
+        answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
+        return list(map(settled, from_json(list[Answer], answer)))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _get(self, kind: type[Kind], path: str, /, **given: Given) -> Kind:
+        return from_json(kind, self._asked("GET", path, given))
+
+    def _find(self, kind: type[Kind], path: str, /, **given: Given) -> Kind | None:
+        try:
+            return self._get(kind, path, **given)
+        except _NothingFound:
+            return None
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        given: Mapping[str, Given],
+        body: bytes | None = None,
+        *,
+        wait_ms: int = 0,
+    ) -> bytes:
+        query = urlencode({name: text_of(each) for name, each in given.items() if each is not None})
+        target = f"{self._prefix}{path}?{query}" if query else self._prefix + path
+        answer = self._answered(method, target, body, self._timeout_s + wait_ms / 1000)
+        if answer.status != OK:
+            self._raise(answer.status, answer.data)
+        return answer.data
+
+    def _answered(
+        self, method: str, target: str, body: bytes | None, timeout_s: float
+    ) -> BaseHTTPResponse:
+        """Return the answer, asking again as long as there is time for it."""
+        ends_s, pauses = monotonic() + timeout_s, iter(PAUSES_S)
+        while True:
+            left_s = max(LEAST_S, ends_s - monotonic())
+            timeout = Timeout(total=left_s, connect=min(CONNECT_S, left_s))
+            try:
+                return self._pool.request(method, target, body=body, retries=False, timeout=timeout)
+            except HTTPError as problem:
+                pause_s = next(pauses, inf)
+                if monotonic() + pause_s >= ends_s:
+                    raise ReadsUnavailableError(
+                        f"{self._url} does not answer ({problem}); see whether the follower or the "
+                        "cache there runs with --http, and whether this host may reach it"
+                    ) from problem
+                sleep(pause_s)
+
+    def _raise(self, status: int, data: bytes) -> NoReturn:
+        """Raise what an answer says that is none."""
+        form = read_object(data)
+        if form.get("error") == NOTHING:
+            raise _NothingFound
+        said = form.get("message") or data[:200].decode("utf-8", "replace")
+        if form.get("error") == BAD_REQUEST:
+            raise ValueError(said)
+        raise error_from(form) or ReadsUnavailableError(
+            f"{self._url} answers with status {status}: {said}"
+        )
+
+
+class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
+    """There is nothing of that number or name."""
+
+
+def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
+    """Return what is answered within a wait, of which `ask` is given as much as one may last.
+
+    Raises ReaderBehindError once all of it has passed.
+    """
+    until_s = monotonic() + wait_ms / 1000
+    while True:
+        left_ms = max(0, round((until_s - monotonic()) * 1000))
+        part_ms = min(left_ms, WAIT_MAX_MS)
+        try:
+            return ask(part_ms)
+        except ReaderBehindError as behind:
+            if part_ms == left_ms:
+                raise ReaderBehindError(behind.applied, behind.wanted, wait_ms) from None
+
+
+def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:
+    """Return the connections to a URL; raises SettingsError if it is none of HTTP."""
+    with suppress(ValueError):  # Of a port that is none, or a bracket that is not closed.
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https"} and parts.hostname and not parts.query:
+            return connection_from_url(url, maxsize=CONNECTIONS, headers=headers)
+    raise SettingsError(
+        f"{url!r} is no address of reads; it looks like http://host:8181, with a port up to 65535. "
+        "Correct LAKELEDGER_READS_URL, the setting reads_url, or --url, whichever says so"
+    )
+
+
+def text_of(given: str | int | bytes) -> str:
+    """Return what is asked for as it stands in a query."""
+    return given.hex() if isinstance(given, bytes) else str(given)
+
+
+def read_object(data: bytes) -> Mapping[str, Any]:
+    """Return the object that JSON says, an empty one if it says none."""
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,192 @@
+"""Reads over HTTP: what a client on another host reads from.
+
+The counterpart of `projections.web`; how it asks stands in `ledger.http.questions`.
+"""
+
+from collections.abc import Sequence
+
+from ledger.core.commands import Domain, Protocol, TableDefinition
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.http.form import from_json, to_json
+from ledger.http.questions import HttpQuestions, in_parts
+from ledger.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.read_errors import check_reads
+from ledger.reads import (
+    AnomalyRow,
+    AppRow,
+    ConflictRow,
+    FileRow,
+    HistoryRow,
+    Identity,
+    MappingRow,
+    OutcomeRow,
+    Reads,
+    SessionRow,
+    TableMarkRow,
+    TableRow,
+    TxnCounts,
+    TxnRow,
+    VersionRow,
+    WatermarkRow,
+)
+from ledger.whole_numbers import takes_whole_numbers
+
+
+@takes_whole_numbers
+class HttpReads(HttpQuestions, Reads):
+    """The read model behind a URL such as `http://host:8181`; threads may share it.
+
+    `headers` go with every question, for a proxy that wants a login. Besides what `Reads` says,
+    every call raises ReadsUnavailableError if there is no answer within `timeout_s`, and
+    LimitExceededError for more rows at once than the server gives.
+    """
+
+    def identity(self) -> Identity:
+        """Return who the ledger is."""
+        return self._get(Identity, "/identity")
+
+    def valid_txns(self, position: int | None = None) -> ValidTxnList:
+        """Return the valid txn list as of a position, or as of now."""
+        return self._get(ValidTxnList, "/snapshot", position=position)
+
+    def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
+        """Return the write ids of a table that a reader of `txns` may see."""
+        path = f"/tables/{table}/valid-write-ids"
+        return from_json(ValidWriteIdList, self._asked("POST", path, {}, to_json(txns)))
+
+    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
+        """Return the write ids of a table that are valid at a position, or now."""
+        return self._get(ValidWriteIdList, f"/tables/{table}/valid-write-ids", position=position)
+
+    def mappings(self, table: int) -> Sequence[MappingRow]:
+        """Return TXN_TO_WRITE_ID of a table from the watermark on."""
+        return self._get(list[MappingRow], f"/tables/{table}/mappings")
+
+    def table(self, table: int) -> TableRow | None:
+        """Return an incarnation of a table."""
+        return self._find(TableRow, f"/tables/{table}")
+
+    def table_named(self, catalog: str, name: str) -> TableRow | None:
+        """Return the table that holds a name now."""
+        return self._find(TableRow, "/tables/named", catalog=catalog, name=name)
+
+    def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
+        """Return the tables that exist for all, or every incarnation there ever was."""
+        dropped = "true" if include_dropped else None
+        return self._get(list[TableRow], "/tables", include_dropped=dropped)
+
+    def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
+        """Return what a table was for all as of a position, or is now."""
+        path = f"/tables/{table}/definition"
+        return self._find(TableDefinition, path, position=position)
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, in their order, all as of one position."""
+        check_reads(reads, bounds)
+
+        def ask(part_ms: int) -> Sequence[Answer]:
+            return HttpQuestions.metadata(self, reads, bounds._replace(max_wait_ms=part_ms))
+
+        return in_parts(ask, bounds.max_wait_ms)
+
+    def txn(self, txn: int) -> TxnRow | None:
+        """Return a txn."""
+        return self._find(TxnRow, f"/txns/{txn}")
+
+    def open_txns(self, limit: int) -> Sequence[TxnRow]:
+        """Return the open txns, oldest first."""
+        return self._get(list[TxnRow], "/txns/open", limit=limit)
+
+    def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
+        """Return the aborted txns that are not forgotten."""
+        return self._get(list[TxnRow], "/txns/aborted", limit=limit)
+
+    def txn_counts(self) -> TxnCounts:
+        """Return how many txns are open and aborted now."""
+        return self._get(TxnCounts, "/txns/counts")
+
+    def outcome(self, session: int, n: int) -> OutcomeRow | None:
+        """Return the first answer to a command."""
+        return self._find(OutcomeRow, f"/sessions/{session}/outcomes/{n}")
+
+    def session(self, session: int) -> SessionRow | None:
+        """Return a session."""
+        return self._find(SessionRow, f"/sessions/{session}")
+
+    def session_of(self, nonce: bytes) -> int | None:
+        """Return the session that was opened last with this nonce."""
+        return self._find(int, "/sessions/opened-with", nonce=nonce)
+
+    def watermark(self) -> WatermarkRow:
+        """Return the cleanup watermark and what holds it."""
+        return self._get(WatermarkRow, "/watermark")
+
+    def table_mark(self, table: int) -> TableMarkRow:
+        """Return how far a table may be cleaned."""
+        return self._get(TableMarkRow, f"/tables/{table}/mark")
+
+    def released_files(
+        self, table: int, limit: int, *, since: int = 0, path: str = ""
+    ) -> Sequence[FileRow]:
+        """Return the paths that no snapshot needs, by the position of their last removal."""
+        asked = f"/tables/{table}/released-files"
+        return self._get(list[FileRow], asked, limit=limit, since=since, path=path or None)
+
+    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
+        """Return the aborted write ids of a table below its mark."""
+        return self._get(list[MappingRow], f"/tables/{table}/aborted-write-ids", limit=limit)
+
+    def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
+        """Return the events that follow position `after`."""
+        return self._get(list[HistoryRow], "/history", after=after, limit=limit)
+
+    def files(
+        self, table: int, *, position: int | None = None, version: int | None = None
+    ) -> Sequence[FileRow]:
+        """Return the files live now, or as of a position or a version of the table."""
+        path = f"/tables/{table}/files"
+        return self._get(list[FileRow], path, position=position, version=version)
+
+    def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
+        """Return the paths known by a hash."""
+        return self._get(list[str], f"/tables/{table}/paths", hash=path_hash)
+
+    def version_row(
+        self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
+    ) -> VersionRow | None:
+        """Return a version, or the last one up to a position or a time."""
+        path = f"/tables/{table}/version"
+        return self._find(VersionRow, path, version=version, position=position, at=at or None)
+
+    def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
+        """Return the versions of a table, newest first."""
+        path = f"/tables/{table}/versions"
+        return self._get(list[VersionRow], path, limit=limit, below=below)
+
+    def app(self, table: int, app: str) -> AppRow | None:
+        """Return how far an application came in a table."""
+        return self._find(AppRow, f"/tables/{table}/apps/named", name=app)
+
+    def apps(self, table: int) -> Sequence[AppRow]:
+        """Return the applications that recorded progress in a table."""
+        return self._get(list[AppRow], f"/tables/{table}/apps")
+
+    def protocol(self, table: int) -> Protocol | None:
+        """Return the protocol of a table."""
+        return self._find(Protocol, f"/tables/{table}/protocol")
+
+    def domains(self, table: int) -> Sequence[Domain]:
+        """Return the domain metadata of a table."""
+        return self._get(list[Domain], f"/tables/{table}/domains")
+
+    def conflict(self, txn: int) -> ConflictRow | None:
+        """Return why a txn lost."""
+        return self._find(ConflictRow, f"/txns/{txn}/conflict")
+
+    def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
+        """Return the conflicts that follow position `after`."""
+        return self._get(list[ConflictRow], "/conflicts", after=after, limit=limit)
+
+    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+        """Return commits that say what cannot be."""
+        return self._get(list[AnomalyRow], "/anomalies", table=table, limit=limit)

@@ -1,0 +1,1 @@
+"""What a ledger is on one machine: its processes, its addresses, its broker's folder and Java."""

@@ -1,0 +1,123 @@
+"""Coming up: what is waited for before a ledger counts as up, a leader and rows to read."""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+from ledger.core.acceptance import RecordKind
+from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
+from ledger.log.codec import UnreadableError, read_control
+from ledger.log.port import Log, Record, Topic
+from ledger.machine.address import Address
+from ledger.machine.supervisor import Supervisor
+from ledger.reads import Reads
+from ledger.sdk.view import open_store
+from ledger.sequencer import beat_epoch
+
+LOOK_S = 0.1
+READY_S = 60.0
+ROWS_S = 60.0
+TELL_S = 5.0
+LAST_RECORDS = 20
+
+
+class NewestRows:
+    """How far the rows in a folder are, if anybody made some; looked at again and again."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._reads: Reads | None = None
+
+    def position(self) -> int:
+        """Return the position of the rows, 0 while there are none that can be read."""
+        try:
+            if self._reads is None:
+                self._reads = open_store(self._store)
+            return self._reads.position()
+        except LedgerError:
+            self.close()
+            return 0
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        if self._reads is not None:
+            self._reads.close()
+            self._reads = None
+
+
+def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
+    """Wait until a sequencer leads, and return a position that the log has reached then.
+
+    Raises LogUnavailableError when none leads in time, RoleEndedError when a role ended for good.
+    """
+    with (
+        closing(address.log()) as log,
+        closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats,
+    ):
+        for _ in range(round(READY_S / LOOK_S)):
+            look_after_all(supervisor)
+            if any(beat_epoch(record.value) > 0 for record in beats.read(100, LOOK_S)):
+                return reached(log)
+    raise LogUnavailableError(
+        f"no sequencer of ledger {address.ledger} leads after {READY_S:.0f} s; their lines above "
+        "say why"
+    )
+
+
+def reached(log: Log) -> int:
+    """Return a position that the log of a ledger has reached, as its last records say."""
+    first, end = log.ends(Topic.EVENTS)
+    with closing(log.reader(Topic.EVENTS, max(first, end - LAST_RECORDS))) as events:
+        return newest_of(events.read(LAST_RECORDS, LOOK_S))
+
+
+def newest_of(records: Iterable[Record]) -> int:
+    """Return the newest position that records of events name, that of the first event if none."""
+    newest = 1
+    for record in records:
+        try:
+            control, kind = read_control(record.value)
+        except UnreadableError:
+            continue
+        # A Fenced does not know its position.
+        if kind is not RecordKind.FENCED:
+            newest = max(newest, control.position)
+    return newest
+
+
+def wait_for_rows(
+    store: Path,
+    wanted: int,
+    supervisor: Supervisor,
+    say: Callable[[str], None],
+    *,
+    rows_s: float = ROWS_S,
+    tell_s: float = TELL_S,
+) -> bool:
+    """Wait until the rows in a folder have reached a position; returns False after `rows_s`.
+
+    How far they are is said every `tell_s`. Raises RoleEndedError when a role ended for good.
+    """
+    until_s, next_s = time.monotonic() + rows_s, time.monotonic() + tell_s
+    with closing(NewestRows(store)) as rows:
+        while (position := rows.position()) < wanted:
+            look_after_all(supervisor)
+            now_s = time.monotonic()
+            if now_s >= until_s:
+                return False
+            if now_s >= next_s:
+                next_s = now_s + tell_s
+                say(f"the rows are still being made: position {position} of {wanted} can be read")
+            time.sleep(LOOK_S)
+    return True
+
+
+def look_after_all(supervisor: Supervisor) -> None:
+    """Restart the roles that ended; raises RoleEndedError for one that would end so again."""
+    for role in supervisor.roles:
+        code = supervisor.look_after(role)
+        if code is not None:
+            raise RoleEndedError(
+                f"{role.name} ended at once with code {code}; its lines above say why", code=code
+            )

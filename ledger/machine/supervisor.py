@@ -1,0 +1,152 @@
+"""The supervisor: starts the roles of one machine, restarts those that fail, stops them in order.
+
+It knows nothing of what they do. Safety does not rest on it either: two leaders cannot hurt, a
+killed follower resumes from its store.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event as Signal
+
+import structlog
+
+from ledger.machine.process import FINAL, TELL_STACKS, ExitCode
+
+LOOK_S = 0.1
+BACKOFF_MIN_S = 0.2
+BACKOFF_MAX_S = 5.0
+# A role that lived this long starts again at once when it ends.
+SETTLED_S = 10.0
+STOP_S = 20.0
+TELLS_S = 2.0
+LEDGER = (sys.executable, "-m", "ledger")
+
+log_lines = structlog.get_logger("lakeledger.supervisor")
+
+
+@dataclass(slots=True)
+class Role:
+    """One child process: how to start it, and how it fared so far.
+
+    The first time it is started with the arguments of `first` besides.
+    """
+
+    name: str
+    arguments: Sequence[str]
+    program: Sequence[str] = LEDGER
+    process: subprocess.Popen[bytes] | None = None
+    started_s: float = 0.0
+    retry_s: float = 0.0
+    backoff_s: float = BACKOFF_MIN_S
+    restarts: int = 0
+    first: Sequence[str] = ()
+
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """Start the process in a session of its own, so that Ctrl-C reaches only its parent."""
+        self.process = subprocess.Popen(
+            [*self.program, *self.arguments, *self.first],
+            stdin=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+        self.first = ()
+        self.started_s = time.monotonic()
+
+    def release(self) -> None:
+        """Let go of a process that has ended."""
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process = None
+
+    @property
+    def pid(self) -> int:
+        """Return the process id, 0 while there is none."""
+        return self.process.pid if self.process is not None else 0
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """Runs roles until told to stop; they are started in order and stopped in reverse.
+
+    One that does not end within `stop_s` after it was asked to is killed, and tells before where
+    its threads are.
+    """
+
+    roles: Sequence[Role]
+    environment: Mapping[str, str] | None = None
+    stop_s: float = STOP_S
+
+    def start(self) -> None:
+        """Start every role."""
+        for role in self.roles:
+            role.start(self.environment)
+
+    def watch(self, stop: Signal) -> ExitCode:
+        """Keep the roles running until `stop` is set or one ends for good; returns its code."""
+        while not stop.wait(LOOK_S):
+            for role in self.roles:
+                code = self.look_after(role)
+                if code is not None:
+                    return code
+        return ExitCode.DONE
+
+    def look_after(self, role: Role) -> ExitCode | None:
+        """Restart a role that ended, later each time; returns the code of a final end."""
+        now_s = time.monotonic()
+        if role.process is None:
+            if now_s >= role.retry_s:
+                role.start(self.environment)
+                role.restarts += 1
+            return None
+        code = role.process.poll()
+        if code is None:
+            return None
+        log_lines.warning("role ended", role=role.name, pid=role.pid, code=code)
+        if code in FINAL:
+            return ExitCode(code)
+        lived_s = now_s - role.started_s
+        role.backoff_s = (
+            BACKOFF_MIN_S if lived_s > SETTLED_S else min(role.backoff_s * 2, BACKOFF_MAX_S)
+        )
+        role.retry_s = now_s + role.backoff_s
+        role.release()
+        return None
+
+    def stop(self) -> None:
+        """Ask every role to end, last started first, and kill what does not."""
+        running = [role for role in reversed(self.roles) if role.process is not None]
+        for role in running:
+            end(role, self.stop_s)
+
+    def kill(self) -> None:
+        """Kill every role that runs."""
+        left = [role for role in self.roles if role.process is not None]
+        for role in left:
+            if role.process is not None:
+                role.process.kill()
+        for role in left:
+            if role.process is not None:
+                role.process.wait()
+            role.release()
+
+
+def end(role: Role, stop_s: float) -> None:
+    """End one role: politely, and after a while not; then it tells first where it is."""
+    process = role.process
+    if process is None:
+        return
+    process.terminate()
+    try:
+        process.wait(stop_s)
+    except subprocess.TimeoutExpired:
+        log_lines.warning("role did not stop and is killed", role=role.name, pid=process.pid)
+        process.send_signal(TELL_STACKS)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(TELLS_S)
+        process.kill()
+        process.wait()
+    role.release()

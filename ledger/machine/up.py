@@ -1,0 +1,359 @@
+"""Up: every process of a ledger on one machine, from an empty folder to the first commit.
+
+The embedded broker (or a Kafka given by its address), two sequencers of which one stands by, the
+follower and, where they are wanted, metadata caches and the feeder in Spark. All of them are
+children of this process, restarted when they fail and stopped with it.
+"""
+
+import fcntl
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from errno import EADDRINUSE
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+from time import sleep
+from typing import IO
+from urllib.parse import urlsplit
+
+from ledger.broker import Broker
+from ledger.errors import SettingsError
+from ledger.jars import fetch
+from ledger.log.port import Topic
+from ledger.log.topic_settings import topic_name
+from ledger.log.topics import create_topics, verify_topics
+from ledger.machine.address import LOCK, Address, home_folder
+from ledger.machine.broker_folder import LOOPBACK
+from ledger.machine.coming_up import wait_for_leader, wait_for_rows
+from ledger.machine.process import ExitCode
+from ledger.machine.supervisor import Role, Supervisor
+from ledger.settings import OFF
+
+ALONE_S = 1.0
+HOLD_TRIES = 10
+HOLD_PAUSE_S = 0.02
+STORE = "store"
+SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class UpSettings:
+    """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
+
+    `http` is where the follower answers reads, port 0 = any that is free, None = at such a one of
+    this host alone, "off" = nowhere. `cache_http` is the same of the cache, where one is wanted.
+    `lease_s` None = as configured. With `rebuild` all rows are made anew from the log. `client` are
+    settings of Kafka's client, which the roles find by themselves.
+    """
+
+    ledger: str = "lake"
+    home: Path | None = None
+    bootstrap: str | None = None
+    port: int | None = None
+    sequencers: int = 2
+    caches: int = 0
+    with_spark: bool = False
+    http: str | None = None
+    cache_http: str | None = None
+    lease_s: float | None = None
+    replication: int = 1
+    rebuild: bool = False
+    client: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of this ledger, a whole path: clients run in other folders."""
+        return (self.home or home_folder()).absolute() / self.ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A ledger that is up: where clients find it and which processes it is made of.
+
+    `has_rows` says whether the rows had come as far as the log when it was.
+    """
+
+    address: Address
+    supervisor: Supervisor
+    broker: Broker | None
+    cache_urls: Sequence[str] = ()
+    has_rows: bool = True
+
+    def roles(self) -> Mapping[str, int]:
+        """Return the process ids by role."""
+        return {role.name: role.pid for role in self.supervisor.roles}
+
+
+@contextmanager
+def running(
+    settings: UpSettings, say: Callable[[str], None] = lambda _line: None
+) -> Iterator[Running]:
+    """Bring a ledger up, and down again on leaving; `say` is told each step.
+
+    Raises SettingsError, JarsError, BrokerError, LogUnavailableError or RoleEndedError with what to
+    do.
+    """
+    check(settings)
+    folder = settings.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LOCK).touch()
+    except OSError as problem:
+        raise SettingsError(
+            f"the folder {folder} cannot be used ({problem}). Choose another --home, or make it "
+            "one that this user may write to"
+        ) from problem
+    with alone_in(folder):
+        yield from brought_up(settings, say)
+
+
+def check(settings: UpSettings) -> None:
+    """Raise SettingsError for names and addresses that cannot be, before anything is made."""
+    if settings.client and settings.bootstrap is None:
+        raise SettingsError(
+            "client_config is for a Kafka of others, the embedded broker asks for no login; say "
+            "where that Kafka is with --bootstrap, or leave client_config out"
+        )
+    topic_name(settings.ledger, Topic.EVENTS)
+    if settings.cache_http is not None and settings.caches > 1:
+        raise SettingsError(
+            f"cache.http is {settings.cache_http}, where one cache can answer and not "
+            f"{settings.caches}; leave that setting out, and each gets a port of its own"
+        )
+    for http in {settings.http, settings.cache_http} - {None, OFF}:
+        if not is_endpoint(str(http)):
+            raise SettingsError(f"{http!r} is no host:port to listen at, such as 127.0.0.1:8181")
+
+
+def is_endpoint(http: str) -> bool:
+    """Tell whether this is `host:port`; port 0 is one, too."""
+    try:
+        parts = urlsplit(f"//{http}")
+        return bool(parts.hostname) and parts.port is not None and not parts.path
+    except ValueError:
+        return False
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a ledger's folder, which ends with the process; raises SettingsError if it is held."""
+    with (folder / LOCK).open("w") as lock:
+        if not any(hold(lock) for _ in range(HOLD_TRIES)):
+            raise SettingsError(
+                f"another `lakeledger up` runs in {folder}. Use the ledger that is up there, stop "
+                "it first, or choose another --ledger or --home"
+            )
+        yield
+
+
+def hold(lock: IO[str]) -> bool:
+    """Take a lock, or wait a moment: clients hold it that long to see whether anybody else does."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sleep(HOLD_PAUSE_S)
+        return False
+    return True
+
+
+def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
+    """Yield what runs, once, between bringing it up and taking it down."""
+    folder, ending = settings.folder, Ending()
+    broker = start_broker(settings, say)
+    try:
+        bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
+        client = settings.client
+        create_topics(bootstrap, settings.ledger, replication=settings.replication, client=client)
+        for warning in verify_topics(bootstrap, settings.ledger, client=client):
+            if broker is None:
+                say(f"warning: {warning}")
+        http = endpoint_of(settings.http)
+        url = None if http == OFF else f"http://{http}"
+        address = Address(bootstrap, settings.ledger, folder / STORE, url)
+        if settings.rebuild:
+            remove_rows(folder)
+            say("the rows are made anew; until that is done there are none to read")
+        caches = [endpoint_of(settings.cache_http) for _ in range(settings.caches)]
+        supervisor = Supervisor(roles_of(settings, address, caches))
+        say(f"starting {', '.join(role.name for role in supervisor.roles)}")
+        try:
+            supervisor.start()
+            newest = wait_for_leader(address, supervisor)
+            address.write(folder)
+            has_rows = wait_for_rows(folder / STORE, newest, supervisor, say)
+            urls = [f"http://{each}" for each in caches]
+            yield Running(address, supervisor, broker, urls, has_rows)
+        finally:
+            try:
+                ending.of(supervisor.stop, supervisor.kill)
+            finally:
+                address.remove(folder)
+    finally:
+        if broker is not None:
+            ending.of(broker.stop, broker.kill)
+
+
+class Ending:
+    """How what was started ends: in good order until an interrupt comes meanwhile."""
+
+    def __init__(self) -> None:
+        self._is_hurried = False
+
+    def of(self, stop: Callable[[], None], kill: Callable[[], None]) -> None:
+        """Stop something, or kill it if there is or was an interrupt, which is raised again."""
+        if self._is_hurried:
+            kill()
+            return
+        try:
+            stop()
+        except KeyboardInterrupt:
+            self._is_hurried = True
+            kill()
+            raise
+
+
+def remove_rows(folder: Path) -> None:
+    """Remove what the roles made of the log; raises SettingsError if that cannot be.
+
+    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
+    the new ones are there.
+    """
+    for rows in (folder / STORE, folder / SPARK):
+        try:
+            shutil.rmtree(rows)
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            raise SettingsError(
+                f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it "
+                "one that this user may write to; the log still holds everything"
+            ) from problem
+
+
+def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | None:
+    """Return the embedded broker, or None if another Kafka is used."""
+    if settings.bootstrap is not None:
+        return None
+    fetch()
+    broker = Broker.start(settings.folder / "broker", port=settings.port, lasting=True)
+    say(f"Kafka is ready at {broker.bootstrap}, its data in {broker.folder}")
+    return broker
+
+
+def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ()) -> list[Role]:
+    """Return the roles to run, in starting order; `caches` is where each of them answers."""
+    where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
+    lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
+    roles = [
+        Role(name, ("serve", "sequencer", "--name", name, *where, *lease))
+        for name in (f"sequencer-{number + 1}" for number in range(settings.sequencers))
+    ]
+    store = str(address.store)
+    anew = ("--rebuild",) if settings.rebuild else ()
+    http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
+    follower = ("serve", "follower", "--store", store, "--http", http, *where)
+    roles.append(Role("follower", follower, first=anew))
+    for number, endpoint in enumerate(caches, 1):
+        cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
+        roles.append(Role(f"cache-{number}", cache))
+    if settings.with_spark:
+        feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
+        roles.append(Role("feeder", feeder, first=anew))
+    return roles
+
+
+def endpoint_of(http: str | None) -> str:
+    """Return where the follower is to answer, with a port that others can be told.
+
+    Raises SettingsError if nobody can listen at the host that is named, or somebody does at the
+    port.
+    """
+    if http is None:
+        return free_endpoint()
+    parts = urlsplit(f"//{http}")
+    if http == OFF:
+        return http
+    try:
+        found = free_endpoint(parts.hostname or LOOPBACK, parts.port or 0)
+    except OSError as problem:
+        # What else keeps a port from being listened at, the follower is to tell.
+        if parts.port and problem.errno != EADDRINUSE:
+            return http
+        raise SettingsError(
+            f"nobody can listen at {http}: {problem}. Name another host or port"
+        ) from problem
+    return http if parts.port else found
+
+
+def free_endpoint(host: str = LOOPBACK, port: int = 0) -> str:
+    """Return a `host:port` of this machine where nobody listens now; port 0 = any."""
+    is_v6 = ":" in host
+    family = socket.AF_INET6 if is_v6 else socket.AF_INET
+    with socket.create_server((host, port), family=family) as server:
+        found = server.getsockname()[1]
+        return f"[{host}]:{found}" if is_v6 else f"{host}:{found}"
+
+
+def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
+    """Keep a ledger up until KeyboardInterrupt; returns the code of a role that ended for good.
+
+    An interrupt before the ledger is up is raised, after what was started is stopped; another one
+    while it stops kills what is left. Raises as `running`, and BrokerError when the embedded broker
+    died.
+    """
+    is_up = False
+    try:
+        with running(settings, say) as up:
+            is_up = True
+            code = until_told(up, say)
+            say("stopping")
+    except KeyboardInterrupt:
+        if not is_up:
+            raise
+        say("interrupted while it stopped: what was left was killed, and nothing is left running")
+        return ExitCode.INTERRUPTED
+    return code
+
+
+def until_told(up: Running, say: Callable[[str], None]) -> ExitCode:
+    """Look after what runs until KeyboardInterrupt, or until it cannot go on; returns why."""
+    ended = end_of(up.broker)
+    try:
+        announce(up, say)
+        code = up.supervisor.watch(ended)
+    except KeyboardInterrupt:
+        code = ExitCode.DONE
+    if ended.is_set():
+        # Nobody is left whom a role could tell that it ends.
+        up.supervisor.stop_s = ALONE_S
+    return code
+
+
+def announce(up: Running, say: Callable[[str], None]) -> None:
+    """Say what is up, and what comes next."""
+    address = up.address
+    say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
+    if not up.has_rows:
+        say("its rows are still being made: until then reads wait, show less, or find none")
+    if address.reads_url:
+        say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
+    for url in up.cache_urls:
+        say(f"metadata cache at {url}: lakeledger cache status --url {url}")
+    say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
+    say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
+
+
+def end_of(broker: Broker | None) -> Signal:
+    """Return what is set when the broker ends: without it no role can do anything."""
+    ended = Signal()
+
+    def wait(broker: Broker) -> None:
+        broker.wait_for_end()
+        ended.set()
+
+    if broker is not None:
+        Thread(target=wait, args=(broker,), name="lakeledger-broker", daemon=True).start()
+    return ended

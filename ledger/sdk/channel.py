@@ -1,0 +1,150 @@
+"""The channel of a client to its ledger: commands and heartbeats go out, answers come in.
+
+A channel leads over a line, which is what costs: a tail that hears every event, and the producers.
+Clients of one process may share a line, see `lines`; sessions and answers stay each client's own.
+
+A writer is for one thread and of no more use once a record of it was lost. Here threads take turns
+at one, and a writer that failed is replaced. Whether a record arrived is not told: whoever asks
+something learns it from the answer, and sends again under the same number if none comes.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from threading import Lock
+from typing import Self
+
+from ledger.errors import LogError, LogUnavailableError
+from ledger.log.port import Log, LogWriter, Topic
+from ledger.sdk.tail import READ_WAIT_S, Tail, closed
+
+TRIES = 2
+# So many commands under way at a time are a crowd: each of them had better wait a moment and share
+# a request than cost the broker, the sequencer and the tails one of its own.
+CROWD = 3
+
+
+class Outbox:
+    """Appends to a topic; threads may share it."""
+
+    def __init__(self, log: Log, topic: Topic) -> None:
+        self._log = log
+        self._topic = topic
+        self._writer: LogWriter | None = None
+        self._turn = Lock()
+
+    def open(self) -> None:
+        """Make the first writer now: Kafka's takes half a second before its first record goes."""
+        with self._turn:
+            if self._writer is None:
+                self._writer = self._log.writer(self._topic)
+
+    def send(self, key: bytes, value: bytes) -> LogUnavailableError | None:
+        """Append a record, with a fresh writer if the one before lost any.
+
+        Returns what that one failed with. Should the fresh one fail too, the broker is away, and to
+        send again later is up to whoever waits for the answer.
+        """
+        failure: LogUnavailableError | None = None
+        with self._turn:
+            for _ in range(TRIES):
+                try:
+                    self._append(key, value)
+                except LogUnavailableError as error:
+                    failure = error
+                    self._drop()
+                else:
+                    break
+        return failure
+
+    def close(self) -> None:
+        """Let go of the broker; a later `send` begins anew."""
+        with self._turn:
+            self._drop()
+
+    def _append(self, key: bytes, value: bytes) -> None:
+        if self._writer is None:
+            self._writer = self._log.writer(self._topic)
+        self._writer.append(key, value)
+
+    def _drop(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class Line:
+    """The tail and the outboxes that channels to one ledger lead over.
+
+    Commands of a crowd go through `gathering`, a log whose writers gather records for a moment.
+    To close it takes up to `read_wait_s`.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        domain: int,
+        gathering: Log | None = None,
+        *,
+        read_wait_s: float = READ_WAIT_S,
+    ) -> None:
+        self.tail = Tail.start(log, domain, read_wait_s)
+        self.heartbeats = Outbox(log, Topic.HEARTBEATS)
+        self._commands = Outbox(log, Topic.COMMANDS)
+        self._crowd = self._commands if gathering is None else Outbox(gathering, Topic.COMMANDS)
+        self._commands.open()
+
+    def send(self, key: bytes, command: bytes) -> LogUnavailableError | None:
+        """Append a command as `Outbox.send` does; commands of several threads may change places."""
+        outbox = self._crowd if self.tail.awaited >= CROWD else self._commands
+        return outbox.send(key, command)
+
+    def close(self) -> None:
+        """End the tail and let go of the broker; whoever still waits is told."""
+        with ExitStack() as steps:
+            for outbox in (self._commands, self._crowd, self.heartbeats):
+                steps.callback(outbox.close)
+            steps.callback(self.tail.close)
+
+
+class Channel:
+    """What the sessions of one client share; it belongs to the process that made it.
+
+    `leave` is called once, when the channel no longer needs its line.
+    """
+
+    def __init__(self, line: Line, leave: Callable[[], None]) -> None:
+        self.tail = line.tail
+        self.send = line.send
+        self.heartbeats = line.heartbeats
+        self._leave = leave
+        self._is_closed = False
+        self._process = os.getpid()
+
+    @classmethod
+    def open(cls, log: Log, domain: int) -> Self:
+        """Return a channel with a line of its own, which hears all answers from now on."""
+        line = Line(log, domain)
+        return cls(line, line.close)
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether this process made it, and not one that it was forked from."""
+        return os.getpid() == self._process
+
+    def check(self) -> None:
+        """Raise LogError once closed, and in a forked child: what it needs stayed in the parent."""
+        if not self.is_own:
+            raise LogError(
+                f"this ledger was connected in process {self._process} and is used in its fork "
+                f"{os.getpid()}, where its threads do not run. Call Ledger.connect there, after "
+                "the fork, or start processes by spawn"
+            )
+        if self._is_closed:
+            raise closed()
+
+    def close(self) -> None:
+        """Leave the line; closing twice is allowed."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._leave()

@@ -1,0 +1,143 @@
+"""What a client does with the files of tables outside a txn: read them, append, commit at once."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite
+from ledger.core.ids import TxnType
+from ledger.errors import ConflictError, SnapshotTooOldError
+from ledger.sdk.explain import name_conflict
+from ledger.sdk.footprint_writer import AddLike, added_files, several
+from ledger.sdk.names import Names, TableLike
+from ledger.sdk.reading import TableFiles, read_table
+from ledger.sdk.receipt import Receipt, Token, receipt_of
+from ledger.sdk.refusals import check_done
+from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.staging import RECORD_BYTES_MAX, riding
+from ledger.sdk.transaction import Transaction
+from ledger.sdk.view import View
+from ledger.sdk.writes import DeclaredWrites, level_named
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
+
+APPEND_ATTEMPTS: Final = 3
+
+
+class Appended(NamedTuple):
+    """What an append adds, as it was given."""
+
+    files: Sequence[AddLike]
+    app: AppVersion | None
+    operation: str
+
+
+class LedgerFiles:
+    """The part of a client that deals with files."""
+
+    _names: Names
+    _view: View
+
+    @abstractmethod
+    def _ask(self, command: SessionCommand) -> Answer: ...
+
+    @abstractmethod
+    def begin(
+        self,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+        level: str | None = None,
+    ) -> Transaction:
+        """Open a txn."""
+
+    def read(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        whole: bool = False,
+    ) -> TableFiles:
+        """Return the files that a condition may concern, now or at a `version` or `position`.
+
+        A txn that is opened later can build on it, see `Transaction.use`. Raises as
+        `Transaction.read`.
+        """
+        number, _ = self._names.find(table)
+        return read_table(
+            self._view, number, where, version=version, position=position, whole=whole
+        )
+
+    def append(
+        self,
+        table: TableLike,
+        files: Iterable[AddLike],
+        app: AppVersion | tuple[str, int] | None = None,
+        *,
+        operation: str = "WRITE",
+        level: str | None = None,
+    ) -> Receipt:
+        """Add files to a table of layout `listed`, opened and committed in one round trip.
+
+        `app` is the name and the version of an application: if the table has that version or a
+        later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
+        applied once. More files than fit one record take a txn, whose chunks go before its commit.
+        Raises ValueError as `Transaction.add_files` and ConflictError as `Transaction.commit`, of
+        which a change of the table after its look-up, or after a row of it that is given, is one;
+        without an `app`, ask `outcome` after OutcomeUnknownError before doing it again.
+        """
+        made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
+        asked = level_named(level)
+        # What is looked up again is known as of the refusal, so it can hardly be too old again.
+        for _ in range(APPEND_ATTEMPTS - 1):
+            with suppress(SnapshotTooOldError):
+                return self._append(table, made, asked)
+        return self._append(table, made, asked)
+
+    def commit_once(self, writes: Iterable[TableWrite], level: str | None = None) -> Receipt:
+        """Open, allocate and commit in one round trip; for tables of layout `listed`.
+
+        An update or delete names in `read_at` the position that it was planned from. Raises as
+        `Transaction.commit`; there is no txn to commit again after OutcomeUnknownError, so ask
+        `outcome` before doing it again.
+        """
+        return self._commit(list(writes), level_named(level))
+
+    def _append(self, table: TableLike, made: "Appended", level: str) -> Receipt:
+        """Append to a table as it is found to be now."""
+        number, row, position = self._names.look_up(table)
+        columns = None if row is None else row.definition.partition_columns
+        kept = list(added_files(made.files, columns, data_change=True))
+        writes = DeclaredWrites(position)
+        writes.writer(number).add(kept)
+        writes.writer(number).name(made.operation)
+        if made.app is not None:
+            writes.record(made.app, [number])
+        (part,) = writes.parts((), level)
+        footprint = riding(part, RECORD_BYTES_MAX)
+        if footprint is not None:
+            # The decision itself looks up the application: what others record is in nobody's way.
+            said = footprint._replace(read_apps=[])
+            return self._commit([TableWrite(number, position, (), said)], level)
+        with self.begin(level=level or None) as txn:
+            if row is not None:
+                self._names.look_up(row)  # What came before the txn opened is no conflict to it.
+            txn.add_files(number, kept, operation=made.operation)
+            if made.app is not None:
+                txn.app(*made.app)
+            return txn.commit()
+
+    def _commit(self, writes: Sequence[TableWrite], level: str) -> Receipt:
+        answer = self._ask(CommitTxn(*UNNUMBERED, 0, writes, level))
+        try:
+            check_done(answer.control, answer.body)
+        except ConflictError as error:
+            name_conflict(error, self._view.at_hand, lambda _table, _hash: ())
+            raise
+        return receipt_of(
+            answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
+        )

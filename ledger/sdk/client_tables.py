@@ -1,0 +1,184 @@
+"""What a client does with tables outside a txn: each call takes effect at once."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, Unpack
+
+from ledger.core.commands import (
+    AlterTable,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    SessionCommand,
+    TableDefinition,
+)
+from ledger.core.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.errors import MetadataChangedException
+from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
+from ledger.reads import TableRow
+from ledger.sdk.definitions import (
+    Change,
+    ColumnLike,
+    TableChanges,
+    TableOptions,
+    changed,
+    operation_of,
+    table_definition,
+)
+from ledger.sdk.names import Names, TableLike, check_name, created_row
+from ledger.sdk.reading import known_row
+from ledger.sdk.receipt import Receipt, Token
+from ledger.sdk.refusals import body_as
+from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.view import View
+
+ALTER_ATTEMPTS: Final = 10
+
+Place = Token | str | int
+"""A token, its text, or a position; 0 = any."""
+
+
+class LedgerTables:
+    """The part of a client that deals with tables.
+
+    Attributes:
+        catalog: the catalog in which this client's table names are.
+    """
+
+    catalog: str
+    _names: Names
+    _view: View
+
+    @abstractmethod
+    def _ask(self, command: SessionCommand) -> Answer: ...
+
+    @abstractmethod
+    def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...
+
+    def create_table(
+        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+    ) -> TableRow:
+        """Create a table at once; `columns` are (name, Spark SQL type), options see TableOptions.
+
+        Raises TableExistsError if the name is taken.
+        """
+        check_name(name)
+        definition = table_definition(columns, **options)
+        answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
+        row = created_row(answer.control, body_as(TableCreated, answer.control, answer.body))
+        self._names.remember(row, answer.control.position)
+        return row
+
+    def alter_table(
+        self,
+        table: TableLike,
+        change: Change | None = None,
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+        **changes: Unpack[TableChanges],
+    ) -> Receipt:
+        """Give a table another definition at once; a managed one by a commit of its own.
+
+        `change` is a function that makes it of the one there is; or say what is to change, see
+        TableChanges. Both are tried again on the newest definition if somebody else was faster. A
+        `change` that is a whole definition replaces whatever is there, unless `read_at` says from
+        where it was planned. `operation` is Delta's name of it, by default that of the difference.
+
+        Raises MetadataChangedException if it was changed after `read_at`, or every time.
+        """
+        number = self._names.number(table)
+        place = self._view.position_of(read_at)
+        is_fixed = bool(place) or isinstance(change, TableDefinition)
+        for _ in range(0 if is_fixed else ALTER_ATTEMPTS - 1):
+            with suppress(MetadataChangedException):
+                return self._alter(number, change, operation, 0, changes)
+        return self._alter(number, change, operation, place, changes)
+
+    def rename_table(self, table: TableLike, name: str, *, read_at: Token | int = 0) -> Receipt:
+        """Give a table another name at once.
+
+        Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
+        """
+        check_name(name)
+        number = self._names.number(table)
+        row, since = self._names.known(number)
+        place = self._view.position_of(read_at)
+        receipt = self._done(RenameTable(*UNNUMBERED, 0, place, number, name), TableRenamed)
+        if row is not None:
+            self._names.changed(row._replace(name=name), since, receipt.position)
+        return receipt
+
+    def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
+        """Drop a table at once; a new table of its name is another table.
+
+        Raises MetadataChangedException if it was changed after `read_at`.
+        """
+        number = self._names.number(table)
+        place = self._view.position_of(read_at)
+        return self._done(DropTable(*UNNUMBERED, 0, place, number), TableDropped)
+
+    def table(self, name: str) -> TableRow:
+        """Return the table that has a name now; raises UnknownTableError."""
+        return self._names.read(name)
+
+    def metadata(
+        self, table: TableLike, *, write_ids: ValidWriteIdList | None = None, token: Place = 0
+    ) -> TableMetadata:
+        """Return what a table is now, or to a reader with a list of `write_ids`.
+
+        With the `token` of somebody's receipt, also in its text form, it is at least as new as that
+        write; as this client's own writes it always is. Raises UnknownTableError if the reader
+        sees no such table, ReaderBehindError.
+        """
+        found = self._metadata(table, TABLE, write_ids, token)
+        assert isinstance(found, TableMetadata)
+        return found
+
+    def metadata_object(
+        self,
+        table: TableLike,
+        what: str,
+        *,
+        write_ids: ValidWriteIdList | None = None,
+        token: Place = 0,
+    ) -> str:
+        """Return an object of a table, such as "partition:day=1" or "stats:delay"; as `metadata`.
+
+        Its value is that of the table property `object.<what>`.
+        """
+        return str(self._metadata(table, object_named(what), write_ids, token))
+
+    def tables(self) -> Sequence[TableRow]:
+        """Return all tables of the ledger's domain."""
+        return self._view.reads().tables()
+
+    def _alter(
+        self,
+        table: int,
+        change: Change | None,
+        operation: str,
+        read_at: int,
+        changes: TableChanges,
+    ) -> Receipt:
+        """Alter a table as it is now; what is made of its definition is planned from there."""
+        reads = self._view.reads(read_at)
+        position = reads.position()
+        row = known_row(reads, table)
+        definition = changed(row.definition, change, **changes)
+        place = read_at or (0 if isinstance(change, TableDefinition) else position)
+        name = operation or operation_of(row.definition, definition)
+        command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
+        receipt = self._done(command, TableAltered)
+        self._names.changed(row._replace(definition=definition), position, receipt.position)
+        return receipt
+
+    def _metadata(
+        self, table: TableLike, what: str, write_ids: ValidWriteIdList | None, token: Place
+    ) -> Metadata:
+        number = self._names.number(table)
+        place = Token.parse(token) if isinstance(token, str) else token
+        read = Read(number, write_ids, what=what)
+        return self._view.metadata(read, self._view.position_of(place))

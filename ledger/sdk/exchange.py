@@ -1,0 +1,91 @@
+"""The exchange: a command goes out until its answer comes in, or until time is up."""
+
+from time import monotonic
+from typing import Final, NamedTuple
+
+from ledger.clock import Clock
+from ledger.core.commands import OpenSession, SessionCommand
+from ledger.core.events import Event
+from ledger.core.outcomes import Reason
+from ledger.errors import LimitExceededError, OutcomeUnknownError
+from ledger.log.codec import encode_command
+from ledger.sdk.channel import Channel
+from ledger.sdk.tail import Awaited
+
+# What the commands topic takes in one record, less room for Kafka's own framing.
+COMMAND_BYTES_MAX: Final = 1024 * 1024 - 4 * 1024
+
+
+class Times(NamedTuple):
+    """When a call sends again and when it gives up; `deadline_s` is monotonic."""
+
+    attempt_s: float
+    deadline_s: float
+
+    def left_s(self) -> float:
+        """Return how long there is still to wait; not above 0 when it is over."""
+        return self.deadline_s - monotonic()
+
+    def not_after(self, clock: Clock) -> int:
+        """Return until when the command may be executed, in milliseconds: not after giving up."""
+        return clock.now_ms() + round(self.left_s() * 1000)
+
+
+def exchange(
+    channel: Channel, command: OpenSession | SessionCommand, awaited: Awaited, times: Times
+) -> Event:
+    """Send a command, again and again under the same number, and return its answer.
+
+    Raises OutcomeUnknownError, with what kept the answer away as its cause if that is known, and
+    LimitExceededError for a command that fits no record.
+    """
+    key, framed = str(command.session).encode(), encode_command(command)
+    if len(framed) > COMMAND_BYTES_MAX:
+        raise too_large(command, len(framed))
+    try:
+        trouble = channel.send(key, framed)
+        while (
+            event := awaited.wait(min(times.attempt_s, times.left_s()))
+        ) is None and times.left_s() > 0:
+            trouble = channel.send(key, framed) or trouble
+    except Exception as error:
+        if isinstance(command, OpenSession):
+            # A session that nobody knows has done nothing: to ask for another is always safe.
+            raise
+        # Who will hear of no answer knows no better than who had none in time.
+        raise unanswered(command, error) from error
+    if event is None:
+        trouble = trouble or channel.tail.trouble
+        raise unanswered(command, trouble) from trouble
+    return event
+
+
+def unanswered(
+    command: OpenSession | SessionCommand, trouble: Exception | None
+) -> OutcomeUnknownError:
+    """Return the error for a command whose time is up.
+
+    A session has no number before it is open, so there is no outcome to ask for.
+    """
+    then = f"ask ledger.outcome({command.session}, {command.n})"
+    if isinstance(command, OpenSession):
+        then = (
+            "do the same again: that is safe, for only a session was asked for, and one that was "
+            "opened does nothing and expires by itself"
+        )
+    return OutcomeUnknownError(
+        f"{type(command).__name__} was not answered in time, so nobody knows whether it was "
+        f"executed{f' ({trouble})' if trouble else ''}. See whether broker and sequencer run, then "
+        f"{then}",
+        session=command.session,
+        n=command.n,
+    )
+
+
+def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceededError:
+    """Return the error for a command that was not sent because of its size."""
+    return LimitExceededError(
+        f"{type(command).__name__} has {size} bytes, a record holds {COMMAND_BYTES_MAX}. Nothing "
+        "was sent; say less in one command: whole tables instead of many partitions, or more txns",
+        reason=Reason.LIMIT_EXCEEDED,
+    )

@@ -1,0 +1,170 @@
+"""Conditions without SQL text: `(col("month") == 3) & col("country").isin("DE", "FR")`.
+
+An expression can stand wherever the SQL text of a condition can, and has its bounds: one that is
+too large, or nested too deep, is unknown as a whole. Comparisons build expressions instead of
+answering, so `&`, `|` and `~` take the places of `and`, `or` and `not`.
+"""
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from ledger.core.predicate_text import sql_of
+from ledger.core.predicates import TRUE_PREDICATE
+from ledger.sdk.predicate_sql import (
+    Node,
+    connected,
+    fits,
+    negated,
+    number_node,
+    predicate_tree,
+    unknown_text,
+    wire_text,
+)
+
+Constant = bool | int | float | Decimal | str | date | datetime
+
+
+class Expression:
+    """A condition, or a part of one, over the columns of a table."""
+
+    __slots__ = ("_node",)
+    __hash__ = None  # type: ignore[assignment]  # Equality builds an expression, it compares none.
+
+    def __init__(self, node: Node) -> None:
+        self._node = within_bounds(node)
+
+    def tree(self) -> str:
+        """Return the wire form."""
+        return wire_text(self._node)
+
+    def sql(self) -> str:
+        """Return the Spark SQL that means the same."""
+        return sql_of(self.tree())
+
+    def __repr__(self) -> str:
+        return f"<condition {self.sql()}>"
+
+    def __eq__(self, other: object) -> "Expression":  # type: ignore[override]
+        return self._compared("=", other)
+
+    def __ne__(self, other: object) -> "Expression":  # type: ignore[override]
+        return self._compared("<>", other)
+
+    def __lt__(self, other: "Expression | Constant") -> "Expression":
+        return self._compared("<", other)
+
+    def __le__(self, other: "Expression | Constant") -> "Expression":
+        return self._compared("<=", other)
+
+    def __gt__(self, other: "Expression | Constant") -> "Expression":
+        return self._compared(">", other)
+
+    def __ge__(self, other: "Expression | Constant") -> "Expression":
+        return self._compared(">=", other)
+
+    def __and__(self, other: "Expression") -> "Expression":
+        return Expression(connected("and", [self._node, other._node]))
+
+    def __or__(self, other: "Expression") -> "Expression":
+        return Expression(connected("or", [self._node, other._node]))
+
+    def __invert__(self) -> "Expression":
+        return Expression(negated(self._node))
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is neither true nor false by itself: join conditions with &, | and ~, each "
+            "in brackets, instead of 'and', 'or' and 'not'"
+        )
+
+    def isin(self, *values: Constant) -> "Expression":
+        """Return that the value is one of these; raises TypeError for None, ValueError for none."""
+        if not values:
+            raise ValueError(f"{self.sql()} cannot be in an empty list: give at least one value")
+        return Expression(["in", self._node, [constant_node(value) for value in values]])
+
+    def is_null(self) -> "Expression":
+        """Return that there is no value."""
+        return Expression(["is_null", self._node])
+
+    def is_not_null(self) -> "Expression":
+        """Return that there is a value."""
+        return ~self.is_null()
+
+    def eq_null_safe(self, other: "Expression | Constant | None") -> "Expression":
+        """Return that both are equal or both NULL; it is never NULL itself."""
+        null = ["lit", None, "void"]
+        return Expression(["<=>", self._node, null if other is None else operand(other)])
+
+    def _compared(self, symbol: str, other: object) -> "Expression":
+        return Expression([symbol, self._node, operand(other)])
+
+
+def col(name: str) -> Expression:
+    """Return a column of the table, in any case of letters."""
+    return Expression(["col", name])
+
+
+def lit(value: Constant) -> Expression:
+    """Return a constant."""
+    return Expression(constant_node(value))
+
+
+def within_bounds(node: Node) -> Node:
+    """Return a node, or what stands for it if it does not fit, or a part of it did not."""
+    is_known = all(part[:1] != ["unknown"] for part in node[1:] if isinstance(part, list))
+    return node if is_known and fits(node) else unknown_text(sql_of(wire_text(node)))
+
+
+def operand(value: Any) -> Node:
+    """Return the node of an expression or of a constant."""
+    return value._node if isinstance(value, Expression) else constant_node(value)  # noqa: SLF001
+
+
+def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
+    """Return the node of a constant; raises TypeError for what Spark SQL has no literal for.
+
+    A datetime with a zone is a timestamp, one without is a timestamp_ntz.
+    """
+    match value:
+        case bool():
+            return ["lit", str(value).lower(), "boolean"]
+        case int() | Decimal() if (text := digits(value)) and (node := number_node(text)):
+            return node
+        case float() if not math.isnan(value):
+            return ["lit", repr(float(value)), "double"]
+        case str():
+            return ["lit", value, "string"]
+        case datetime(tzinfo=None):
+            return ["lit", value.isoformat(" "), "timestamp_ntz"]
+        case datetime():
+            text = value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+            return ["lit", f"{text}Z", "timestamp"]
+        case date():
+            return ["lit", value.isoformat(), "date"]
+    raise TypeError(
+        f"{value!r} is no constant of a condition: compare with text, numbers, booleans, dates and "
+        "datetimes; for NULL use is_null(), is_not_null() or eq_null_safe(None)"
+    )
+
+
+def digits(number: int | Decimal) -> str:
+    """Return a number without an exponent; empty if it is none.
+
+    That of an enumeration, as that of a float of NumPy, may be shown in words.
+    """
+    if isinstance(number, int):
+        return str(int(number))
+    return format(number, "f") if number.is_finite() else ""
+
+
+def tree_of(where: "str | Expression | None") -> str:
+    """Return the wire form of a condition: SQL text, an expression, or None for TRUE.
+
+    Raises PredicateSyntaxError for a text that is no condition of Spark SQL.
+    """
+    if where is None:
+        return TRUE_PREDICATE
+    return where.tree() if isinstance(where, Expression) else predicate_tree(where)

@@ -1,0 +1,260 @@
+"""Footprints in the making: what one txn reads and writes in a table, file by file.
+
+What is noted here becomes the `Footprint` of a commit. Files are told apart by path and deletion
+vector together; a decision knows them by the hash of their path.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
+from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
+from ledger.core.predicates import TRUE_PREDICATE
+from ledger.file_list import (
+    AddFile,
+    FileList,
+    RemoveFile,
+    added,
+    check_data_change,
+    listed,
+    removed,
+)
+from ledger.reads import FileRow
+from ledger.sdk.reading import TableFiles
+
+AddLike = AddFile | str
+"""A file to add, or the path of one in a table without partitions."""
+
+RemoveLike = RemoveFile | AddFile | FileRow | str
+"""A file to remove, or the path of one: then the partition is that of the file as it was read."""
+
+ROW_COUNT: Final = "numRecords"
+# It gives ids to rows that were there before; an un-backfill only takes them away.
+NUMBERS_ALL: Final = "ROW TRACKING BACKFILL"
+
+FileKey = tuple[str, str]
+Listed = TypeVar("Listed", AddFile, RemoveFile)
+
+
+class FootprintWriter:
+    """Gathers the footprint of one table part of a commit."""
+
+    def __init__(self) -> None:
+        self._operation = ""
+        self._usual_operation = ""
+        self._scans: dict[str, None] = {}
+        self._reads_whole = False
+        self._read: dict[str, FileRow] = {}
+        self._adds: dict[FileKey, AddFile] = {}
+        self._removes: dict[FileKey, RemoveFile] = {}
+        self._protocol: Protocol | None = None
+        self._domains: dict[str, Domain] = {}
+
+    @property
+    def is_written(self) -> bool:
+        """Whether anything but reading was noted."""
+        return bool(self._operation or self._usual_operation)
+
+    @property
+    def files(self) -> Sequence[AddFile | RemoveFile]:
+        """The files added and removed."""
+        return [*self._adds.values(), *self._removes.values()]
+
+    @property
+    def read_files(self) -> bytes:
+        """The hashes of the files read; of a table that was read as a whole none is needed."""
+        return b"" if self._reads_whole else packed(self._read)
+
+    def read(self, files: TableFiles) -> None:
+        """Note a scan and the files it returned."""
+        self._scans[files.where] = None
+        self._reads_whole |= files.whole
+        self._read.update((each.path, each) for each in files)
+
+    def name(self, operation: str) -> None:
+        """Say what is done, in Delta's words; raises TypeError for what is no text."""
+        check_text("an operation", operation)
+        self._operation = operation
+
+    def add(self, files: Iterable[AddFile]) -> None:
+        """Note files added, by a WRITE unless another operation is named.
+
+        Raises ValueError for one that was noted before; then none of them is noted.
+        """
+        self._take((), files)
+        self._note("WRITE")
+
+    def remove(self, files: Iterable[RemoveLike]) -> None:
+        """Note files removed, by a DELETE unless files are added too or another name is given.
+
+        Raises as `add`.
+        """
+        self._take(map(self._removed, files), ())
+        self._note(self._usual_operation or "DELETE")
+
+    def read_whole(self) -> None:
+        """Note that the part depends on every file of the table."""
+        self._scans[TRUE_PREDICATE] = None
+        self._reads_whole = True
+
+    def rewrite(self, removes: Iterable[RemoveLike], adds: Iterable[AddFile]) -> None:
+        """Note that the same rows lie in other files now: an OPTIMIZE unless named otherwise.
+
+        Raises as `add`.
+        """
+        gone = (self._removed(each)._replace(data_change=False) for each in removes)
+        self._take(gone, (each._replace(data_change=False) for each in adds))
+        self._note("OPTIMIZE")
+
+    def removal(self, file: RemoveLike) -> RemoveFile:
+        """Return the removal of a file, with what a read of this txn knows of it.
+
+        Raises TypeError for what is no file.
+        """
+        match file:
+            case RemoveFile():
+                return file
+            case AddFile():
+                return RemoveFile(file.path, file.partition, vector=file.vector)
+            case FileRow():
+                return RemoveFile(file.path, tuple(file.partition), vector=file.vector)
+            case str():
+                found = self._read.get(file)
+                return RemoveFile(file) if found is None else self.removal(found)
+            case other:
+                raise TypeError(
+                    f"{other!r} is no file to remove: give one as it was read, or a path"
+                )
+
+    def set_protocol(self, protocol: Protocol) -> None:
+        """Note a protocol action."""
+        self._note(self._usual_operation or "UPGRADE PROTOCOL")
+        self._protocol = protocol
+
+    def set_domain(self, domain: Domain) -> None:
+        """Note a domain metadata entry."""
+        self._note(self._usual_operation or "Manual Update")
+        self._domains[domain.name] = domain
+
+    def paths_of(self, hashed: bytes) -> Sequence[str]:
+        """Return the paths noted here that a hash stands for."""
+        paths = dict.fromkeys([*self._read, *(each.path for each in self.files)])
+        return [path for path in paths if path_hash(path) == hashed]
+
+    def head(self, apps: Sequence[AppVersion] = ()) -> Footprint:
+        """Return all but the files: what is judged at the commit, whatever was staged before."""
+        return EMPTY_FOOTPRINT._replace(
+            operation=self._operation or self._usual_operation or ("WRITE" if apps else ""),
+            reads=list(self._scans),
+            reads_whole=self._reads_whole,
+            read_apps=[each.app for each in apps],
+            protocol=self._protocol,
+            domains=[self._domains[name] for name in sorted(self._domains)],
+            apps=list(apps),
+        )
+
+    def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
+        """Return a footprint with some of the files that were noted here.
+
+        The rows of a backfill count, though they were there before. More rows than a footprint may
+        add count as none: the statistics cannot be right.
+        """
+        adds = [each for each in files if isinstance(each, AddFile)]
+        removes = [each for each in files if isinstance(each, RemoveFile)]
+        found = listed(footprint, FileList(adds, removes))
+        numbers_all = self._numbers_all()
+        rows = sum(rows_of(each.stats) for each in adds if each.data_change or numbers_all)
+        # One file of an unknown partition may lie in any, also in those that other chunks name.
+        known = found.removes_in if self._knows_partitions() else ()
+        return found._replace(rows_added=rows if rows <= ROWS_MAX else 0, removes_in=known)
+
+    def _numbers_all(self) -> bool:
+        is_backfill = self._operation == NUMBERS_ALL
+        return is_backfill and not any(each.data_change for each in self.files)
+
+    def _knows_partitions(self) -> bool:
+        return all(each.partition is not None for each in self._removes.values())
+
+    def _note(self, usual_operation: str) -> None:
+        self._usual_operation = usual_operation
+
+    def _removed(self, file: RemoveLike) -> RemoveFile:
+        return removed(*self.removal(file))
+
+    def _take(self, removes: Iterable[RemoveFile], adds: Iterable[AddFile]) -> None:
+        """Note files, or none of them if one is refused or what lists them raises."""
+        gone = by_key(removes)
+        new = by_key(adds)
+        for key in (*gone, *new):
+            if key in self._adds or key in self._removes or (key in gone and key in new):
+                raise twice(key)
+        self._removes.update(gone)
+        self._adds.update(new)
+
+
+def several(files: Any) -> Iterable[Any]:
+    """Return files as they are; raises TypeError for what is no list of any.
+
+    Of a text each letter would be one.
+    """
+    if isinstance(files, str):
+        raise TypeError(f"files are a list, such as [{files!r}]")
+    if not isinstance(files, Iterable):
+        raise TypeError(f"files are a list, not {files!r}")
+    return files
+
+
+def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
+    """Return files by what tells them apart; raises ValueError for one that is there twice."""
+    found: dict[FileKey, Listed] = {}
+    for each in files:
+        key = each.path, each.vector
+        if key in found:
+            raise twice(key)
+        found[key] = each
+    return found
+
+
+def check_text(what: str, given: object) -> None:
+    """Raise TypeError or ValueError for what is no text that a record takes."""
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is a text, not {given!r}")
+    given.encode()
+
+
+def twice(key: FileKey) -> ValueError:
+    """Return the error for a file that was noted before."""
+    return ValueError(f"file {key[0]} is added or removed twice in one txn; once is enough")
+
+
+def rows_of(stats: str) -> int:
+    """Return how many rows the statistics of a file say it has, 0 if they do not or are wrong."""
+    try:
+        found = json.loads(stats) if stats else {}
+    except ValueError:
+        return 0
+    count = found.get(ROW_COUNT, 0) if isinstance(found, dict) else 0
+    return count if isinstance(count, int) and 0 < count <= ROWS_MAX else 0
+
+
+def added_files(
+    files: Iterable[AddLike], partition_columns: Sequence[str] | None, *, data_change: bool
+) -> Iterator[AddFile]:
+    """Return files to add; `partition_columns` None = not known, and not checked.
+
+    Raises ValueError for a file that does not have one value per partition column, TypeError for
+    what is no file, and for a text in the place of several.
+    """
+    for each in several(files):
+        given = AddFile(each) if isinstance(each, str) else each
+        if not isinstance(given, AddFile):
+            raise TypeError(f"{each!r} is no file to add: give an AddFile, or a path")
+        file = added(*given)
+        if partition_columns is not None and len(file.partition) != len(partition_columns):
+            raise ValueError(
+                f"file {file.path} has {len(file.partition)} partition values, the table is "
+                f"partitioned by {', '.join(partition_columns) or 'nothing'}: give one per column"
+            )
+        check_data_change(file.path, data_change)
+        yield file._replace(data_change=file.data_change and data_change)

@@ -1,0 +1,340 @@
+"""Names: which table a name means, to a client and to each of its txns.
+
+A name that the client gave itself it knows without reading, until somebody alters, renames or drops
+a table; then the read model is asked again. A txn sees its own changes of names before anyone else.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple
+
+from ledger.core.events import Control, TableCreated
+from ledger.core.metadata_diff import metadata_kind
+from ledger.core.outcomes import Reason
+from ledger.core.tables import name_key
+from ledger.errors import MetadataChangedException, SettingsError, UnknownTableError
+from ledger.reads import TableRow
+from ledger.sdk.former_names import FormerNames
+from ledger.sdk.tail import Tail
+from ledger.sdk.view import View
+
+TableLike = str | int | TableRow
+"""A table by its name in the client's catalog, by its id, or as a row of it."""
+
+Found = tuple[int, TableRow | None]
+"""The id of a table, and the table as it was when it was looked up; None if only its id is known.
+"""
+
+
+class Standing(NamedTuple):
+    """How a table stands at a position; 0 = not known, and without a row its id is all there is."""
+
+    table: int
+    row: TableRow | None
+    position: int
+
+
+class Names:
+    """The names of one catalog as a client knows them; threads may share it."""
+
+    def __init__(self, view: View, tail: Tail, catalog: str) -> None:
+        self.view = view
+        self.catalog = catalog
+        self._tail = tail
+        self._rows: dict[int, tuple[TableRow, int]] = {}
+        # By name, the id and the position at which this client gave it that name.
+        self._given: dict[tuple[str, str], tuple[int, int]] = {}
+        self._forgotten_below = 0
+        self._turn = Lock()
+
+    def find(self, table: TableLike) -> Found:
+        """Return the table that is meant; raises UnknownTableError for a name nobody has."""
+        if isinstance(table, int):
+            return table, self.known(table)[0]
+        if isinstance(table, TableRow):
+            return table.table, self._newest(table)
+        check_name(table)
+        row = self._own(table) or self.read(table)
+        return row.table, row
+
+    def look_up(self, table: TableLike) -> Standing:
+        """Return the table that is meant and the newest position where it is known to be as it is.
+
+        A row of a table that was changed since, so that what was made for it may not fit any more,
+        raises MetadataChangedException; the rest as `find`.
+        """
+        if isinstance(table, TableRow):
+            return self._unchanged(table)
+        if isinstance(table, int):
+            return self._known(table) or Standing(table, None, 0)
+        check_name(table)
+        own = self._own(table)
+        known = self._known(own.table) if own is not None else None
+        return known or self._read(table)[1]
+
+    def number(self, table: TableLike) -> int:
+        """Return the id of the table that is meant; raises as `find`."""
+        return table.table if isinstance(table, TableRow) else self.find(table)[0]
+
+    def numbers(self, tables: Iterable[TableLike]) -> list[int]:
+        """Return the ids of tables; raises as `find`, and TypeError for one in place of a list."""
+        return [self.number(table) for table in listed(tables)]
+
+    def read(self, name: str) -> TableRow:
+        """Return the table of a name as it is now, from the read model; raises as `find`."""
+        check_name(name)
+        return self._read(name)[0]
+
+    def remember(self, row: TableRow, position: int) -> None:
+        """Note a table to which this client gave its name at `position`."""
+        with self._turn:
+            self._forget()
+            self._rows[row.table] = row, position
+            self._given[name_key(row.catalog, row.name)] = row.table, position
+
+    def known(self, table: int) -> tuple[TableRow | None, int]:
+        """Return a table, and up to where it is known to be so; None if it may have changed since.
+
+        It is never what a caller says of it: that may be old.
+        """
+        known = self._known(table)
+        return (None, 0) if known is None else (known.row, known.position)
+
+    def changed(self, row: TableRow, since: int, position: int) -> None:
+        """Note a table as this client's change at `position` left it: made of what it was `since`.
+
+        It is not noted if somebody may have changed it in between.
+        """
+        if self._tail.is_only_change(position, since):
+            self.remember(row._replace(changed=position), position)
+
+    def _read(self, name: str) -> tuple[TableRow, Standing]:
+        position, reads = self.view.look()
+        row = reads.table_named(self.catalog, name)
+        if row is None:
+            raise unknown_table(f"catalog {self.catalog} has no table {name}")
+        return row, standing(row, position)
+
+    def _unchanged(self, row: TableRow) -> Standing:
+        """Return where a table of the caller's is still as the row says."""
+        known = self._known(row.table)
+        if known is None or known.position < row.changed:
+            known = self._read_again(row)
+        if known.row is not None and is_changed(row, known.row):
+            raise changed_since(row, known.row)
+        return known._replace(row=row)
+
+    def _read_again(self, row: TableRow) -> Standing:
+        position, reads = self.view.look(row.changed)
+        now = reads.table(row.table)
+        if now is None or now.creator or now.dropped:
+            return Standing(row.table, None, 0)  # The ledger itself will say what became of it.
+        # It is not kept: the tail hears of a change in a txn before its commit, not of the commit.
+        return standing(now, position)
+
+    def _forget(self) -> None:
+        """Let go of what somebody may have changed since: it is read again in any case."""
+        since = self._tail.redefined_at
+        if since > self._forgotten_below:
+            self._rows = {each: known for each, known in self._rows.items() if known[1] >= since}
+            self._given = {each: given for each, given in self._given.items() if given[1] >= since}
+            self._forgotten_below = since
+
+    def _newest(self, row: TableRow) -> TableRow:
+        """Return a table as it is now, which may be long after the caller got its row."""
+        known = self.known(row.table)[0]
+        if known is not None and known.changed >= row.changed:
+            return known
+        if row.changed < self._tail.redefined_at:
+            with suppress(SettingsError):
+                return self.view.reads(row.changed).table(row.table) or row
+        return row
+
+    def _own(self, name: str) -> TableRow | None:
+        key = name_key(self.catalog, name)
+        with self._turn:
+            table, position = self._given.get(key, (0, 0))
+            if not table:
+                return None
+            if position < self._tail.redefined_at:
+                del self._given[key]
+                return None
+            return self._rows[table][0]
+
+    def _known(self, table: int) -> Standing | None:
+        """Return the table of an id, as long as nobody can have changed it since."""
+        # Before it is asked what was changed: the tail goes on meanwhile.
+        seen = self._tail.position
+        row, position = self._rows.get(table, (None, 0))
+        if row is None or position < self._tail.redefined_at:
+            return None
+        return Standing(table, row, max(position, seen))
+
+
+class TxnNames:
+    """The names as one txn sees them: those it changed itself, else those of its open.
+
+    What a name meant when the txn first used it, it means to its end, whatever others do.
+    """
+
+    def __init__(self, names: Names, txn: int, opened: int) -> None:
+        self.client = names
+        self._txn = txn
+        self._opened = opened
+        self._used: dict[tuple[str, str], int] = {}
+        # The names that the txn gave, and the tables that lost theirs: told apart by id, for what a
+        # table was called before is known to none but who looked it up.
+        self._given: dict[tuple[str, str], int] = {}
+        self._moved: set[int] = set()
+        self._rows: dict[int, TableRow] = {}
+
+    def find(self, table: TableLike) -> Found:
+        """Return the table that is meant; raises UnknownTableError."""
+        if isinstance(table, str):
+            number = self._named(table)
+            return number, self.row(number)
+        own = self._rows.get(self.number(table))
+        return (own.table, own) if own is not None else self.client.find(table)
+
+    def number(self, table: TableLike) -> int:
+        """Return the id of the table that is meant; raises as `find`."""
+        return self._named(table) if isinstance(table, str) else self.client.number(table)
+
+    def numbers(self, tables: Iterable[TableLike]) -> list[int]:
+        """Return the ids of tables; raises as `find`, and TypeError for one in place of a list."""
+        return [self.number(table) for table in listed(tables)]
+
+    def own(self, table: int) -> TableRow | None:
+        """Return a table as the txn made it or changed it, None if it did neither."""
+        return self._rows.get(table)
+
+    def row(self, table: int) -> TableRow | None:
+        """Return a table as it is for the txn, None if there is nothing to read it from.
+
+        If somebody else has changed it since the txn opened, the sequencer refuses to change it.
+        """
+        row = self.own(table) or self.client.known(table)[0]
+        if row is None:
+            with suppress(SettingsError):
+                return self.client.view.reads().table(table)
+        return row
+
+    def create(self, row: TableRow) -> None:
+        """Note a table that the txn created."""
+        self._rows[row.table] = row
+        self._given[name_key(row.catalog, row.name)] = row.table
+
+    def alter(self, row: TableRow) -> None:
+        """Note a table as the txn altered it."""
+        self._rows[row.table] = row
+
+    def rename(self, table: int, row: TableRow | None, catalog: str, name: str) -> None:
+        """Note the name that the txn gave a table, of which `row` says what it is beside that."""
+        self._free(table)
+        self._given[name_key(catalog, name)] = table
+        if row is not None:
+            self._rows[table] = row._replace(name=name)
+
+    def drop(self, table: int) -> None:
+        """Note that the txn dropped a table."""
+        self._free(table)
+        self._rows.pop(table, None)
+
+    def given(self) -> list[TableRow]:
+        """Return the tables that the txn made or changed, as it left them."""
+        return list(self._rows.values())
+
+    def _free(self, table: int) -> None:
+        self._moved.add(table)
+        self._given = {key: each for key, each in self._given.items() if each != table}
+
+    def _named(self, name: str) -> int:
+        key = name_key(self.client.catalog, name)
+        number = self._given.get(key)
+        if number is not None:
+            return number
+        number = self._used.get(key) or self._looked_up(name)
+        if number in self._moved:
+            raise unknown_table(f"txn {self._txn} has freed the name {name}")
+        self._used[key] = number
+        return number
+
+    def _looked_up(self, name: str) -> int:
+        """Return the table of a name; raises UnknownTableError if it may be that of another now."""
+        number, row = self.client.find(name)
+        if row is None or row.changed <= self._opened:
+            return number
+        with suppress(SettingsError):
+            former = FormerNames(self.client.view.reads(), self._opened, self._txn)
+            if former.is_doubtful(number):
+                raise UnknownTableError(
+                    f"the name {name} is that of table {number} now, and may have been another's "
+                    f"when txn {self._txn} opened, at position {self._opened}. Name the table that "
+                    "you mean by its id, or begin another txn",
+                    reason=Reason.UNKNOWN_TABLE,
+                )
+        return number
+
+
+def check_name(name: object) -> None:
+    """Raise TypeError for what is no name of a table."""
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is no table: one goes by its name, its id or a row of it")
+
+
+def listed(tables: Iterable[TableLike]) -> Iterable[TableLike]:
+    """Return tables as they are; raises TypeError for one in their place, or for none."""
+    if isinstance(tables, str | TableRow) or not isinstance(tables, Iterable):
+        raise TypeError(f"tables are a list, such as [{tables!r}]")
+    return tables
+
+
+def created_row(control: Control, body: TableCreated) -> TableRow:
+    """Return the row of a table just created."""
+    return TableRow(
+        table=body.table,
+        catalog=body.catalog,
+        name=body.name,
+        definition=body.definition,
+        version=-1 if control.txn else 0,
+        last_write_id=body.write_id,
+        mapped_from=1,
+        created=control.position,
+        changed=control.position,
+        operation="create",
+        partitioned=0,
+        dropped=0,
+        creator=control.txn,
+    )
+
+
+def standing(row: TableRow, position: int) -> Standing:
+    """Return how a table stands that rows of a position, or of a later one, told of."""
+    return Standing(row.table, row, max(position, row.changed))
+
+
+def is_changed(then: TableRow, now: TableRow) -> bool:
+    """Tell whether a table has other columns, or is partitioned by others, than a row says.
+
+    Files are made for those. A row is held for long, so other properties are in nobody's way.
+    """
+    return metadata_kind(then.definition, now.definition, frozenset()) == "shape"
+
+
+def changed_since(then: TableRow, now: TableRow) -> MetadataChangedException:
+    """Return the error for a row of a table that is not like that any more."""
+    return MetadataChangedException(
+        f"table {then.name} was changed at position {now.changed}, the row of it that was given is "
+        f"from position {then.changed}. Look it up again and repeat the work",
+        reason=Reason.METADATA_CHANGED,
+        subject=then.table,
+        position=now.changed,
+    )
+
+
+def unknown_table(what: str) -> UnknownTableError:
+    """Return the error for a name that no table has."""
+    return UnknownTableError(
+        f"{what}. See ledger.tables() for those there are", reason=Reason.UNKNOWN_TABLE
+    )

@@ -1,0 +1,134 @@
+"""Reading the files of a table, and what must be remembered of a read to judge a commit by it.
+
+A read is served at one position: it shows every commit up to there and none after. A commit that
+was planned from it loses against whatever came in between and changed what it read.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ledger.core.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
+from ledger.core.traits import traits_of
+from ledger.read_errors import unknown_table, unknown_version
+from ledger.reads import FileRow, Reads, TableRow
+from ledger.sdk.receipt import Token
+from ledger.sdk.view import View
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of a table that a condition may concern, as of `position`; iterate over them.
+
+    `where` is the condition in the form of `ledger.core.predicates`. Files are left out by their
+    partition alone, so those that are here may still hold other rows. `whole` says that the reader
+    depends on every file, whatever was returned.
+    """
+
+    table: TableRow
+    position: int
+    where: str
+    files: Sequence[FileRow] = field(repr=False)
+    whole: bool = False
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths of the files."""
+        return [each.path for each in self.files]
+
+    def __iter__(self) -> Iterator[FileRow]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def found_at(files: object) -> int:
+    """Return the position at which files were read, 0 if they do not say."""
+    return files.position if isinstance(files, TableFiles) else 0
+
+
+def read_table(
+    view: View,
+    table: int,
+    where: "str | Expression | None",
+    *,
+    version: int | None = None,
+    position: Token | int | None = None,
+    whole: bool = False,
+) -> TableFiles:
+    """Return the files of a table at a version or a position, else at the newest position read.
+
+    Raises UnknownTableError, UnknownVersionError, ReaderBehindError, and ValueError if both a
+    version and a position are named, or position 0, at which there was nothing.
+    """
+    if version is not None and position is not None:
+        raise ValueError("a read is of a version or of a position, not of both")
+    place = 0 if position is None else view.position_of(position)
+    if not place and position is not None:
+        raise ValueError("nothing can be read at position 0: the log begins with 1")
+    reads = view.reads(place)
+    if version is not None:
+        place = position_of_version(reads, table, version)
+    return read_files(reads, table, where, place or reads.position(), whole=whole)
+
+
+def read_files(
+    reads: Reads,
+    table: int,
+    where: "str | Expression | None",
+    position: int,
+    *,
+    whole: bool = False,
+) -> TableFiles:
+    """Return the files of a table at a position that `reads` has reached.
+
+    Raises UnknownTableError, and PredicateSyntaxError for a text that is no condition.
+    """
+    row = known_row(reads, table)
+    tree = tree_of(where)
+    schema = traits_of(row.definition).schema
+    # What can be concluded from a part of the condition leaves out no file that it may concern.
+    scan = compile_predicate(tree, schema, derive=True)
+    files = reads.files(table, position=position)
+    if not scan.always:
+        files = [each for each in files if may_concern(scan, each, row, len(schema))]
+    return TableFiles(row, position, tree, files, whole)
+
+
+def may_concern(scan: CompiledPredicate, file: FileRow, table: TableRow, columns: int) -> bool:
+    """Tell whether a scan may concern a file; one that cannot be judged counts as read.
+
+    That is one whose values may be of other than the present partition columns, which are so many.
+    A read of a position before those finds no file that came after it.
+    """
+    values = tuple(file.partition)
+    return file.added <= table.partitioned or len(values) != columns or scan.matches(values)
+
+
+def known_row(reads: Reads, table: int) -> TableRow:
+    """Return the row of a table; raises UnknownTableError."""
+    row = reads.table(table)
+    if row is None:
+        raise unknown_table(table, reads.position())
+    return row
+
+
+def position_of_version(reads: Reads, table: int, version: int) -> int:
+    """Return the position at which a table got a version; raises UnknownVersionError."""
+    found = reads.version_row(table, version=version)
+    if found is None:
+        raise unknown_version(table, version, known_row(reads, table).version)
+    return found.position
+
+
+def tree_of(where: "str | Expression | None") -> str:
+    """Return the wire form of a condition; raises PredicateSyntaxError."""
+    if where is None:
+        return TRUE_PREDICATE
+    from ledger.sdk import expressions  # noqa: PLC0415 - loads the parser of SQL
+
+    return expressions.tree_of(where)

@@ -1,0 +1,209 @@
+"""Refusals as exceptions: which class each reason of the log is raised as, and what to do then.
+
+A refusal is a value in the log. Here, and nowhere else, it becomes something a caller catches: one
+row for each reason, one for each conflict.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeVar
+
+from ledger.core.events import (
+    Body,
+    CommandRefused,
+    CommandRepeated,
+    Control,
+    Evidence,
+    TxnAborted,
+    TxnCommitted,
+)
+from ledger.core.outcomes import Reason
+from ledger.errors import (
+    AppVersionsDisagreeError,
+    CommandFailedError,
+    CommandInvalidError,
+    CommandTooLateError,
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConflictError,
+    LedgerError,
+    LimitExceededError,
+    MetadataChangedException,
+    NotOwnerError,
+    OutcomeUnknownError,
+    ProtocolChangedException,
+    RefusedError,
+    SessionExpiredError,
+    SnapshotTooOldError,
+    StagedWritesDifferError,
+    TableExistsError,
+    TxnNotOpenError,
+    UnknownTableError,
+)
+from ledger.sdk.explain import Explanation
+from ledger.sdk.receipt import ALREADY_APPLIED
+
+Wanted = TypeVar("Wanted")
+
+
+class Row(NamedTuple):
+    """How a reason is raised, and what its message ends with."""
+
+    error: type[RefusedError | OutcomeUnknownError]
+    advice: str
+
+
+ROWS: Final[Mapping[str, Row]] = {
+    Reason.SESSION_EXPIRED: Row(
+        SessionExpiredError, "Begin the txn again: the next call opens a new session"
+    ),
+    # Not a refusal to the caller: the first copy of the command may have been executed.
+    Reason.COMMAND_FORGOTTEN: Row(
+        OutcomeUnknownError, "Ask ledger.outcome for it, or look at what it was to change"
+    ),
+    Reason.COMMAND_TOO_LATE: Row(
+        CommandTooLateError,
+        "Try again; if it happens often, compare the clocks of this machine and the sequencer's",
+    ),
+    Reason.COMMAND_INVALID: Row(CommandInvalidError, "Correct the call"),
+    Reason.COMMAND_UNREADABLE: Row(
+        CommandInvalidError, "Use a client of the version that the sequencer has, or an older one"
+    ),
+    Reason.COMMAND_FAILED: Row(
+        CommandFailedError, "Report it with the position; the ledger itself goes on"
+    ),
+    Reason.LIMIT_EXCEEDED: Row(
+        LimitExceededError, "Ask for less at once, or end txns and sessions, then try again"
+    ),
+    Reason.NOT_OWNER: Row(
+        NotOwnerError, "Use the ledger object that opened the txn; only abort is open to all"
+    ),
+    Reason.TXN_NOT_OPEN: Row(TxnNotOpenError, "Begin a new txn if its work is still to be done"),
+    Reason.TXN_READ_ONLY: Row(CommandInvalidError, 'Begin a txn of type "default" to write'),
+    Reason.TXN_NOT_ABORTED: Row(CommandInvalidError, "Name aborted txns only"),
+    Reason.UNKNOWN_TABLE: Row(UnknownTableError, "Resolve the name again, see ledger.tables()"),
+    Reason.UNKNOWN_CATALOG: Row(
+        CommandInvalidError, "Connect with a catalog of this ledger, or create the catalog first"
+    ),
+    Reason.TABLE_EXISTS: Row(TableExistsError, "Choose another name, or use the table that has it"),
+    Reason.TABLE_EXTERNAL: Row(
+        CommandInvalidError, "Write to external tables without a txn, as their owner prescribes"
+    ),
+    Reason.WRITE_ID_REQUIRED: Row(
+        CommandInvalidError, "Begin a txn and take a write id before writing to this table"
+    ),
+    Reason.READ_AT_REQUIRED: Row(
+        CommandInvalidError, "Say read_at=..., the position the rows were read at"
+    ),
+    Reason.READ_AT_AHEAD: Row(CommandInvalidError, "Name a position that exists already"),
+    Reason.SNAPSHOT_TOO_OLD: Row(SnapshotTooOldError, "Read again and repeat the work"),
+    Reason.METADATA_CHANGED: Row(
+        MetadataChangedException, "Read the table again and repeat the change"
+    ),
+    Reason.PROTOCOL_CHANGED: Row(
+        ProtocolChangedException, "Choose another name, or use the table that has it now"
+    ),
+    Reason.APP_VERSIONS_DISAGREE: Row(
+        AppVersionsDisagreeError,
+        "Record a batch in all tables by one txn; commit what is missing under another application",
+    ),
+    Reason.STAGED_WRITES_DIFFER: Row(
+        StagedWritesDifferError, "Abort the txn and do its work again in a new one"
+    ),
+}
+
+CONFLICTS: Final[Mapping[str, type[ConflictError]]] = {
+    "ConcurrentAppend": ConcurrentAppendException,
+    "ConcurrentDeleteRead": ConcurrentDeleteReadException,
+    "ConcurrentDeleteDelete": ConcurrentDeleteDeleteException,
+    "MetadataChanged": MetadataChangedException,
+    "ConcurrentTransaction": ConcurrentTransactionException,
+    "ProtocolChanged": ProtocolChangedException,
+}
+
+
+def refusal(refused: CommandRefused, control: Control) -> LedgerError:
+    """Return the exception of a refusal."""
+    return raised_as(refused.reason, refused.message, control, refused.subject)
+
+
+def raised_as(reason: str, message: str, control: Control, subject: int = 0) -> LedgerError:
+    """Return the exception of a reason; one of a later version is a plain RefusedError."""
+    row = ROWS.get(reason)
+    if row is None:
+        return RefusedError(message, reason=reason, subject=subject, position=control.position)
+    text = f"{message}. {row.advice}"
+    if issubclass(row.error, OutcomeUnknownError):
+        return row.error(text, session=control.session, n=control.n)
+    return row.error(text, reason=reason, subject=subject, position=control.position)
+
+
+def conflict(aborted: TxnAborted, control: Control) -> LedgerError:
+    """Return the exception of a commit that was answered with an abort."""
+    evidence = aborted.evidence
+    if evidence is None:
+        return ended(f"txn {control.txn} was aborted: {aborted.reason}", control.txn, control)
+    kind = CONFLICTS.get(evidence.exception, ConflictError)
+    return kind(
+        conflict_text(evidence, control.txn),
+        reason=evidence.exception,
+        subject=control.txn,
+        position=control.position,
+        evidence=evidence,
+        explanation=Explanation(evidence, control.txn, control.position),
+    )
+
+
+def conflict_text(evidence: Evidence, txn: int) -> str:
+    """Return a lost conflict in two sentences; `ConflictError.explain` says more."""
+    loser = f"txn {txn}" if txn else "the commit"
+    winner = f"txn {evidence.winner.txn}" if evidence.winner.txn else "another change"
+    return (
+        f"{loser} was aborted: {winner} ({evidence.winner.operation}) came first, to "
+        f"{evidence.unit} of table {evidence.table}. To go on, {evidence.remedy}"
+    )
+
+
+def refused_before(repeated: CommandRepeated, control: Control) -> LedgerError:
+    """Return the exception of a repeat whose first outcome was not the one hoped for."""
+    message = f"the command was answered before, at position {repeated.answered}"
+    if repeated.outcome in ROWS:
+        return raised_as(repeated.outcome, message, control, repeated.first)
+    return ended(f"{message}: {repeated.outcome}", repeated.first, control)
+
+
+def ended(message: str, txn: int, control: Control) -> TxnNotOpenError:
+    """Return the exception for a txn that has ended in another way than hoped for."""
+    return TxnNotOpenError(
+        f"{message}. {ROWS[Reason.TXN_NOT_OPEN].advice}",
+        reason=Reason.TXN_NOT_OPEN,
+        subject=txn,
+        position=control.position,
+    )
+
+
+def body_as(kind: type[Wanted], control: Control, body: Body) -> Wanted:
+    """Return the body of an answer if it is of this kind; raise what it says if it is not."""
+    match body:
+        case kind():
+            return body
+        case CommandRefused():
+            raise refusal(body, control)
+        case CommandRepeated():
+            raise refused_before(body, control)
+        case TxnAborted():
+            raise conflict(body, control)
+        case _:
+            raise AssertionError(f"a command was answered with {body}, not with {kind.__name__}")
+
+
+def check_done(control: Control, body: Body) -> None:
+    """Raise what the answer to a commit says, unless its work is done, by it or before."""
+    match body:
+        case TxnAborted() if body.reason == ALREADY_APPLIED:
+            pass
+        case CommandRepeated() if body.outcome in {TxnCommitted.__name__, ALREADY_APPLIED}:
+            pass
+        case _:
+            body_as(TxnCommitted, control, body)

@@ -1,0 +1,154 @@
+"""The sessions of a client: the one that is open, and a fresh one once that has expired.
+
+A command that no txn of the session ties to it is asked again in the fresh one: it was refused
+because its session had ended, so it was not executed.
+"""
+
+import getpass
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import PurePath
+from threading import Lock
+from time import monotonic
+from typing import Final, NamedTuple, Self
+
+from ledger.clock import Clock
+from ledger.core.commands import OpenSession, SessionCommand
+from ledger.core.events import CommandRefused, CommandRepeated, Event, SessionOpened
+from ledger.core.outcomes import Reason
+from ledger.sdk.channel import Channel
+from ledger.sdk.exchange import Times, exchange
+from ledger.sdk.refusals import body_as
+from ledger.sdk.session import Answer, Session
+from ledger.sdk.tail import closed
+from ledger.settings import ClientSettings
+
+NONCE_BYTES: Final = 16
+BEATS_PER_LEASE: Final = 3
+
+
+class Labels(NamedTuple):
+    """Who asks: shown with every txn, never interpreted."""
+
+    user: str
+    host: str
+    application: str
+
+    @classmethod
+    def of_process(cls, application: str | None = None) -> Self:
+        """Return what can be told of this process; raises TypeError for what is no name."""
+        if not isinstance(application, str | None):
+            raise TypeError(f"an application is a text, not {application!r}")
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = "unknown"
+        labels = user, socket.gethostname(), application or PurePath(*sys.argv[:1]).name
+        # A name of the system that is no text comes with half letters, which no record takes.
+        return cls(*(each.encode(errors="backslashreplace").decode() for each in labels))
+
+
+class Sessions:
+    """The sessions of one client, one at a time; `lease_ms` is the ledger's. Threads may share it.
+
+    A nonce is the name of a session before it has a number; what draws it may be chosen in tests.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        labels: Labels,
+        *,
+        lease_ms: int,
+        settings: ClientSettings,
+        clock: Clock,
+        draw_nonce: Callable[[], bytes] = lambda: secrets.token_bytes(NONCE_BYTES),
+    ) -> None:
+        self._channel = channel
+        self._labels = labels
+        self._beat_s = settings.beat_s or lease_ms / 1000 / BEATS_PER_LEASE
+        self._settings = settings
+        self._clock = clock
+        self._draw_nonce = draw_nonce
+        self._session: Session | None = None
+        self._is_closed = False
+        self._opening = Lock()
+
+    def current(self) -> Session:
+        """Return the open session, opening one if there is none.
+
+        Raises LimitExceededError, CommandTooLateError or OutcomeUnknownError; calling again is
+        always safe. Raises LogError once closed.
+        """
+        self._channel.check()
+        with self._opening:
+            self._check()
+            if self._session is None or self._session.is_expired:
+                self._session = self._open()
+            return self._session
+
+    def ask(self, command: SessionCommand) -> tuple[Session, Answer]:
+        """Return the answer to a command that needs no txn of a session, and whose it is.
+
+        Raises as `Session.ask`.
+        """
+        session = self.current()
+        answer = session.ask(command)
+        match answer.body:
+            case CommandRefused(reason=Reason.SESSION_EXPIRED):
+                session = self.current()
+                answer = session.ask(command)
+            case _:
+                pass
+        return session, answer
+
+    def late_answer(self, session: int, n: int) -> Event | None:
+        """Return the answer to a command of the open session that came after its time, if any."""
+        own = self._session
+        return own.late_answer(n) if own is not None and own.number == session else None
+
+    def close(self) -> None:
+        """End the open session, if there is one; one that is being opened ends by its lease."""
+        # Said first: whoever asks meanwhile would open a session that nobody closes.
+        self._is_closed = True
+        if not self._opening.acquire(timeout=self._settings.close_s):
+            return
+        session, self._session = self._session, None
+        self._opening.release()
+        if session is not None:
+            session.close()
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise closed()
+
+    def _open(self) -> Session:
+        settings = self._settings
+        times = Times(settings.attempt_s, monotonic() + settings.timeout_s)
+        nonce = self._draw_nonce()
+        command = OpenSession(0, 0, times.not_after(self._clock), nonce, *self._labels, 0)
+        awaited = self._channel.tail.expect_session(nonce)
+        try:
+            event = exchange(self._channel, command, awaited, times)
+        finally:
+            self._channel.tail.forget_session(nonce)
+        # Whoever closed meanwhile did not wait: what was opened ends with its lease.
+        self._check()
+        return Session(
+            self._channel,
+            opened_number(event),
+            beat_s=self._beat_s,
+            settings=settings,
+            clock=self._clock,
+        )
+
+
+def opened_number(event: Event) -> int:
+    """Return the number of the session that an OpenSession was answered with; raises a refusal."""
+    control, body = event
+    if isinstance(body, CommandRepeated):
+        return body.first
+    body_as(SessionOpened, control, body)
+    return control.position

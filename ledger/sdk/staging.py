@@ -1,0 +1,135 @@
+"""Staging: how the footprints of a commit fit into records.
+
+A small footprint rides in the commit itself. One with many files or hashes goes before it, in
+chunks that the ledger keeps with the open txn; the commit then names their count and digest.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from ledger.core.commands import Footprint, TableWrite
+from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
+from ledger.errors import StagedWritesDifferError
+from ledger.file_list import AddFile, RemoveFile
+from ledger.sdk.footprint_writer import FootprintWriter
+from ledger.sdk.writes import DeclaredPart
+
+# What a record may hold of footprints, with room for all that stands beside them.
+RECORD_BYTES_MAX: Final = 700_000
+FILES_PER_CHUNK: Final = 10_000
+# Before it is packed: no reader unpacks more than 64 MiB, of up to eight bytes a character.
+CHUNK_CHARS_MAX: Final = 8_000_000
+READ_BYTES_PER_CHUNK: Final = 80_000 * HASH_BYTES
+
+Send = Callable[[int, int, Footprint], None]
+"""Stages a chunk: of a table, under a number, a footprint."""
+
+Files = Sequence[AddFile | RemoveFile]
+
+
+class Sent(NamedTuple):
+    """How many chunks of a table were staged, and the digest over their files."""
+
+    chunks: int = 0
+    digest: bytes = b""
+
+
+class Staging:
+    """Makes the parts of one commit fit; what was staged once is not staged again."""
+
+    def __init__(self) -> None:
+        self._sent: dict[int, Sent] = {}
+        self._whole: set[int] = set()
+        # The table and number of the chunk that was sent last.
+        self._unsure: tuple[int, int] | None = None
+
+    def fit(
+        self, parts: Iterable[DeclaredPart], send: Send, *, starts: Callable[[], None]
+    ) -> list[TableWrite]:
+        """Return the parts of the commit, having staged by `send` those that are too large.
+
+        `starts` is called before the first chunk is sent. Raises as `send` does; what is called
+        again goes on where it ended.
+        """
+        room, fitted = RECORD_BYTES_MAX, []
+        for part in parts:
+            footprint = None if part.table in self._sent else riding(part, room)
+            if footprint is None and part.head is not None:
+                starts()
+                footprint = self._stage(part, part.head, send)
+            room -= size_of(footprint) if footprint is not None else 0
+            fitted.append(TableWrite(part.table, part.read_at, part.writes, footprint))
+        return fitted
+
+    def _stage(self, part: DeclaredPart, head: Footprint, send: Send) -> Footprint:
+        if part.table not in self._whole:
+            for number, chunk in enumerate(chunks_of(part), start=1):
+                if number > self._sent.get(part.table, Sent()).chunks:
+                    self._stage_one(part.table, number, chunk, send)
+            self._whole.add(part.table)
+        chunks, digest = self._sent.get(part.table, Sent())
+        return head._replace(staged=chunks, digest=digest)
+
+    def _stage_one(self, table: int, number: int, chunk: Footprint, send: Send) -> None:
+        """Stage a chunk; that it is there already is fine where its first answer was missed."""
+        is_unsure = self._unsure == (table, number)
+        # Before it is sent: neither silence nor Ctrl-C tells whether it came there.
+        self._unsure = table, number
+        try:
+            send(table, number, chunk)
+        except StagedWritesDifferError:
+            if not is_unsure:
+                raise
+        digest = self._sent.get(table, Sent()).digest
+        self._sent[table] = Sent(number, next_digest(digest, chunk.files))
+
+
+def riding(part: DeclaredPart, room: int) -> Footprint | None:
+    """Return the whole footprint of a part if it takes no more than `room` bytes, else None."""
+    files = part.writer.files
+    if part.head is None or len(part.read_files) > room:
+        return None
+    if len(files) > FILES_PER_CHUNK or not fits_a_reader(files):
+        return None
+    found = part.writer.with_files(part.head._replace(read_files=part.read_files), files)
+    return found if size_of(found) <= room else None
+
+
+def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:
+    """Yield the files and hashes of a part in footprints that each fit one record."""
+    hashes = part.read_files
+    for at in range(0, len(hashes), READ_BYTES_PER_CHUNK):
+        yield EMPTY_FOOTPRINT._replace(read_files=hashes[at : at + READ_BYTES_PER_CHUNK])
+    files = part.writer.files
+    for at in range(0, len(files), FILES_PER_CHUNK):
+        yield from fitting(part.writer, files[at : at + FILES_PER_CHUNK])
+
+
+def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:
+    """Yield footprints of these files, halved until they fit; one file alone is not divided."""
+    half = len(files) // 2
+    found = writer.with_files(EMPTY_FOOTPRINT, files) if fits_a_reader(files) else None
+    if not half or (found is not None and size_of(found) <= RECORD_BYTES_MAX):
+        yield found if found is not None else writer.with_files(EMPTY_FOOTPRINT, files)
+    else:
+        yield from fitting(writer, files[:half])
+        yield from fitting(writer, files[half:])
+
+
+def fits_a_reader(files: Files) -> bool:
+    """Tell whether readers will unpack a list of these files."""
+    return sum(map(chars_of, files)) <= CHUNK_CHARS_MAX
+
+
+def chars_of(file: AddFile | RemoveFile) -> int:
+    """Return how many characters the texts of a file have."""
+    texts = (file.path, file.vector, getattr(file, "stats", ""), *(file.partition or ()))
+    return sum(len(each) for each in texts if each is not None)
+
+
+def size_of(footprint: Footprint) -> int:
+    """Return about how many bytes a footprint takes in a record."""
+    texts = (*footprint.adds, *footprint.removes_in, *footprint.reads)
+    domains = (each.name + each.configuration for each in footprint.domains)
+    hashes = len(footprint.read_files) + len(footprint.removes)
+    return sum(len(each.encode()) for each in (*texts, *domains)) + hashes + len(footprint.files)

@@ -1,0 +1,343 @@
+"""The transaction, as a producer holds it: ids, what it may see, what it wrote, how it ends.
+
+It belongs to the session that opened it and ends with that. What it may see is fixed at its open;
+its changes of tables are seen by itself alone until it commits.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Literal, Self
+
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CommitTxn,
+    Footprint,
+    SessionCommand,
+    StageWrites,
+    TableWrite,
+)
+from ledger.core.events import (
+    CommandRepeated,
+    Control,
+    TxnAborted,
+    TxnOpened,
+    WriteIdsAllocated,
+    WritesStaged,
+)
+from ledger.core.ids import Operation, TxnType
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.visibility import held_txn_list
+from ledger.errors import (
+    ConflictError,
+    LedgerError,
+    LogError,
+    OutcomeUnknownError,
+    SessionExpiredError,
+    TxnNotOpenError,
+)
+from ledger.sdk.explain import name_conflict
+from ledger.sdk.names import Names, TableLike, TxnNames
+from ledger.sdk.receipt import Receipt, Token, receipt_of
+from ledger.sdk.refusals import body_as, check_done
+from ledger.sdk.session import UNNUMBERED, Answer, Session
+from ledger.sdk.staging import Staging
+from ledger.sdk.tail import Asker
+from ledger.sdk.txn_files import TxnFiles
+from ledger.sdk.txn_outcome import found_out, not_found_out
+from ledger.sdk.txn_tables import TxnTables
+from ledger.sdk.writes import DeclaredWrites, coarse_write
+
+REASON_MAX = 500
+
+Status = Literal["open", "committed", "aborted", "unknown"]
+"""How a txn stands; `unknown` = its commit was asked for, and to commit again tells its answer."""
+
+
+class Transaction(TxnFiles, TxnTables):
+    """A txn of this process. In a `with` block it commits at the end, or aborts on an error.
+
+    Attributes:
+        id: its txn id.
+        type: what kind of txn it is.
+        level: the isolation level it asks for in every table, "" = that of each table.
+        opened: the position it opened at.
+        status: how it stands, as far as this process knows.
+        receipt: what its commit returned, None before.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        names: Names,
+        opening: tuple[Control, TxnOpened],
+        txn: int,
+        *,
+        level: str = "",
+    ) -> None:
+        control, body = opening
+        self.id = txn
+        self.type: TxnType = body.type
+        self.level = level
+        self.opened = control.position
+        self.status: Status = "open"
+        self.receipt: Receipt | None = None
+        self._session = session
+        self._view = names.view
+        self._names = TxnNames(names, txn, control.position)
+        self._opening = opening
+        self._valid_txns: ValidTxnList | None = None
+        self._write_ids: dict[int, int] = {}
+        self._taken: set[int] = set()
+        self._writes = DeclaredWrites(control.position)
+        self._staging = Staging()
+        self._last = control.position
+        # The commands that were to commit it and had no answer yet.
+        self._unanswered: list[Asker] = []
+
+    @property
+    def valid_txns(self) -> ValidTxnList:
+        """What this txn may see: the list it holds since its open."""
+        if self._valid_txns is None:
+            control, body = self._opening
+            held = held_txn_list if body.inline else self._view.held_txn_list
+            self._valid_txns = held(control, body, self.id)
+        return self._valid_txns
+
+    @property
+    def origin(self) -> Token:
+        """Whose txn it is: the token of position 0 of its ledger and domain."""
+        return self._view.origin
+
+    @property
+    def reached(self) -> int:
+        """The position of the last answer to this txn: rows of there hold all that it did."""
+        return self._last
+
+    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
+        """Return the write ids of a table that this txn may see, its own included."""
+        number = self._names.number(table)
+        return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
+
+    def write_id(self, table: TableLike) -> int:
+        """Return the txn's write id in a table, given when it is first asked for."""
+        return self.write_ids([table])[0]
+
+    def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
+        """Return the txn's write ids in the order of `tables`, missing ones in one round trip."""
+        numbers = self._names.numbers(tables)
+        missing = [each for each in numbers if each not in self._write_ids]
+        if missing:
+            allocate([self], missing)
+        return [self._write_ids[number] for number in numbers]
+
+    def insert(self, table: TableLike, partition: str | None = None) -> None:
+        """Declare that rows were added: it conflicts with nothing."""
+        self._declare("insert", table, partition)
+
+    def update(
+        self,
+        table: TableLike,
+        partition: str | None = None,
+        *,
+        whole_table: bool = False,
+        read_at: Token | int = 0,
+    ) -> None:
+        """Declare that rows of a partition, or of a table, were changed.
+
+        `partition` is as Hive writes it, `day=2024-01-01/hour=5`; `read_at` names a later read than
+        the txn's snapshot. Raises ValueError if a partitioned table is named without saying where.
+        """
+        self._declare("update", table, partition, whole_table=whole_table, read_at=read_at)
+
+    def delete(
+        self,
+        table: TableLike,
+        partition: str | None = None,
+        *,
+        whole_table: bool = False,
+        read_at: Token | int = 0,
+    ) -> None:
+        """Declare that rows of a partition, or of a table, were deleted; as `update`."""
+        self._declare("delete", table, partition, whole_table=whole_table, read_at=read_at)
+
+    def commit(self) -> Receipt:
+        """Make the txn visible and return where; one that had committed is told so again.
+
+        If its applications made the same progress before, nothing is done: the txn is aborted and
+        the receipt is `skipped`. Raises a ConflictError if an earlier commit won (then the txn is
+        aborted), OutcomeUnknownError if no answer came in time (commit again to learn it), and
+        another RefusedError, after which the txn may still be open, see `status`.
+        """
+        if self.receipt is not None:
+            return replace(self.receipt, repeated=True)
+        try:
+            self.receipt = self._committed()
+        except ConflictError as error:
+            self._end("aborted")
+            name_conflict(error, self._view.at_hand, self._writes.paths_of)
+            raise
+        except (TxnNotOpenError, SessionExpiredError):
+            self._end("aborted")
+            raise
+        if self.receipt.skipped:
+            self._end("aborted")
+            return self.receipt
+        self._end("committed")
+        for row in self._names.given():
+            position = self.receipt.position
+            self._names.client.remember(row._replace(creator=0, changed=position), position)
+        return self.receipt
+
+    def abort(self, reason: str = "", wrote: Iterable[TableLike] | None = None) -> Receipt:
+        """End the txn without effect.
+
+        `wrote` names the tables it may have left data in, `()` none; None = not known, which counts
+        as every table it has a write id in. Raises TxnNotOpenError if it is committed, or
+        forgotten, SessionExpiredError if it ended with its session, OutcomeUnknownError if no
+        answer came.
+        """
+        tables = None if wrote is None else self._names.numbers(wrote)
+        try:
+            answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
+            if not isinstance(answer.body, CommandRepeated | TxnAborted):
+                body_as(TxnAborted, answer.control, answer.body)
+        except SessionExpiredError:
+            if self.status == "open":
+                self._end("aborted")  # With its session.
+            raise
+        self._end("aborted")
+        return self._receipt(answer)
+
+    def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> Answer:
+        """Return the answer to a command of the session that opened this txn; see `Session.ask`."""
+        answer = self._session.ask(command, asked=asked)
+        self._last = max(self._last, answer.control.position)
+        self._view.note(answer.control.position)
+        return answer
+
+    def take_write_id(self, table: int, write_id: int) -> None:
+        """Note a write id that was asked for: the txn is going to write there."""
+        self._taken.add(table)
+        self.note_write_id(table, write_id)
+
+    def note_write_id(self, table: int, write_id: int) -> None:
+        """Note a write id that the txn has by now; 0 = none was given."""
+        if write_id:
+            self._write_ids[table] = write_id
+
+    def _committed(self) -> Receipt:
+        """Ask for the commit and return the receipt if its work is done; raise what else it is."""
+        command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
+        earlier, before = list(self._unanswered), (self.status, self._writes.is_frozen)
+        # Before it is sent, for Ctrl-C may come at any moment: nothing is known from then on.
+        self.status, self._writes.is_frozen = "unknown", True
+        try:
+            answer = self.ask(command, asked=self._unanswered)
+            check_done(answer.control, answer.body)
+        except OutcomeUnknownError:
+            raise
+        except Exception as error:
+            self._unanswered = earlier
+            if earlier and isinstance(error, TxnNotOpenError | SessionExpiredError):
+                return found_out(self._view, self.id, earlier, error)
+            if earlier and isinstance(error, LogError):
+                raise not_found_out(self.id, *earlier[-1], error) from error
+            self.status, self._writes.is_frozen = before
+            raise
+        return self._receipt(answer)
+
+    def _parts(self) -> Sequence[TableWrite]:
+        """Return what the commit declares, having staged what is too large for its record."""
+        declared = self._writes.parts(self._taken, self.level, self._write_ids)
+        if self.type == "read_only" and not self._writes.has_written:
+            # What only read is right as of its snapshot: nobody has to judge it.
+            return []
+        return self._staging.fit(declared, self._stage, starts=self._writes.freeze)
+
+    def _stage(self, table: int, number: int, chunk: Footprint) -> None:
+        answer = self.ask(StageWrites(*UNNUMBERED, self.id, table, number, chunk))
+        body_as(WritesStaged, answer.control, answer.body)
+
+    def _declare(
+        self,
+        operation: Operation,
+        table: TableLike,
+        partition: str | None,
+        *,
+        whole_table: bool = False,
+        read_at: Token | int = 0,
+    ) -> None:
+        number, row = self._names.find(table)
+        write = coarse_write(operation, row, partition=partition, whole_table=whole_table)
+        self._writes.add(number, write, self._view.position_of(read_at))
+
+    def _end(self, status: Status) -> None:
+        """Note how the txn ended."""
+        self.status, self._writes.has_ended = status, True
+
+    def _receipt(self, answer: Answer) -> Receipt:
+        return receipt_of(
+            answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
+        )
+
+    def _abandon(self, error: BaseException) -> None:
+        """Abort because of an error, which stays the one that is raised."""
+        has_written = self._write_ids or self._writes.has_written
+        # An error may say what no record takes, such as half of a surrogate pair.
+        reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+        try:
+            self.abort(reason, None if has_written else ())
+        except SessionExpiredError:
+            pass  # It is aborted.
+        except LedgerError as failure:
+            # What became of a txn that is not open its refusal says in words alone.
+            if "is not open (committed)" in str(failure):
+                self._end("committed")
+                error.add_note(f"txn {self.id} could not be aborted, it is committed: {failure}")
+                return
+            error.add_note(f"txn {self.id} could not be aborted, its deadline ends it: {failure}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.status != "open":
+            return
+        if error is not None:
+            self._abandon(error)
+            return
+        try:
+            self.commit()
+        except (OutcomeUnknownError, LogError):
+            raise
+        except BaseException as error_of_commit:
+            # Ctrl-C, too, may come before the commit was sent, while its chunks are staged.
+            if self.status == "open":
+                self._abandon(error_of_commit)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Transaction {self.id} {self.type}, {self.status}, opened at {self.opened}>"
+
+
+def allocate(txns: Sequence[Transaction], tables: Sequence[int]) -> Mapping[tuple[int, int], int]:
+    """Return the write ids of txns of one session by (table, txn), in one round trip."""
+    numbers = [txn.id for txn in txns]
+    answer = txns[0].ask(AllocateWriteIds(*UNNUMBERED, numbers, tables))
+    repeated = answer.body
+    ids = (
+        repeated.ids
+        if isinstance(repeated, CommandRepeated) and repeated.ids
+        else body_as(WriteIdsAllocated, answer.control, answer.body).ids
+    )
+    by_txn = {txn.id: txn for txn in txns}
+    for each in ids:
+        by_txn[each.txn].take_write_id(each.table, each.write_id)
+    return {(each.table, each.txn): each.write_id for each in ids}

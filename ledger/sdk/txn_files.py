@@ -1,0 +1,173 @@
+"""What a txn does with the files of tables: read them, add, remove and rewrite them.
+
+A read shows what was committed when the txn opened, or where it is told to read; what the txn
+itself adds and removes is not in it. Every read is remembered: a commit that came after it and
+changed what it read wins.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ledger.core.commands import AppVersion, Domain, Protocol
+from ledger.sdk.definitions import names_of
+from ledger.sdk.footprint_writer import AddLike, RemoveLike, added_files, several
+from ledger.sdk.names import TableLike, TxnNames
+from ledger.sdk.reading import TableFiles, found_at, read_table
+from ledger.sdk.receipt import Token
+from ledger.sdk.view import View
+from ledger.sdk.writes import DeclaredWrites
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
+
+
+class TxnFiles:
+    """The part of a txn that deals with files.
+
+    Once its commit was asked for, or it has ended, all of this raises ValueError.
+
+    Attributes:
+        opened: the position of the snapshot the txn holds.
+    """
+
+    opened: int
+    _names: TxnNames
+    _view: View
+    _writes: DeclaredWrites
+
+    def read(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        whole: bool = False,
+    ) -> TableFiles:
+        """Return the files that a condition may concern, and remember that they were read.
+
+        They are those of the txn's snapshot, or of a `version` or `position` that is named; from
+        the oldest read of a table on, later commits to it count as winners. `where` is a condition
+        of Spark SQL or an expression; files are left out by partition only. `whole` says that the
+        txn depends on all files of the table, and names none of them.
+
+        Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
+        """
+        number = self._names.number(table)
+        if version is not None and type(version) is not int:
+            raise TypeError(f"version {version!r} is no whole number")
+        if version is None and position is None:
+            position = self.opened
+        found = read_table(
+            self._view, number, where, version=version, position=position, whole=whole
+        )
+        self._writes.read(found)
+        return found
+
+    def read_whole(self, table: TableLike) -> None:
+        """Say that the txn depends on everything in a table, without asking for its files."""
+        number = self._names.number(table)
+        self._writes.writer(number).read_whole()
+        self._writes.plan_from(number, 0)
+
+    def use(self, read: TableFiles) -> None:
+        """Build on a read that was made before: by `ledger.read`, or by a txn that is over.
+
+        Commits that came after it win, also those from before this txn opened.
+        """
+        self._writes.read(read)
+
+    def add_files(
+        self,
+        table: TableLike,
+        files: Iterable[AddLike],
+        *,
+        operation: str = "",
+        data_change: bool = True,
+    ) -> None:
+        """Add files to a table; alone, and nothing read, it is a blind append.
+
+        `operation` is Delta's name of what is done, by default WRITE. `data_change` False says that
+        the rows were in the table before. Raises ValueError for a file that was named before, or
+        does not have a value for every partition column; what raises changes nothing.
+        """
+        number, row = self._names.find(table)
+        columns = None if row is None else row.definition.partition_columns
+        kept = list(added_files(files, columns, data_change=data_change))
+        with self._writes.growing(number, operation) as writer:
+            writer.add(kept)
+
+    def remove_files(
+        self,
+        table: TableLike,
+        files: Iterable[RemoveLike],
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+    ) -> None:
+        """Remove files from a table: a DELETE, or with files added a WRITE, unless it is named.
+
+        What a read returned is removed as of that read. Files found by another way need `read_at`,
+        the position they were found at; by default they are taken from the txn's snapshot. Raises
+        as `add_files`.
+        """
+        number = self._names.number(table)
+        place = self._view.position_of(read_at) or found_at(files)
+        kept = list(several(files))
+        with self._writes.growing(number, operation) as writer:
+            writer.remove(kept)
+        self._writes.plan_from(number, place)
+
+    def rewrite_files(
+        self,
+        table: TableLike,
+        removes: Iterable[RemoveLike],
+        adds: Iterable[AddLike],
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+    ) -> None:
+        """Put the same rows into other files: an OPTIMIZE, which loses to removals alone.
+
+        `read_at` as for `remove_files`. Raises as `add_files`.
+        """
+        number, row = self._names.find(table)
+        columns = None if row is None else row.definition.partition_columns
+        place = self._view.position_of(read_at) or found_at(removes)
+        gone = list(several(removes))
+        made = list(added_files(adds, columns, data_change=False))
+        with self._writes.growing(number, operation) as writer:
+            writer.rewrite(gone, made)
+        self._writes.plan_from(number, place)
+
+    def operation(self, table: TableLike, name: str) -> None:
+        """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""
+        with self._writes.growing(self._names.number(table)) as writer:
+            writer.name(name)
+
+    def set_protocol(
+        self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()
+    ) -> None:
+        """Say what it takes from now on to read and write a Delta table.
+
+        Raises TypeError for one text in the place of its features.
+        """
+        number = self._names.number(table)
+        protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", features))))
+        self._writes.writer(number).set_protocol(protocol)
+
+    def set_domain(
+        self, table: TableLike, name: str, configuration: str = "", *, removed: bool = False
+    ) -> None:
+        """Write a domain metadata entry; two txns that write one domain conflict."""
+        number = self._names.number(table)
+        self._writes.writer(number).set_domain(Domain(name, configuration, removed))
+
+    def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
+        """Record how far an application came, in every table the txn writes, and in `tables`.
+
+        If all of them have this version or a later one, the commit does nothing and returns a
+        receipt that is `skipped`: so a batch that is sent again is applied once. If another txn
+        records progress of the application meanwhile, the commit loses to it.
+        """
+        self._writes.record(AppVersion(app, version), self._names.numbers(tables))

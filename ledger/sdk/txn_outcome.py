@@ -1,0 +1,63 @@
+"""What became of a txn whose commit was not answered: found out from the read model.
+
+Needed only where the txn has ended meanwhile, so that to commit again would not tell.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from ledger.core.events import Control, TxnAborted
+from ledger.errors import OutcomeUnknownError, RefusedError
+from ledger.reads import TxnRow
+from ledger.sdk.receipt import ALREADY_APPLIED, Receipt, TableVersion
+from ledger.sdk.refusals import conflict
+from ledger.sdk.view import View
+
+
+def found_out(
+    view: View, txn: int, asked: Sequence[tuple[int, int]], error: RefusedError
+) -> Receipt:
+    """Return the receipt of a commit that was `asked` for before; raise a conflict, else `error`.
+
+    `asked` are the commands (session, n) that were to commit it and had no answer in time. Raises
+    OutcomeUnknownError for the last of them if rows cannot be read: it may have been executed.
+    """
+    try:
+        reads = view.reads(error.position)
+        answers = [reads.outcome(*each) for each in asked]
+        row = reads.txn(txn)
+    except Exception as failure:
+        raise not_found_out(txn, *asked[-1], failure) from failure
+    for answer in answers:
+        if answer is not None and answer.outcome == ALREADY_APPLIED:
+            at, token = datetime.now(UTC), view.origin.at(answer.first)
+            return Receipt(0, answer.first, at, token, repeated=True, skipped=True)
+    if row is not None and row.status == "committed":
+        return receipt_of_row(view, row)
+    if row is not None and row.evidence is not None:
+        control = Control(b"", 0, row.ended, 0, row.session, 0, row.ended_at, txn)
+        raise conflict(
+            TxnAborted(row.reason, one_shot=False, parts=(), evidence=row.evidence), control
+        )
+    raise error
+
+
+def not_found_out(txn: int, session: int, n: int, failure: Exception) -> OutcomeUnknownError:
+    """Return the error for a commit of which nobody can tell whether it was executed."""
+    return OutcomeUnknownError(
+        f"whether txn {txn} was committed cannot be found out ({failure}). Commit again once it "
+        f"can, or ask ledger.outcome({session}, {n}) then",
+        session=session,
+        n=n,
+    )
+
+
+def receipt_of_row(view: View, row: TxnRow) -> Receipt:
+    """Return the receipt of a committed txn."""
+    versions = {
+        each.table: TableVersion(each.write_id, each.version)
+        for each in row.parts
+        if each.version is not None
+    }
+    at = datetime.fromtimestamp(row.ended_at / 1000, UTC)
+    return Receipt(row.txn, row.ended, at, view.origin.at(row.ended), versions, repeated=True)

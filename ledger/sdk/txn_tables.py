@@ -1,0 +1,145 @@
+"""What a txn does with tables: create, alter, rename and drop them.
+
+It sees its changes at once, others see them when it has committed.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Unpack
+
+from ledger.core.commands import (
+    AlterTable,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    SessionCommand,
+)
+from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
+from ledger.reads import TableRow
+from ledger.sdk.definitions import (
+    Change,
+    ColumnLike,
+    TableChanges,
+    TableOptions,
+    changed,
+    operation_of,
+    table_definition,
+)
+from ledger.sdk.names import TableLike, TxnNames, check_name, created_row
+from ledger.sdk.reading import known_row
+from ledger.sdk.receipt import Receipt
+from ledger.sdk.refusals import body_as
+from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.view import View
+
+
+class TxnTables:
+    """The part of a txn that deals with tables.
+
+    Attributes:
+        id: its txn id.
+    """
+
+    id: int
+    _names: TxnNames
+    _view: View
+    _last: int
+
+    @abstractmethod
+    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
+        """Return the write ids of a table that this txn may see, its own included."""
+
+    @abstractmethod
+    def ask(self, command: SessionCommand) -> Answer:
+        """Return the answer to a command of the session that opened this txn."""
+
+    @abstractmethod
+    def note_write_id(self, table: int, write_id: int) -> None:
+        """Note a write id that the txn has by now; 0 = none was given."""
+
+    @abstractmethod
+    def _receipt(self, answer: Answer) -> Receipt: ...
+
+    def metadata(self, table: TableLike) -> TableMetadata:
+        """Return what this txn sees of a table: as of its open, and with its own changes.
+
+        An external table has no snapshot: it is as it is now. Raises UnknownTableError if the txn
+        sees no such table.
+        """
+        found = self._metadata(table, TABLE)
+        assert isinstance(found, TableMetadata)
+        return found
+
+    def metadata_object(self, table: TableLike, what: str) -> str:
+        """Return an object of a table, such as "partition:day=1" or "stats:delay"; as `metadata`.
+
+        Its value is that of the table property `object.<what>`.
+        """
+        return str(self._metadata(table, object_named(what)))
+
+    def create_table(
+        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+    ) -> TableRow:
+        """Create a table, which others see once this txn has committed."""
+        check_name(name)
+        definition = table_definition(columns, **options)
+        catalog = self._names.client.catalog
+        answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
+        body = body_as(TableCreated, answer.control, answer.body)
+        self.note_write_id(body.table, body.write_id)
+        row = created_row(answer.control, body)
+        self._names.create(row)
+        return row
+
+    def alter_table(
+        self,
+        table: TableLike,
+        change: Change | None = None,
+        *,
+        operation: str = "",
+        **changes: Unpack[TableChanges],
+    ) -> Receipt:
+        """Give a table another definition, which others see once this txn has committed.
+
+        `change` is the whole of it or a function that makes it of the one there is; or say what is
+        to change, see TableChanges. `operation` is Delta's name of it, by default that of the
+        difference. Raises MetadataChangedException if it was changed after this txn opened.
+        """
+        number = self._names.number(table)
+        row = self._names.own(number) or known_row(self._view.reads(), number)
+        definition = changed(row.definition, change, **changes)
+        name = operation or operation_of(row.definition, definition)
+        answer = self.ask(AlterTable(*UNNUMBERED, self.id, 0, number, definition, name))
+        body = body_as(TableAltered, answer.control, answer.body)
+        self.note_write_id(number, body.write_id)
+        self._names.alter(row._replace(definition=definition))
+        return self._receipt(answer)
+
+    def rename_table(self, table: TableLike, name: str) -> Receipt:
+        """Give a table another name, which others see once this txn has committed."""
+        check_name(name)
+        number = self._names.number(table)
+        row = self._names.row(number)
+        answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))
+        body = body_as(TableRenamed, answer.control, answer.body)
+        self.note_write_id(number, body.write_id)
+        self._names.rename(number, row, body.catalog, body.name)
+        return self._receipt(answer)
+
+    def drop_table(self, table: TableLike) -> Receipt:
+        """Drop a table, which others see once this txn has committed."""
+        number = self._names.number(table)
+        answer = self.ask(DropTable(*UNNUMBERED, self.id, 0, number))
+        body = body_as(TableDropped, answer.control, answer.body)
+        self.note_write_id(number, body.write_id)
+        self._names.drop(number)
+        return self._receipt(answer)
+
+    def _metadata(self, table: TableLike, what: str) -> Metadata:
+        number, found = self._names.find(table)
+        row = found or known_row(self._view.reads(self._last), number)
+        is_external = row.definition.kind == "external"
+        write_ids = None if is_external else self.valid_write_ids(number)
+        return self._view.metadata(Read(number, write_ids, None, what, self.id), self._last)

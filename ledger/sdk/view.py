@@ -1,0 +1,203 @@
+"""The view of one client on its ledger: from which rows it reads, and how far they must have come.
+
+Whatever this client wrote, it reads: every read waits until the rows have reached the client's last
+write. The rows come from wherever `Reads` are found; nothing is opened before the first read.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from importlib.metadata import entry_points
+from operator import index, xor
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ledger.core.events import Control, TxnOpened
+from ledger.core.txns import exception_hash
+from ledger.core.valid_lists import ValidTxnList
+from ledger.core.visibility import listed
+from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.machine.address import Address
+from ledger.metadata import Bounds, Metadata, Read
+from ledger.read_errors import unknown_object
+from ledger.reads import Identity, Reads
+from ledger.sdk.channel import Channel
+from ledger.sdk.receipt import Token
+
+READS_GROUP: Final = "lakeledger.reads"
+
+
+class View:
+    """Reads what one client may expect to see; threads may share it.
+
+    Attributes:
+        origin: a token of the domain.
+        written: the position of this client's last write.
+    """
+
+    def __init__(
+        self, channel: Channel, origin: Token, open_reads: Callable[[], Reads], timeout_s: float
+    ) -> None:
+        self.origin = origin
+        self.written = 0
+        self._channel = channel
+        self._open_reads = open_reads
+        self._timeout_ms = round(timeout_s * 1000)
+        self._reads: Reads | None = None
+        self._is_ours = False
+        self._turn = Lock()
+
+    def note(self, position: int) -> None:
+        """Note a write of this client, which every later read sees."""
+        with self._turn:
+            self.written = max(self.written, position)
+
+    def reads(self, position: int = 0, timeout_ms: int | None = None) -> Reads:
+        """Return the read model, at `position` and at this client's last write, or later.
+
+        Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
+        stays behind.
+        """
+        return self.look(position, timeout_ms)[1]
+
+    def look(self, position: int = 0, timeout_ms: int | None = None) -> tuple[int, Reads]:
+        """Return where the read model is at least, and the read model; as `reads`."""
+        timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        reads = self.at_hand(timeout_ms)
+        return reads.wait(max(position, self.written), timeout_ms), reads
+
+    def metadata(self, read: Read, position: int = 0) -> Metadata:
+        """Return what a reader sees of a table, at `position` and at this client's last write.
+
+        Raises UnknownTableError if that is nothing, and as `reads`.
+        """
+        reads = self.reads(position)
+        bounds = Bounds(max(position, self.written), self._timeout_ms)
+        answer = reads.metadata([read], bounds)[0]
+        if answer.value is None:
+            raise unknown_object(read.table, read.what, answer.position)
+        return answer.value
+
+    def at_hand(self, timeout_ms: int = 0) -> Reads:
+        """Return the read model as it is, however far behind, once it is known to be the ledger's.
+
+        Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
+        does not know in time whose it is.
+        """
+        self._channel.check()
+        with self._turn:
+            if self._reads is None:
+                self._reads = self._open_reads()
+            reads = self._reads
+        if not self._is_ours:
+            check_identity(reads, self.origin, timeout_ms)
+            self._is_ours = True
+        return reads
+
+    def position_of(self, place: Token | int) -> int:
+        """Return a position.
+
+        Raises ValueError for a token of another ledger or domain, TypeError for what is no place.
+        """
+        if isinstance(place, Token):
+            return place.position_in(self.origin)
+        try:
+            return index(place)
+        except TypeError:
+            raise TypeError(
+                f"{place!r} is no place in the log: give a token or a whole number"
+            ) from None
+
+    def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
+        """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.
+
+        Raises LogError if the read model does not agree with the digest in the log.
+        """
+        then = self.reads(control.position).valid_txns(control.position)
+        before = [(each, False) for each in then.open if each < control.txn]
+        before += [(each, True) for each in then.aborted if each < control.txn]
+        if reduce(xor, (exception_hash(each, aborted=how) for each, how in before), 0) != (
+            opened.digest
+        ):
+            raise LogError(
+                f"the read model knows other open and aborted txns at position {control.position} "
+                "than the log. Rebuild its store from the log"
+            )
+        return listed(
+            txn,
+            tuple(each for each in then.open if each < txn),
+            tuple(each for each in then.aborted if each < txn),
+        )
+
+    def close(self) -> None:
+        """Let go of the read model, if it was opened."""
+        with self._turn:
+            if self._reads is not None:
+                self._reads.close()
+                self._reads = None
+
+
+def check_identity(reads: Reads, origin: Token, timeout_ms: int) -> None:
+    """Make sure that reads are of the ledger whose tokens are like `origin`.
+
+    Raises SettingsError if they are not, ReaderBehindError if they do not know whose they are.
+    """
+    found = identity_of(reads, timeout_ms)
+    if Token(found.ledger, found.domain, 0) != origin.at(0):
+        raise other_ledger(found, f"the log is that of {origin}")
+
+
+def check_name(found: Identity, name: str) -> None:
+    """Make sure that rows are of the ledger that was asked for; raises SettingsError if not."""
+    if found.name != name:
+        raise other_ledger(found, f"asked for was ledger {name}")
+
+
+def other_ledger(found: Identity, wanted: str) -> SettingsError:
+    """Return the error for rows of another ledger than the one that is wanted."""
+    return SettingsError(
+        f"the rows are those of ledger {found.name} ({found.ledger}, domain {found.domain}), "
+        f"{wanted}. Let LAKELEDGER_STORE or LAKELEDGER_READS_URL, reads=... or --url, name rows "
+        "of that ledger"
+    )
+
+
+def identity_of(reads: Reads, timeout_ms: int) -> Identity:
+    """Return who the ledger of some reads is, as soon as they know."""
+    while True:
+        try:
+            return reads.identity()
+        except ReaderBehindError as behind:
+            reads.wait(behind.wanted, timeout_ms)
+
+
+def open_rows(address: Address | None) -> Reads:
+    """Return the reads that an address names: those of this host's store, else those behind a URL.
+
+    Raises SettingsError if it names neither.
+    """
+    if address is None or address.store or not address.reads_url:
+        return open_store(address.store if address is not None else None)
+    from ledger.http.reads import HttpReads  # noqa: PLC0415 - loads the HTTP client
+
+    return HttpReads(address.reads_url)
+
+
+def open_store(store: Path | None, group: str = READS_GROUP) -> Reads:
+    """Return the reads of the store at a path, by whatever is installed to read it.
+
+    Raises SettingsError if nothing is, or no store was named.
+    """
+    if store is None:
+        raise SettingsError(
+            "reading needs the rows that a follower keeps. Set LAKELEDGER_STORE to their folder, "
+            "LAKELEDGER_READS_URL to where a follower answers HTTP, start `lakeledger up` on this "
+            "machine, or give reads=... to Ledger.connect"
+        )
+    for point in entry_points(group=group):
+        reads: Reads = point.load()(store)
+        return reads
+    raise SettingsError(
+        f"nothing is installed that reads the store at {store} (no entry point {group}). "
+        "Install the lakeledger distribution, or give reads=... to Ledger.connect"
+    )

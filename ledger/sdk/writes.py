@@ -1,0 +1,234 @@
+"""Declared writes: what one txn read and wrote, table by table, until its commit says so.
+
+A coarse write is of a whole unit, the files unknown: a partition, the rows of a table without
+partitions, or a whole table. What is known file by file is gathered by `FootprintWriter`.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from ledger.core.commands import AppVersion, CoarseWrite, Footprint
+from ledger.core.ids import IsolationLevel, Operation
+from ledger.core.traits import LEVEL_OF, traits_of
+from ledger.reads import TableRow
+from ledger.sdk.footprint_writer import FootprintWriter, check_text
+from ledger.sdk.reading import TableFiles
+
+ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
+VERSIONS: Final = range(-(2**63), 2**63)
+STRONGEST: Final[IsolationLevel] = "Serializable"
+
+
+class DeclaredPart(NamedTuple):
+    """One table of a commit to be: `head` is its footprint without files, None if it has none.
+
+    `read_files` are the hashes of the files that its judgement needs; `writer` has the files added
+    and removed.
+    """
+
+    table: int
+    read_at: int
+    writes: Sequence[CoarseWrite]
+    head: Footprint | None
+    read_files: bytes
+    writer: FootprintWriter
+
+
+class DeclaredWrites:
+    """What one txn declares, table by table; each unit, file and operation once.
+
+    `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
+
+    Attributes:
+        is_frozen: whether nothing may be added: what was declared is on its way.
+        has_ended: whether nothing may be added: the txn is over.
+    """
+
+    def __init__(self, opened: int) -> None:
+        self._opened = opened
+        self._coarse: dict[int, dict[CoarseWrite, None]] = {}
+        self._writers: dict[int, FootprintWriter] = {}
+        self._read_at: dict[int, int] = {}
+        self._strict: set[int] = set()
+        self._apps: dict[str, int] = {}
+        self._app_tables: set[int] = set()
+        self.is_frozen = False
+        self.has_ended = False
+
+    @property
+    def has_written(self) -> bool:
+        """Whether anything but reading was declared."""
+        is_said = bool(self._coarse or self._apps)
+        return is_said or any(each.is_written for each in self._writers.values())
+
+    def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
+        """Declare a coarse write; one that only inserts depends on no position."""
+        self._check_open()
+        self._coarse.setdefault(table, {})[write] = None
+        if write.operation != "insert":
+            self.plan_from(table, read_at)
+
+    def plan_from(self, table: int, read_at: int) -> None:
+        """Note the position that a part was planned from, 0 = the snapshot; the oldest counts."""
+        place = read_at or self._opened
+        self._read_at[table] = min(place, self._read_at.get(table, place))
+
+    def writer(self, table: int) -> FootprintWriter:
+        """Return what gathers the files of a table; raises ValueError once frozen, or ended."""
+        self._check_open()
+        return self._writers.setdefault(table, FootprintWriter())
+
+    @contextmanager
+    def growing(self, table: int, operation: str = "") -> Iterator[FootprintWriter]:
+        """Lend what gathers the files of a table, and name the operation unless the block raises.
+
+        If it raises, a table that was not known before stays unknown. Raises as `writer`.
+        """
+        self._check_open()
+        writer = self._writers.get(table) or FootprintWriter()
+        yield writer
+        if operation:
+            writer.name(operation)
+        self._writers[table] = writer
+
+    def read(self, read: TableFiles) -> None:
+        """Declare a read of files."""
+        table = read.table.table
+        self.writer(table).read(read)
+        self.plan_from(table, read.position)
+        if traits_of(read.table.definition).level == STRONGEST:
+            self._strict.add(table)
+
+    def record(self, app: AppVersion, tables: Iterable[int]) -> None:
+        """Declare the progress of an application in all tables written, and in these.
+
+        Raises TypeError or ValueError for a name or a version that no record takes.
+        """
+        self._check_open()
+        check_app(app)
+        self._apps[app.app] = app.version
+        self._app_tables.update(tables)
+
+    def freeze(self) -> None:
+        """Let nothing be added any more: what was declared is on its way."""
+        self.is_frozen = True
+
+    def paths_of(self, table: int, hashed: bytes) -> Sequence[str]:
+        """Return the declared paths of a table that a hash stands for."""
+        writer = self._writers.get(table)
+        return writer.paths_of(hashed) if writer is not None else ()
+
+    def parts(
+        self, taken: Iterable[int], level: str, changed: Container[int] = ()
+    ) -> Sequence[DeclaredPart]:
+        """Return the parts of a commit that asks for `level`, by table id.
+
+        Tables that are themselves `changed` by the txn are judged by what it read there, as those
+        that it writes are.
+
+        Who took a write id in a table meant to write there: of the tables in `taken` those without
+        a declared write count as inserted into, so that one dropped meanwhile is a conflict and not
+        passed over. Raises ValueError if an application made progress in no table.
+        """
+        written = {table for table, writer in self._writers.items() if writer.is_written}
+        written |= self._coarse.keys() | self._app_tables
+        implied = set(taken) - written
+        if self._apps and not written | implied:
+            raise ValueError(
+                f"the txn records the progress of {', '.join(self._apps)}, but writes no table: "
+                "name the tables with txn.app(..., tables=[...])"
+            )
+        return [
+            self._part(
+                table,
+                is_implied=table in implied,
+                is_written=table in written,
+                is_judged=level == STRONGEST or table in changed,
+            )
+            for table in sorted({*written, *implied, *self._writers})
+        ]
+
+    def _part(
+        self, table: int, *, is_implied: bool, is_written: bool, is_judged: bool
+    ) -> DeclaredPart:
+        writer = self._writers.get(table) or FootprintWriter()
+        writes = (ROWS_ADDED,) if is_implied else tuple(self._coarse.get(table, ()))
+        is_written = is_written or is_implied
+        apps = [AppVersion(*each) for each in sorted(self._apps.items())] if is_written else []
+        head = writer.head(apps) if apps or table in self._writers else None
+        # A table that was only read is judged at the strongest level alone, and one whose level
+        # changed since it was read conflicts by that: other files need not be named.
+        needs_reads = is_written or is_judged or table in self._strict
+        read_files = writer.read_files if needs_reads else b""
+        return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
+
+    def _check_open(self) -> None:
+        if self.has_ended:
+            raise ValueError(
+                "this txn has ended, so what is declared in it now would be nowhere: begin another"
+            )
+        if self.is_frozen:
+            raise ValueError(
+                "what this txn wrote is on its way since its commit was asked for: commit again, "
+                "or abort it and begin another"
+            )
+
+
+def coarse_write(
+    operation: Operation,
+    row: TableRow | None,
+    *,
+    partition: str | None = None,
+    whole_table: bool = False,
+) -> CoarseWrite:
+    """Return the write of one unit: of `partition`, else of the table as far as `row` tells.
+
+    Without a row, that is of a table known by its id alone, and of a table without columns the unit
+    is the whole table, which errs to the side of conflict. Raises ValueError if a partitioned table
+    is updated or deleted from and neither says where, and for a partition of another table.
+    """
+    if partition is not None:
+        if whole_table:
+            raise ValueError("a write is of one partition or of the whole table, not of both")
+        if row is not None and is_known_unpartitioned(row):
+            raise ValueError(f"table {row.name} is not partitioned: name no partition of it")
+        return CoarseWrite("partition", partition, operation)
+    if row is not None and is_known_unpartitioned(row) and not whole_table:
+        return CoarseWrite("unpartitioned", "", operation)
+    columns = ", ".join(row.definition.partition_columns) if row is not None else ""
+    if row is None or whole_table or not columns or operation == "insert":
+        return CoarseWrite("table", "", operation)
+    raise ValueError(
+        f"table {row.name} is partitioned by {columns}: say partition='...' for each partition "
+        f"whose rows the {operation} changed, or whole_table=True"
+    )
+
+
+def is_known_unpartitioned(row: TableRow) -> bool:
+    """Tell whether a table has columns and is partitioned by none of them."""
+    return bool(row.definition.columns) and not row.definition.partition_columns
+
+
+def check_app(app: AppVersion) -> None:
+    """Raise TypeError or ValueError for the progress of an application that no record takes."""
+    check_text("the name of an application", app.app)
+    if type(app.version) is not int:
+        raise TypeError(f"version {app.version!r} of application {app.app!r} is no whole number")
+    if app.version not in VERSIONS:
+        raise ValueError(f"version {app.version} of application {app.app!r} is no 64-bit number")
+
+
+def level_named(text: str | None) -> str:
+    """Return the isolation level of a text, in any case and with dashes or not; "" for None.
+
+    Raises ValueError for a text that is none, TypeError for what is no text.
+    """
+    if text is None:
+        return ""
+    check_text("an isolation level", text)
+    found = LEVEL_OF.get(text.replace("-", "").replace("_", "").replace(" ", "").lower())
+    if found is None:
+        levels = ", ".join(LEVEL_OF.values())
+        raise ValueError(f"{text!r} is no isolation level; there are {levels}")
+    return found

@@ -1,0 +1,105 @@
+"""Files as a state in memory knows them: every one that a commit named, live or not, for ever.
+
+The counterpart of `projections.files` for `ledger.state_reads.reads`: it looks through all
+there ever was, where rows are found by their keys.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+from ledger.core.commands import Footprint
+from ledger.core.events import CommittedPart
+from ledger.core.footprints import path_hash
+from ledger.errors import FileListError
+from ledger.file_list import AddFile, FileList, records_again, unpack_chunks
+from ledger.reads import AnomalyRow, FileRow
+
+
+class StateFiles:
+    """The files of all tables; `anomalies` are in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, list[FileRow]] = {}
+        self._live: dict[tuple[int, str, str], int] = {}
+        self._paths: dict[tuple[int, bytes], set[str]] = {}
+        self.anomalies: list[AnomalyRow] = []
+
+    def note(self, position: int, part: CommittedPart, chunks: Iterable[Footprint]) -> FileList:
+        """Apply what a part of a commit lists in all its chunks, and return it."""
+        try:
+            files = unpack_chunks(chunks)
+        except FileListError:
+            self._anomaly(position, part.table, "unreadable_list")
+            return FileList()
+        for gone in files.removes:
+            if not self._remove(position, part.table, gone.path, gone.vector):
+                self._anomaly(position, part.table, "removed_not_live", gone.path, gone.vector)
+        may_be_live = records_again(part, files)
+        for new in files.adds:
+            was_live = self._remove(position, part.table, new.path, new.vector)
+            if was_live and not may_be_live:
+                self._anomaly(position, part.table, "added_live", new.path, new.vector)
+            self._add(position, part, new)
+        return files
+
+    def files(self, table: int, position: int) -> Sequence[FileRow]:
+        """Return the files that were live at a position, by path and vector."""
+        found = (
+            each
+            for each in self._files.get(table, ())
+            if each.added <= position and (not each.removed or each.removed > position)
+        )
+        return sorted(found, key=lambda each: (each.path, each.vector))
+
+    def released(self, table: int, position: int) -> Sequence[FileRow]:
+        """Return the paths removed for the last time up to a position, in order of that."""
+        ever, last = self._files.get(table, ()), dict[str, float]()
+        for each in ever:
+            last[each.path] = max(last.get(each.path, 0), each.removed or inf)
+        gone = {
+            (each.removed, each.path): each
+            for each in sorted(ever, key=lambda each: each.vector, reverse=True)
+            if each.removed == last[each.path] <= position
+        }
+        return [each for _, each in sorted(gone.items())]
+
+    def paths(self, table: int, path_hash: bytes) -> Sequence[str]:
+        """Return the paths that were named and go by a hash."""
+        return sorted(self._paths.get((table, path_hash), ()))
+
+    def _add(self, position: int, part: CommittedPart, file: AddFile) -> None:
+        ever = self._files.setdefault(part.table, [])
+        self._live[part.table, file.path, file.vector] = len(ever)
+        ever.append(
+            FileRow(
+                part.table,
+                file.path,
+                file.vector,
+                file.partition,
+                file.size,
+                file.modified,
+                file.stats,
+                added=position,
+                version=part.version,
+                removed=0,
+            )
+        )
+        self._name(part.table, file.path)
+
+    def _remove(self, position: int, table: int, path: str, vector: str) -> bool:
+        place = self._live.pop((table, path, vector), None)
+        if place is None:
+            return False
+        ever = self._files[table]
+        ever[place] = ever[place]._replace(removed=position)
+        return True
+
+    def _anomaly(
+        self, position: int, table: int, kind: str, path: str = "", vector: str = ""
+    ) -> None:
+        self.anomalies.append(AnomalyRow(position, table, kind, path, vector))
+        if path:
+            self._name(table, path)
+
+    def _name(self, table: int, path: str) -> None:
+        self._paths.setdefault((table, path_hash(path)), set()).add(path)

@@ -1,0 +1,346 @@
+"""Reads from a state in memory: folds a log when asked, keeps all of it, and forgets nothing.
+
+For tests of code that uses a ledger: there is no store, no follower and no delay. It costs memory
+and time that grow with the log, so it is no place to read a real ledger from; the rows that
+`projections` keep are.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from threading import Lock
+from time import monotonic
+
+from ledger.core.commands import Domain, Protocol, TableDefinition
+from ledger.core.evolve import fold
+from ledger.core.state import DomainState
+from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.visibility import hides, valid_txn_list, valid_write_ids
+from ledger.core.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
+from ledger.errors import ReaderBehindError
+from ledger.log.port import Log
+from ledger.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.read_errors import (
+    check_list_left,
+    check_number,
+    check_reads,
+    dropped_table,
+    list_too_old,
+    plain_read,
+    unknown_table,
+    unknown_version,
+)
+from ledger.reads import (
+    AnomalyRow,
+    AppRow,
+    ConflictRow,
+    FileRow,
+    HistoryRow,
+    Identity,
+    MappingRow,
+    OutcomeRow,
+    Reads,
+    SessionRow,
+    TableMarkRow,
+    TableRow,
+    TxnCounts,
+    TxnRow,
+    VersionRow,
+    WatermarkRow,
+)
+from ledger.state_reads.fold import StateFold
+from ledger.state_reads.metadata import is_settled, metadata
+from ledger.state_reads.rows import End, open_parts
+from ledger.whole_numbers import takes_whole_numbers
+
+
+@takes_whole_numbers
+class StateReads(Reads):
+    """Answers from the fold of a log, caught up at every call; threads may share it."""
+
+    def __init__(self, log: Log) -> None:
+        self._fold = StateFold(log)
+        self._turn = Lock()
+
+    def identity(self) -> Identity:
+        """Return who the ledger is."""
+        created = self._now().state.genesis
+        if created is None:
+            raise ReaderBehindError(self._fold.state.position, self._fold.state.position + 1, 0)
+        return Identity(created.ledger, created.name, created.domain)
+
+    def position(self) -> int:
+        """Return the position of the last event of the log."""
+        return self._now().state.position
+
+    def wait(self, position: int, timeout_ms: int) -> int:
+        """Return the applied position as soon as it is at least `position`."""
+        until_s = monotonic() + timeout_ms / 1000
+        with self._turn:
+            while self._fold.catch_up(0.0) < position:
+                left_s = until_s - monotonic()
+                if left_s <= 0:
+                    raise ReaderBehindError(self._fold.state.position, position, timeout_ms)
+                self._fold.catch_up(left_s)
+            return self._fold.state.position
+
+    def valid_txns(self, position: int | None = None) -> ValidTxnList:
+        """Return the valid txn list as of a position, or as of now."""
+        return self._txns_at(self._applied(position))
+
+    def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
+        """Return the write ids of a table that a reader of `txns` may see."""
+        row, low = self._table(table), self._fold.state.txns.watermark
+        versions = self._fold.versions.versions.get(table, ())
+        if any(each.write_id and each.txn < low and hides(txns, each.txn) for each in versions):
+            raise list_too_old(table, low)
+        return self._write_ids(row, txns)
+
+    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
+        """Return the write ids of a table that are valid at a position, or now."""
+        row = self._table(table)
+        txns = self._txns_at(self._reached(position))
+        if position is not None:
+            check_list_left(txns, self._fold.state.txns.watermark, position)
+        return self._write_ids(row, txns)
+
+    def mappings(self, table: int) -> Sequence[MappingRow]:
+        """Return TXN_TO_WRITE_ID of a table from the watermark on."""
+        return self._mapped(self._table(table).table)
+
+    def table(self, table: int) -> TableRow | None:
+        """Return an incarnation of a table."""
+        return self._now().tables.get(table)
+
+    def table_named(self, catalog: str, name: str) -> TableRow | None:
+        """Return the table that holds a name now."""
+        found = self._now().state.tables.named(catalog, name)
+        return self._fold.tables[found.table] if found is not None else None
+
+    def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
+        """Return the tables that exist for all, or every incarnation there ever was."""
+        every = [row for _, row in sorted(self._now().tables.items())]
+        return [row for row in every if include_dropped or not (row.creator or row.dropped)]
+
+    def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
+        """Return what a table was for all as of a position, or is now."""
+        place = self._applied(position)
+        known = self._fold.definitions.get(table, ())
+        return next((each for since, each in reversed(known) if since <= place), None)
+
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+        """Return what readers see, in their order, all as of one position."""
+        check_reads(reads, bounds)
+        reads = [plain_read(each) for each in reads]
+        place = self.wait(bounds.token, bounds.max_wait_ms)
+        events, state = self._fold.events[:place], self._fold.state
+        for each in reads:
+            number = each.table if isinstance(each.table, int) else each.table_id or 0
+            if not each.own_txn and not is_settled(state, number, each.write_ids):
+                raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
+        found = (metadata(events, self._fold.tables, each) for each in reads)
+        return [Answer(each, "store", place, "absent") for each in found]
+
+    def txn(self, txn: int) -> TxnRow | None:
+        """Return a txn."""
+        still_open = self._now().state.txns.open.get(txn)
+        if still_open is None:
+            return self._fold.ended_txns.get(txn)
+        return self._fold.txn_row(still_open, End("open", parts=open_parts(still_open)))
+
+    def open_txns(self, limit: int) -> Sequence[TxnRow]:
+        """Return the open txns, oldest first."""
+        return self._rows_of(list(islice(self._now().state.txns.open, limit)))
+
+    def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
+        """Return the aborted txns that are not forgotten."""
+        return self._rows_of(sorted(self._now().state.txns.aborted)[:limit])
+
+    def txn_counts(self) -> TxnCounts:
+        """Return how many txns are open and aborted now."""
+        txns = self._now().state.txns
+        return TxnCounts(len(txns.open), len(txns.aborted))
+
+    def outcome(self, session: int, n: int) -> OutcomeRow | None:
+        """Return the first answer to a command."""
+        return self._now().outcomes.get((session, n))
+
+    def session(self, session: int) -> SessionRow | None:
+        """Return a session."""
+        return self._now().sessions.get(session)
+
+    def session_of(self, nonce: bytes) -> int | None:
+        """Return the session that was opened last with this nonce."""
+        return self._now().nonces.get(nonce)
+
+    def watermark(self) -> WatermarkRow:
+        """Return the cleanup watermark and what holds it."""
+        txns = self._now().state.txns
+        marks = bounds(txns)
+        oldest = txns.oldest_open() if marks.open_bound == marks.watermark else None
+        pins = marks.aborted_bound == marks.watermark
+        left = txns.aborted.get(marks.aborted_bound) if pins else None
+        has_left = left is not None and bool(left.wrote)
+        return WatermarkRow(
+            *marks,
+            open=self.txn(oldest.txn) if oldest is not None else None,
+            aborted=self.txn(marks.aborted_bound) if has_left else None,
+            tables=tuple(sorted(left.wrote)) if left is not None else (),
+        )
+
+    def table_mark(self, table: int) -> TableMarkRow:
+        """Return how far a table may be cleaned."""
+        mark = self._mark(self._table(table))
+        then = self._fold.versions.find(table, version=None, position=mark.position, at=0)
+        version = then.version if then is not None else -1
+        return TableMarkRow(table, mark.position, mark.write_id, version, self.txn(mark.txn))
+
+    def released_files(
+        self, table: int, limit: int, *, since: int = 0, path: str = ""
+    ) -> Sequence[FileRow]:
+        """Return the paths that no snapshot needs, by the position of their last removal."""
+        mark = self._mark(self._table(table))
+        found = self._fold.files.released(table, mark.position)
+        return [each for each in found if (each.removed, each.path) > (since, path)][:limit]
+
+    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
+        """Return the aborted write ids of a table below its mark."""
+        mark = self._mark(self._table(table))
+        left = self._fold.state.txns.writers.get(table, {})
+        # Who has data there without a write id stands under a number below 0.
+        rows = (MappingRow(*each) for each in sorted(left.items()))
+        return [row for row in rows if 0 < row.write_id < mark.write_id][:limit]
+
+    def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
+        """Return the events that follow position `after`."""
+        return self._now().history[max(0, after) : max(0, after) + limit]
+
+    def files(
+        self, table: int, *, position: int | None = None, version: int | None = None
+    ) -> Sequence[FileRow]:
+        """Return the files live now, or as of a position or a version of the table."""
+        place, dropped = self._applied(position), self._table(table).dropped
+        if version is not None:
+            found = self.version_row(table, version=version)
+            if found is None:
+                known = self._fold.versions.versions.get(table, ())
+                raise unknown_version(table, version, len(known) - 1)
+            place = found.position
+        if 0 < dropped <= place:
+            raise dropped_table(table, dropped)
+        return self._fold.files.files(table, place)
+
+    def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
+        """Return the paths known by a hash."""
+        return self._now().files.paths(table, path_hash)
+
+    def version_row(
+        self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
+    ) -> VersionRow | None:
+        """Return a version, or the last one up to a position or a time."""
+        place = self._applied(position)
+        return self._fold.versions.find(table, version=version, position=place, at=at)
+
+    def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
+        """Return the versions of a table, newest first."""
+        number = self._table(table).table
+        known = self._fold.versions.versions.get(number, [])
+        return known[: None if below is None else max(0, below)][::-1][:limit]
+
+    def app(self, table: int, app: str) -> AppRow | None:
+        """Return how far an application came in a table."""
+        return self._now().versions.apps.get(table, {}).get(app)
+
+    def apps(self, table: int) -> Sequence[AppRow]:
+        """Return the applications that recorded progress in a table."""
+        number = self._table(table).table
+        return [row for _, row in sorted(self._fold.versions.apps.get(number, {}).items())]
+
+    def protocol(self, table: int) -> Protocol | None:
+        """Return the protocol of a table."""
+        return self._now().versions.protocols.get(table)
+
+    def domains(self, table: int) -> Sequence[Domain]:
+        """Return the domain metadata of a table."""
+        number = self._table(table).table
+        return [each for _, each in sorted(self._fold.versions.domains.get(number, {}).items())]
+
+    def conflict(self, txn: int) -> ConflictRow | None:
+        """Return why a txn lost."""
+        row = self.txn(txn)
+        return self._fold.conflicts.get(row.ended) if row is not None else None
+
+    def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
+        """Return the conflicts that follow position `after`."""
+        return [row for where, row in self._now().conflicts.items() if where > after][:limit]
+
+    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+        """Return commits that say what cannot be."""
+        found = (row for row in self._now().files.anomalies if table in (None, row.table))
+        return list(islice(found, limit))
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._fold.close()
+
+    def _now(self) -> StateFold:
+        with self._turn:
+            self._fold.catch_up(0.0)
+        return self._fold
+
+    def _applied(self, position: int | None) -> int:
+        """Return a position that must be applied, without one the newest that is."""
+        self._now()
+        return self._reached(position)
+
+    def _reached(self, position: int | None) -> int:
+        applied = self._fold.state.position
+        if position is None:
+            return applied
+        check_number("position", position)
+        if position > applied:
+            raise ReaderBehindError(applied, position, 0)
+        return position
+
+    def _txns_at(self, place: int) -> ValidTxnList:
+        now = self._fold.state
+        if place == now.position:
+            return valid_txn_list(now)
+        return valid_txn_list(fold(DomainState(), self._fold.events[:place]))
+
+    def _mapped(self, table: int) -> list[MappingRow]:
+        txns = self._fold.state.txns
+        ids = {txn: ended for txn, ended in txns.mappings.items() if txn >= txns.watermark}
+        ids |= {txn: each.write_ids for txn, each in txns.open.items()}
+        found = ((each[table], txn) for txn, each in ids.items() if table in each)
+        return [MappingRow(*row) for row in sorted(found)]
+
+    def _write_ids(self, row: TableRow, txns: ValidTxnList) -> ValidWriteIdList:
+        name = f"{row.catalog}.{row.name}"
+        return valid_write_ids(name, txns, self._mapped(row.table), row.last_write_id)
+
+    def _mark(self, row: TableRow) -> TableMark:
+        """Return the mark of a table, from all that ever happened to it."""
+        now, events = self._fold.state, self._fold.events
+        known = self._fold.definitions.get(row.table, ())
+        life = Lifetime(known[0][0] if known else 0, row.dropped)
+
+        def first_open(position: int) -> int:
+            is_old = position < now.position
+            then = fold(DomainState(), events[:position]) if is_old else now
+            found = then.tables.by_id.get(row.table)
+            if found is None:
+                return row.last_write_id + 1
+            return then.txns.first_open(row.table, found.last_write_id)
+
+        snapshots = (Snapshot(txn.opened, txn.txn) for txn in now.txns.open.values())
+        return table_mark(life, snapshots, now.position, first_open)
+
+    def _table(self, table: int) -> TableRow:
+        row = self.table(table)
+        if row is None:
+            raise unknown_table(table, self._fold.state.position)
+        return row
+
+    def _rows_of(self, txns: Iterable[int]) -> list[TxnRow]:
+        rows = (self.txn(txn) for txn in txns)
+        return [row for row in rows if row is not None]

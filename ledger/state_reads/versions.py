@@ -1,0 +1,112 @@
+"""Versions as a state in memory knows them, and what else commits left in a table.
+
+The counterpart of `projections.versions`, `app_versions` and `protocols` for
+`ledger.state_reads.reads`.
+"""
+
+from collections.abc import Sequence
+
+from ledger import operations
+from ledger.core.commands import Domain, Footprint, Protocol
+from ledger.core.events import CommittedPart, Control, Event, TableAltered, TableCreated
+from ledger.core.tables import Pending
+from ledger.file_list import FileList
+from ledger.reads import AppRow, VersionRow
+
+
+class StateVersions:
+    """All versions of all tables by table, and progress, protocols and domains of each."""
+
+    def __init__(self) -> None:
+        self.versions: dict[int, list[VersionRow]] = {}
+        self.apps: dict[int, dict[str, AppRow]] = {}
+        self.protocols: dict[int, Protocol] = {}
+        self.domains: dict[int, dict[str, Domain]] = {}
+
+    def note_change(self, event: Event, user: str) -> None:
+        """Note the version that a change of metadata is by itself, if it is one."""
+        control, body = event
+        if isinstance(body, TableCreated) and not control.txn:
+            self._changed(control, body, user, (0, control.at, operations.CREATED))
+        elif isinstance(body, TableAltered) and body.one_shot:
+            what = body.version, body.committed_at, operations.altered(body)
+            self._changed(control, body, user, what)
+
+    def note_part(
+        self,
+        control: Control,
+        part: CommittedPart,
+        user: str,
+        files: FileList,
+        changes: Sequence[Pending],
+    ) -> None:
+        """Note the version that one table of a commit is, and what its footprint sets."""
+        self._append(
+            VersionRow(
+                part.table,
+                part.version,
+                control.position,
+                part.committed_at,
+                control.txn,
+                part.write_id,
+                user,
+                operations.committed(part, changes),
+                part.level,
+                part.blind,
+                part.read_at,
+                adds=len(files.adds),
+                removes=len(files.removes),
+                metadata_events=part.metadata_events,
+            )
+        )
+        if part.footprint is not None:
+            self._note_footprint(control.position, part.table, part.footprint)
+
+    def find(self, table: int, *, version: int | None, position: int, at: int) -> VersionRow | None:
+        """Return a version, or the last one up to a time or, without one, a position."""
+        known = self.versions.get(table, [])
+        if version is not None:
+            return known[version] if 0 <= version < len(known) else None
+        found = [each for each in known if (each.at <= at if at else each.position <= position)]
+        return found[-1] if found else None
+
+    def _changed(
+        self,
+        control: Control,
+        body: TableCreated | TableAltered,
+        user: str,
+        what: tuple[int, int, str],
+    ) -> None:
+        version, at, operation = what
+        self._append(
+            VersionRow(
+                body.table,
+                version,
+                control.position,
+                at,
+                control.txn,
+                body.write_id,
+                user,
+                operation,
+                level="",
+                blind=False,
+                read_at=body.read_at,
+                adds=0,
+                removes=0,
+                metadata_events=1,
+            )
+        )
+
+    def _append(self, row: VersionRow) -> None:
+        self.versions.setdefault(row.table, []).append(row)
+
+    def _note_footprint(self, position: int, table: int, footprint: Footprint) -> None:
+        for app, version in footprint.apps:
+            self.apps.setdefault(table, {})[app] = AppRow(table, app, version, position)
+        if footprint.protocol is not None:
+            self.protocols[table] = footprint.protocol
+        known = self.domains.setdefault(table, {})
+        for domain in footprint.domains:
+            known.pop(domain.name, None)
+            if not domain.removed:
+                known[domain.name] = domain

@@ -1,0 +1,1 @@
+"""Rows put together to answers: what `projections.queries` is made of."""

@@ -1,0 +1,268 @@
+"""Lookups: rows put together to what `ledger.reads` promises, each from the one state it is given.
+
+The counterpart of the projections: what they spread over rows because it becomes known at different
+times, is one answer here. Valid lists have a module of their own, `snapshots`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ledger.core.commands import TableDefinition
+from ledger.core.tables import name_key
+from ledger.core.write_form import definition_from
+from ledger.errors import ReaderBehindError
+from ledger.reads import (
+    HistoryRow,
+    Identity,
+    OutcomeRow,
+    SessionRow,
+    TableRow,
+    TxnPart,
+    TxnRow,
+    WatermarkRow,
+)
+from ledger.whole_numbers import NUMBER_MAX
+from projections.conflicts import evidence_from
+from projections.rows import (
+    ANSWER,
+    DEFINITION,
+    FORGOTTEN,
+    GENESIS,
+    HISTORY,
+    LOG,
+    NAME,
+    NONCE,
+    SESSION,
+    SESSION_END,
+    TABLE,
+    TABLE_CREATED,
+    TXN,
+    WATERMARK,
+    WRITE_IDS,
+    last_number,
+    name_row_key,
+    number_key,
+    pair_key,
+    read_value,
+)
+from projections.store.port import RowReader, prefix_end
+
+Fields = dict[str, Any]
+
+
+def read(rows: RowReader, key: bytes) -> Any:
+    """Return the value of a JSON row, None if there is no such row."""
+    data = rows.get(key)
+    return None if data is None else read_value(data)
+
+
+def is_row_number(number: int) -> bool:
+    """Tell whether rows can be named by a number: ids, positions and counts of commands are."""
+    return 0 < number <= NUMBER_MAX
+
+
+def read_numbered(rows: RowReader, kind: bytes, number: int) -> Any:
+    """Return the value of a row named by a number, None also for what is no number of a row."""
+    return read(rows, number_key(kind, number)) if is_row_number(number) else None
+
+
+def position(rows: RowReader) -> int:
+    """Return the position the rows end with."""
+    mark = read(rows, LOG)
+    return 0 if mark is None else int(mark[0])
+
+
+def identity(rows: RowReader) -> Identity:
+    """Return who the ledger is; raises ReaderBehindError before its creation."""
+    created = read(rows, GENESIS)
+    if created is None:
+        raise ReaderBehindError(position(rows), position(rows) + 1, 0)
+    return Identity(created["ledger"], created["name"], created.get("domain", 0))
+
+
+def session(rows: RowReader, number: int) -> SessionRow | None:
+    """Return a session."""
+    opened: Fields | None = read_numbered(rows, SESSION, number)
+    if opened is None:
+        return None
+    return SessionRow(
+        number,
+        user=opened.get("user", ""),
+        host=opened.get("host", ""),
+        application=opened.get("application", ""),
+        lease_ms=opened["lease_ms"],
+        ended=read_numbered(rows, SESSION_END, number) or 0,
+    )
+
+
+def session_of(rows: RowReader, nonce: bytes) -> int | None:
+    """Return the session that was opened last with a nonce."""
+    found: int | None = read(rows, NONCE + nonce)
+    return found
+
+
+def outcome(rows: RowReader, number: int, n: int) -> OutcomeRow | None:
+    """Return the first answer to a command."""
+    if not (is_row_number(number) and is_row_number(n)):
+        return None
+    answer = read(rows, pair_key(ANSWER, number, n))
+    return None if answer is None else OutcomeRow(number, n, *answer)
+
+
+def txn(rows: RowReader, number: int) -> TxnRow | None:
+    """Return a txn."""
+    found: Fields | None = read_numbered(rows, TXN, number)
+    if found is None:
+        return None
+    asker = session(rows, found["session"])
+    assert asker is not None, (
+        f"txn {number} belongs to session {found['session']}, which has no row"
+    )
+    opened, ended = found["opened"], found.get("ended", 0)
+    lost = found.get("evidence")
+    return TxnRow(
+        number,
+        found["type"],
+        found["session"],
+        asker.user,
+        asker.host,
+        asker.application,
+        status=found["status"],
+        opened=opened,
+        opened_at=at(rows, opened),
+        deadline=found.get("deadline", 0),
+        min_open=found.get("min_open", 0),
+        ended=ended,
+        ended_at=at(rows, ended),
+        forgotten=read_numbered(rows, FORGOTTEN, number) or 0,
+        reason=found.get("reason", ""),
+        parts=tuple(TxnPart(*part) for part in found.get("parts", ())),
+        evidence=evidence_from(lost) if lost is not None else None,
+    )
+
+
+def txns(rows: RowReader, numbers: Iterable[int]) -> list[TxnRow]:
+    """Return several txns in the order of their ids given; unknown ones are left out."""
+    found = (txn(rows, number) for number in numbers)
+    return [row for row in found if row is not None]
+
+
+def at(rows: RowReader, where: int) -> int:
+    """Return the time of a position, 0 for position 0."""
+    event = read_numbered(rows, HISTORY, where)
+    return 0 if event is None else int(event["at"])
+
+
+def table(rows: RowReader, number: int) -> TableRow | None:
+    """Return an incarnation of a table."""
+    created = read_numbered(rows, TABLE_CREATED, number)
+    if created is None:
+        return None
+    kinds = (TABLE, WRITE_IDS)
+    return table_row(number, created, *(read_numbered(rows, kind, number) for kind in kinds))
+
+
+def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
+    """Return the table that holds a name now."""
+    if not is_name(catalog, name):
+        return None
+    number = read(rows, name_row_key(name_key(catalog, name)))
+    return None if number is None else table(rows, number)
+
+
+def is_name(catalog: str, name: str) -> bool:
+    """Tell whether a table can be called so: no key can hold a zero byte."""
+    return "\0" not in catalog + name and is_text(catalog + name)
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text can stand in the log, where all are UTF-8; an argument need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:
+    """Return what a table was for all as of an applied position."""
+    if not is_row_number(number):
+        return None
+    ends = pair_key(DEFINITION, number, 0), pair_key(DEFINITION, number, max(0, where) + 1)
+    for _, data in rows.scan(*ends, limit=1, reverse=True):
+        return definition_from(read_value(data))
+    return None
+
+
+def tables(rows: RowReader) -> list[TableRow]:
+    """Return the tables that exist for all, by id; each of them holds a name."""
+    numbers = sorted(read_value(data) for _, data in rows.scan(NAME, prefix_end(NAME)))
+    return [row for row in (table(rows, number) for number in numbers) if row is not None]
+
+
+def every_table(rows: RowReader) -> Iterator[TableRow]:
+    """Return every incarnation there ever was; each has one row of each kind."""
+    kinds = (TABLE_CREATED, TABLE, WRITE_IDS)
+    for parts in zip(*(rows.scan(kind, prefix_end(kind)) for kind in kinds), strict=False):
+        yield table_row(last_number(parts[0][0]), *(read_value(data) for _, data in parts))
+
+
+def table_row(number: int, created: Fields, standing: Fields, sequence: Fields) -> TableRow:
+    """Return a table of its three rows."""
+    return TableRow(
+        number,
+        created["catalog"],
+        standing["name"],
+        definition_from(standing["definition"]),
+        version=sequence.get("version", 0),
+        last_write_id=sequence.get("last_write_id", 0),
+        mapped_from=sequence["mapped_from"],
+        created=created["created"],
+        changed=standing["changed"],
+        operation=standing["operation"],
+        partitioned=standing.get("partitioned", 0),
+        dropped=standing.get("dropped", 0),
+        creator=standing.get("creator", 0),
+    )
+
+
+def watermark(rows: RowReader) -> WatermarkRow:
+    """Return the cleanup watermark and what holds it."""
+    now: Fields = read(rows, WATERMARK) or dict.fromkeys(
+        ("watermark", "open_bound", "aborted_bound", "next_txn"), 1
+    )
+    return WatermarkRow(
+        now["watermark"],
+        now["open_bound"],
+        now["aborted_bound"],
+        now["next_txn"],
+        open=txn(rows, now.get("open", 0)),
+        aborted=txn(rows, now.get("aborted", 0)),
+        tables=tuple(now.get("tables", ())),
+    )
+
+
+def history(rows: RowReader, after: int, limit: int) -> Iterator[HistoryRow]:
+    """Return the events that follow a position."""
+    first = number_key(HISTORY, max(0, after) + 1)
+    for key, data in rows.scan(first, prefix_end(HISTORY), limit=limit):
+        yield history_row(last_number(key), read_value(data))
+
+
+def history_row(where: int, fields: Fields) -> HistoryRow:
+    """Return an event in brief."""
+    return HistoryRow(
+        where,
+        fields["at"],
+        fields["type"],
+        txn=fields.get("txn", 0),
+        session=fields.get("session", 0),
+        n=fields.get("n", 0),
+        tables=tuple(fields.get("tables", ())),
+        outcome=fields.get("outcome", ""),
+        message=fields.get("message", ""),
+        ended=tuple(fields.get("ended", ())),
+        forgotten=tuple(fields.get("forgotten", ())),
+        watermark=fields["watermark"],
+        next_txn=fields["next_txn"],
+    )

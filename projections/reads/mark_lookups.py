@@ -1,0 +1,153 @@
+"""Mark lookups: how far a table may be cleaned, and what may go, from rows.
+
+The rule is that of `ledger.core.watermark`. A mark costs a few lookups, a listing what it passes
+over: nothing here reads the history of a table, or its files that are live.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
+
+from ledger.core.watermark import Lifetime, Snapshot, TableMark, table_mark
+from ledger.reads import FileRow, MappingRow, TableMarkRow, TableRow
+from projections.files import path_key
+from projections.keys import unpack
+from projections.reads import lookups, version_lookups
+from projections.reads.listings import KIND_BYTES, file_row
+from projections.reads.snapshots import txns_at
+from projections.rows import (
+    DEFINITION,
+    FIRST_OPEN,
+    LIVE_FILE,
+    OPEN_ID,
+    REMOVED_FILE,
+    TXN,
+    WATERMARK,
+    last_number,
+    number_key,
+    pair_key,
+    read_value,
+    text_key,
+    value,
+)
+from projections.store.port import RowReader, prefix_end
+
+# The first byte above the zero that closes a text in a key: behind all that begins with the text.
+BEHIND = b"\1"
+
+
+def mark_row(rows: RowReader, table: TableRow) -> TableMarkRow:
+    """Return the mark of a table, who holds it, and the version of the table there."""
+    mark = mark_of(rows, table)
+    version = version_lookups.at_position(rows, table.table, mark.position)
+    return TableMarkRow(
+        table.table,
+        mark.position,
+        mark.write_id,
+        version=version.version if version is not None else -1,
+        open=lookups.txn(rows, mark.txn),
+    )
+
+
+def mark_of(rows: RowReader, table: TableRow) -> TableMark:
+    """Return the mark of a table as of the position the rows end with."""
+    life = Lifetime(created(rows, table.table), table.dropped)
+
+    def first_open(position: int) -> int:
+        if life.is_over(position):
+            return table.last_write_id + 1
+        return first_open_at(rows, table.table, position)
+
+    oldest = oldest_snapshot(rows, life.created)
+    return table_mark(life, oldest, lookups.position(rows), first_open)
+
+
+def created(rows: RowReader, table: int) -> int:
+    """Return the position from which on a table exists for all, 0 = it does not yet."""
+    prefix = number_key(DEFINITION, table)
+    found = rows.scan(prefix, prefix_end(prefix), limit=1)
+    return next((last_number(key) for key, _ in found), 0)
+
+
+def oldest_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
+    """Return the oldest snapshot of a txn that opened at a position or later and is open, if any.
+
+    If that does not show a table created at `since`, then for its drop, and no later one does. Only
+    where a txn is open that is older than the table all open ones are looked at.
+    """
+    oldest = (lookups.read(rows, WATERMARK) or {}).get("oldest")
+    if oldest is None:
+        return []
+    found = Snapshot(*oldest)
+    return [found] if since <= found.position else younger_snapshot(rows, since)
+
+
+def younger_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
+    """Return the oldest snapshot of at least a position; they rise with the ids of their txns."""
+    sets = txns_at(rows, lookups.position(rows))
+    txns = sorted(sets.open | sets.read_only)
+    place = bisect_left(txns, since, key=lambda txn: opened(rows, txn))
+    return [Snapshot(opened(rows, txn), txn) for txn in txns[place : place + 1]]
+
+
+def opened(rows: RowReader, txn: int) -> int:
+    """Return the position at which an open txn opened."""
+    return int(lookups.read_numbered(rows, TXN, txn)["opened"])
+
+
+def first_open_at(rows: RowReader, table: int, position: int) -> int:
+    """Return the least write id of a table that had not ended at a position."""
+    ends = pair_key(FIRST_OPEN, table, 0), pair_key(FIRST_OPEN, table, position + 1)
+    found = rows.scan(*ends, limit=1, reverse=True)
+    return next((int(read_value(data)) for _, data in found), 1)
+
+
+def released_files(
+    rows: RowReader, table: TableRow, limit: int, since: int, path: str
+) -> list[FileRow]:
+    """Return paths that no snapshot needs, by the position of their last removal, then by path.
+
+    They are those removed at `since` or later, at `since` itself those behind `path`.
+    """
+    start = pair_key(REMOVED_FILE, table.table, max(0, since))
+    # No file is called by what is no text, but a terminal may bring it.
+    start += path.encode(errors="surrogatepass") + BEHIND if path else b""
+    end = pair_key(REMOVED_FILE, table.table, mark_of(rows, table).position + 1)
+    return list(islice(released(rows, table.table, start, end), limit)) if start < end else []
+
+
+def released(rows: RowReader, table: int, start: bytes, end: bytes) -> Iterator[FileRow]:
+    """Return the paths removed in a range of keys that did not come back, each once."""
+    before = None
+    for key, data in rows.scan(start, end):
+        _, removed, path, vector = unpack(key[KIND_BYTES:], int, int, str, bytes)
+        if path != before and is_gone(rows, table, path, removed):
+            yield file_row(table, path, vector, read_value(data), removed)
+            before = path
+
+
+def is_gone(rows: RowReader, table: int, path: str, removed: int) -> bool:
+    """Tell whether the removal of a path at a position was its last, under whatever vector."""
+    if rows.get(path_key(table, path)) != value(removed):
+        return False
+    prefix = text_key(LIVE_FILE, table, path) + b"\0"
+    return not list(rows.scan(prefix, prefix_end(prefix), limit=1))
+
+
+def aborted_write_ids(rows: RowReader, table: TableRow, limit: int) -> list[MappingRow]:
+    """Return the aborted write ids of a table below its mark, under which data may lie."""
+    return list(islice(aborted(rows, table, mark_of(rows, table).write_id), limit))
+
+
+def aborted(rows: RowReader, table: TableRow, below: int) -> Iterator[MappingRow]:
+    """Return the aborted write ids below a bound under which data may lie.
+
+    They pin the watermark, so none is cleaned. What lay in a dropped table went with it.
+    """
+    if table.dropped:
+        return
+    first, end = (pair_key(OPEN_ID, table.table, each) for each in (table.mapped_from, below))
+    for key, data in rows.scan(first, end) if first < end else ():
+        txn, *left = read_value(data)
+        if any(left):
+            yield MappingRow(last_number(key), txn)

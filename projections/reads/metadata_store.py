@@ -1,0 +1,215 @@
+"""The store of metadata: what a table is for a reader of any list, from rows.
+
+Where a cache has to know that it knows enough, the rows simply hold every change there ever was:
+the newest that the reader sees is the answer, at once changes for everybody included. Name and
+definition are looked for apart, each among the changes that made it new, so a read passes over
+nothing but what its reader does not see. Also here is how the entry of a cache is made of rows.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ledger.core.commands import TableDefinition
+from ledger.core.tables import Pending, name_key
+from ledger.core.write_form import definition_from, pending_from
+from ledger.metadata import Name, Objects, objects_of
+from ledger.whole_numbers import NUMBER_MAX
+from projections.cache.bootstrap import effect_of_change
+from projections.cache.chain import Chain, Sees, Version
+from projections.cache.entry import Entry, Waiting, sees_all
+from projections.cache.ids import IdStates, ReaderIds
+from projections.cache.objects import Effect, shared
+from projections.keys import pack
+from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
+from projections.reads import lookups
+from projections.rows import (
+    DEFINED,
+    DEFINITION,
+    NAME_TAKEN,
+    NAMED,
+    OPEN_ID,
+    TABLE_CREATED,
+    WAITING,
+    WRITE_IDS,
+    last_number,
+    number_key,
+    pair_key,
+    read_value,
+)
+from projections.store.port import RowReader, highest_first, prefix_end
+
+
+class Change(NamedTuple):
+    """A change that named a table, or defined it, or ended it: since when it holds, who sees it."""
+
+    position: int
+    write_id: int
+    name: Name | None
+    is_dropped: bool
+
+
+def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterator[Change]:
+    """Return the changes of one kind, `NAMED` or `DEFINED`, after a position, the newest first."""
+    ends = pair_key(kind, table, after + 1), prefix_end(number_key(kind, table))
+    for key, data in highest_first(rows, *ends):
+        fields = read_value(data)
+        yield Change(
+            last_number(key),
+            fields.get("write_id", 0),
+            tuple(fields["name"]) if "name" in fields else None,
+            "dropped" in fields,
+        )
+
+
+def newest(rows: RowReader, kind: bytes, table: int, sees: Sees) -> Change | None:
+    """Return the newest change of one kind that a reader sees, None if it sees none.
+
+    Nothing but the changes of that kind which it does not see is passed over.
+    """
+    return next((each for each in changes(rows, kind, table) if sees(each.write_id)), None)
+
+
+def stored(rows: RowReader, wanted: Wanted) -> Stored:
+    """Return what a reader sees of a table, under the name it asks for."""
+    position = lookups.position(rows)
+    sees = sees_all if wanted.ids is None else wanted.ids.sees
+    table = wanted.table or (table_named(rows, wanted.name, sees) if wanted.name else 0)
+    name, objects, is_dropped = visible(rows, table, sees)
+    waits = waiting(rows, table, wanted.own_txn)
+    own = waits[wanted.own_txn].effect() if waits else Effect()
+    name, objects = own.name or name, own.objects or objects
+    if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
+        name = objects = None
+    is_settled, is_current = standing(rows, table, wanted.ids, wanted.own_txn)
+    may_settle = not is_settled and can_settle(rows, table, wanted.name)
+    return Stored(position, is_settled, is_current, table, name, objects, may_settle)
+
+
+def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
+    """Return the table that took a name last, as far as the reader sees, and still has it; or 0."""
+    named = (
+        table for table in takers(rows, name) if is_called(visible_name(rows, table, sees), name)
+    )
+    return next(named, 0)
+
+
+def takers(
+    rows: RowReader, name: Name, *, after: int = 0, until: int = NUMBER_MAX - 1
+) -> Iterator[int]:
+    """Return the tables that took a name after a position, the one that did so last first."""
+    if not lookups.is_name(*name):
+        return
+    start, end = (pack(NAME_TAKEN, *name_key(*name), each + 1) for each in (after, until))
+    for _, data in highest_first(rows, start, end):
+        yield int(read_value(data))
+
+
+def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:
+    """Return the name of a table for a reader, None if it does not exist for it."""
+    named = newest(rows, NAMED, table, sees)
+    return named and named.name
+
+
+def visible(rows: RowReader, table: int, sees: Sees) -> tuple[Name | None, Objects | None, bool]:
+    """Return what a table is for a reader, None if it is not there yet, and whether it is gone."""
+    named, defined = (newest(rows, kind, table, sees) for kind in (NAMED, DEFINED))
+    if named is not None and named.is_dropped:
+        return None, None, True
+    objects = defined and objects_of(definition(rows, table, defined.position))
+    return named and named.name, objects, False
+
+
+def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
+    """Return what a table is since a position at which it was defined."""
+    data = rows.get(pair_key(DEFINITION, table, position))
+    assert data is not None, f"table {table} was defined at {position}, which has no row"
+    return definition_from(read_value(data))
+
+
+def waiting(rows: RowReader, table: int, txn: int) -> dict[int, Waiting]:
+    """Return the changes of a table that wait with a txn, by the txn; empty if it has none."""
+    prefix = number_key(WAITING, txn)
+    found = Waiting(0)
+    for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():
+        write_id, form = read_value(data)
+        change: Pending = pending_from(form)
+        if change.table == table:
+            found.write_id = write_id
+            found.effects[last_number(key)] = effect_of_change(change, change.definition)
+    return {txn: found} if found.effects else {}
+
+
+def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -> tuple[bool, bool]:
+    """Tell whether every id valid in a list has ended, and whether no committed one is missing.
+
+    The id of the reader's own txn is not asked to have ended.
+    """
+    if ids is None:
+        return True, True
+    known = ids_of(rows, table)
+    is_settled = not known.first_unknown(ids.without(known.id_of(own_txn)))
+    return is_settled, is_settled and not known.lacks_committed(ids)
+
+
+def can_settle(rows: RowReader, table: int, name: Name | None) -> bool:
+    """Tell whether a table may get write ids: one that is external, or can never be, will not."""
+    row = lookups.table(rows, table)
+    if row is None:
+        return name is None or lookups.is_name(*name)
+    return row.definition.kind == "managed"
+
+
+def ids_of(rows: RowReader, table: int) -> IdStates:
+    """Return what is known of the write ids of a table."""
+    sequence: dict[str, Any] = lookups.read_numbered(rows, WRITE_IDS, table) or {}
+    ids = IdStates(sequence.get("last_write_id", 0))
+    first = pair_key(OPEN_ID, table, sequence.get("mapped_from", 1))
+    for key, data in rows.scan(first, prefix_end(number_key(OPEN_ID, table))):
+        txn, *aborted = read_value(data)
+        (ids.aborted if aborted else ids.open)[last_number(key)] = txn
+    return ids
+
+
+def load(rows: RowReader, table: int) -> Entry | None:
+    """Return the entry of a table as of the rows' position, None if there never was one.
+
+    It goes back over `VERSIONS_MAX` versions. Changes that wait are not in it.
+    """
+    if rows.get(number_key(TABLE_CREATED, table)) is None:
+        return None
+    entry = Entry(table, states=Chain())
+    catch_up(rows, entry)
+    return entry
+
+
+def catch_up(rows: RowReader, entry: Entry) -> None:
+    """Bring an entry to the rows' position: its ids, and the changes since it was made."""
+    names, states = entry.name, entry.states
+    assert states is not None, "an entry made of rows has objects"
+    for change in missed(rows, NAMED, entry):
+        names.put(Version(change.position, change.write_id, change.name))
+    for change in missed(rows, DEFINED, entry):
+        objects = None
+        if not change.is_dropped:
+            found = objects_of(definition(rows, entry.table, change.position))
+            objects = shared(found, states.content())
+        states.put(Version(change.position, change.write_id, objects))
+    entry.trim(VERSIONS_MAX)
+    entry.ids = ids_of(rows, entry.table)
+    entry.since = lookups.position(rows)
+
+
+def missed(rows: RowReader, kind: bytes, entry: Entry) -> list[Change]:
+    """Return the newest changes of one kind since an entry was made, the oldest of them first.
+
+    Of more than an entry keeps they are one more: so where a gap is before them, trimming lets go
+    of all that the entry held, and says so.
+    """
+    found: list[Change] = []
+    for change in islice(changes(rows, kind, entry.table, entry.since), VERSIONS_MAX + 1):
+        found.append(change)
+        if not change.write_id:
+            # Every reader sees it, so nobody needs what was before.
+            break
+    return found[::-1]

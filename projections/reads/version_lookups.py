@@ -1,0 +1,126 @@
+"""Version lookups: a version of a table by its number, its position or its time, from rows.
+
+Versions are dense, and positions and times never fall with them: a search among n of them reads
+about log2(n) rows. What commits leave in a table beside its files stands here too: progress of
+applications, protocol, domain metadata.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ledger.core.commands import Domain, Protocol
+from ledger.reads import AppRow, VersionRow
+from projections.reads import lookups
+from projections.rows import (
+    APP,
+    DOMAIN,
+    PROTOCOL,
+    VERSION,
+    WRITE_IDS,
+    last_number,
+    last_text,
+    number_key,
+    pair_key,
+    read_value,
+    text_key,
+)
+from projections.store.port import RowReader, prefix_end
+
+Fields = dict[str, Any]
+
+
+def newest(rows: RowReader, table: int) -> int:
+    """Return the newest version of a table, -1 if it has none."""
+    sequence = lookups.read_numbered(rows, WRITE_IDS, table)
+    return -1 if sequence is None else int(sequence.get("version", 0))
+
+
+def version(rows: RowReader, table: int, number: int) -> VersionRow | None:
+    """Return a version by its number."""
+    if not 0 <= number <= newest(rows, table):
+        return None
+    return version_row(rows, table, number, stored(rows, table, number))
+
+
+def at_position(rows: RowReader, table: int, position: int) -> VersionRow | None:
+    """Return the last version up to a position."""
+    return last_up_to(rows, table, lambda fields: int(fields["position"]), position)
+
+
+def at_time(rows: RowReader, table: int, at: int) -> VersionRow | None:
+    """Return the last version up to a time."""
+    return last_up_to(rows, table, lambda fields: int(fields["at"]), at)
+
+
+def last_up_to(
+    rows: RowReader, table: int, of: Callable[[Fields], int], bound: int
+) -> VersionRow | None:
+    """Return the last version of which something that rises with the versions is in bounds."""
+    numbers = range(newest(rows, table) + 1)
+    after = bisect_right(numbers, bound, key=lambda number: of(stored(rows, table, number)))
+    return version(rows, table, after - 1)
+
+
+def versions(rows: RowReader, table: int, limit: int, below: int | None) -> Iterator[VersionRow]:
+    """Return versions, newest first."""
+    count = newest(rows, table) + 1
+    end = count if below is None else max(0, min(below, count))
+    ends = pair_key(VERSION, max(0, table), 0), pair_key(VERSION, max(0, table), end)
+    for key, data in rows.scan(*ends, limit=limit, reverse=True):
+        yield version_row(rows, table, last_number(key), read_value(data))
+
+
+def stored(rows: RowReader, table: int, number: int) -> Fields:
+    """Return the row of a version that there is."""
+    found: Fields | None = lookups.read(rows, pair_key(VERSION, table, number))
+    assert found is not None, f"version {number} of table {table} has no row"
+    return found
+
+
+def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> VersionRow:
+    """Return a version of its row and that of its session."""
+    asker = lookups.session(rows, fields.get("session", 0))
+    return VersionRow(
+        table,
+        number,
+        fields["position"],
+        fields["at"],
+        txn=fields.get("txn", 0),
+        write_id=fields.get("write_id", 0),
+        user=asker.user if asker is not None else "",
+        operation=fields.get("operation", ""),
+        level=fields.get("level", ""),
+        blind=fields.get("blind", False),
+        read_at=fields.get("read_at", 0),
+        adds=fields.get("adds", 0),
+        removes=fields.get("removes", 0),
+        metadata_events=fields.get("metadata_events", 0),
+    )
+
+
+def app(rows: RowReader, table: int, name: str) -> AppRow | None:
+    """Return how far an application came in a table."""
+    is_one = lookups.is_row_number(table) and lookups.is_text(name)
+    progress = lookups.read(rows, text_key(APP, table, name)) if is_one else None
+    return None if progress is None else AppRow(table, name, *progress)
+
+
+def apps(rows: RowReader, table: int) -> Iterator[AppRow]:
+    """Return the applications that recorded progress in a table, by name."""
+    prefix = number_key(APP, table)
+    for key, data in rows.scan(prefix, prefix_end(prefix)):
+        yield AppRow(table, last_text(key), *read_value(data))
+
+
+def protocol(rows: RowReader, table: int) -> Protocol | None:
+    """Return the protocol of a table as its last protocol action left it."""
+    said = lookups.read_numbered(rows, PROTOCOL, table)
+    return None if said is None else Protocol(*said)
+
+
+def domains(rows: RowReader, table: int) -> Iterator[Domain]:
+    """Return the domain metadata of a table that was not removed, by name."""
+    prefix = number_key(DOMAIN, table)
+    for key, data in rows.scan(prefix, prefix_end(prefix)):
+        yield Domain(last_text(key), read_value(data), removed=False)

@@ -1,0 +1,1 @@
+"""The row store: its port, and its adapters for RocksDB and for memory."""

@@ -1,0 +1,106 @@
+"""The row store in memory: the same contract, no files, one process.
+
+It is for tests, for simulation and for the rows of metadata that another host publishes.
+
+Keys are kept in a sorted list, so a new key costs O(rows): fine for a hundred thousand rows.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+
+from projections.errors import StoreClosedError
+from projections.store.port import (
+    FORMAT_VERSION,
+    Row,
+    RowChange,
+    RowReader,
+    RowStore,
+    check_keys,
+    format_stamp,
+)
+
+
+class _SortedRows(RowReader):
+    """Rows in a dict, their keys in order beside it."""
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, bytes] = {}
+        self._keys: list[bytes] = []
+        self._closed = False
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, None if there is no such row."""
+        self._check_open()
+        return self._values.get(key)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return the rows of [start, end), copied at the call; beyond `limit` none is touched."""
+        self._check_open()
+        low, high = bisect_left(self._keys, start), bisect_left(self._keys, end)
+        if limit is not None:
+            low, high = (max(low, high - limit), high) if reverse else (low, min(high, low + limit))
+        keys = self._keys[low:high]
+        if reverse:
+            keys.reverse()
+        return iter([(key, self._values[key]) for key in keys])
+
+    def close(self) -> None:
+        """Refuse every later call."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError("the row store in memory")
+
+
+class MemoryStore(_SortedRows, RowStore):
+    """A row store that lives as long as the object."""
+
+    def __init__(self, *, version: int = FORMAT_VERSION) -> None:
+        super().__init__()
+        self.write([format_stamp(version)])
+
+    def write(self, changes: Sequence[RowChange]) -> None:
+        """Apply all changes or, if a key is refused, none."""
+        self._check_open()
+        check_keys(changes)
+        for key, value in changes:
+            if value is None:
+                self._delete(key)
+            else:
+                self._put(key, value)
+
+    def refresh(self) -> None:
+        """Do nothing: what is written here is current."""
+        self._check_open()
+
+    def reader(self) -> "MemoryReader":
+        """Return a reader that sees today's rows until it is refreshed, as another process does."""
+        self._check_open()
+        return MemoryReader(self)
+
+    def _put(self, key: bytes, value: bytes) -> None:
+        if key not in self._values:
+            insort(self._keys, key)
+        self._values[key] = value
+
+    def _delete(self, key: bytes) -> None:
+        if self._values.pop(key, None) is not None:
+            del self._keys[bisect_left(self._keys, key)]
+
+
+class MemoryReader(_SortedRows):
+    """The rows of a MemoryStore as they were at the last refresh."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__()
+        self._store = store
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Copy the rows the store has now."""
+        self._check_open()
+        self._values = dict(self._store._values)  # noqa: SLF001 - two halves of one adapter
+        self._keys = list(self._store._keys)  # noqa: SLF001 - two halves of one adapter

@@ -1,0 +1,227 @@
+"""RocksDB through rocksdict, the only module that imports it: one database, its options, its traps.
+
+`RocksStore` and `RocksReader`, the adapters of the port, stand on this in `rocks_store` and
+`rocks_reader` beside it. What is dealt with here:
+
+- Raw mode: bytes in, bytes out. The options are passed for the column family too, or it takes those
+  that the first open left on disk.
+- Of a cursor's bounds only the upper one works (the setter of the lower one sets the upper), and
+  the ready-made iterators end quietly at a damaged block; so scans go through
+  `projections.store.paging`.
+- Every failure is a plain Exception with the text of RocksDB; it becomes a StoreError by name.
+"""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from sys import maxsize
+from typing import Final, Self
+from weakref import WeakSet
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    Checkpoint,
+    DbClosedError,
+    DBCompressionType,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+)
+
+from projections.errors import (
+    StoreClosedError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
+    StoreUnavailableError,
+)
+from projections.store.paging import Pages
+from projections.store.port import Row, RowChange, check_keys
+
+NOT_THERE: Final = os.strerror(errno.ENOENT)
+
+
+@dataclass(frozen=True, slots=True)
+class RocksLimits:
+    """Bounds of memory, files and threads of one open database."""
+
+    block_cache_bytes: int = 64 << 20
+    write_buffer_bytes: int = 8 << 20
+    open_files_max: int = 256
+    """Of the writer; a secondary keeps every table open."""
+    background_jobs: int = 2
+    manifest_bytes_max: int = 64 << 10
+    """A secondary replays the manifest edit by edit, ever slower: at 1 MiB it opens in seconds."""
+
+
+class Database:
+    """One RocksDB database, open for writing or as a secondary of the process that writes it."""
+
+    def __init__(self, path: Path, options: Options, access: AccessType) -> None:
+        self._path = path
+        self._scans = WeakSet[Pages]()
+        try:
+            self._rows = Rdict(str(path), options, {"default": options}, access)
+        except Exception as problem:
+            raise self._named(problem) from problem
+
+    @classmethod
+    def writer(cls, path: Path, limits: RocksLimits, *, create: bool) -> Self:
+        """Open the database at `path` for writing, a new one if `create`."""
+        options = _options(limits)
+        options.create_if_missing(create)
+        options.set_max_open_files(limits.open_files_max)
+        try:
+            return cls(path, options, AccessType.read_write())
+        except StoreUnavailableError as problem:
+            # RocksDB has the same words for a file that it lacks and for a disk that refuses one.
+            if create or NOT_THERE not in str(problem):
+                raise
+            raise StoreDamagedError(path, str(problem.__cause__)) from problem
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, None if there is no such row."""
+        try:
+            value: bytes | None = self._rows.get(key)
+        except Exception as problem:
+            raise self._named(problem) from problem
+        return value
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return the rows of [start, end) as they are now; the first page is read at the call."""
+        if start >= end or limit == 0:
+            return iter(())
+        pages = self._pages(start, end, maxsize if limit is None else limit, reverse=reverse)
+        first = self._page(pages)
+        if not pages.is_live:
+            return iter(first)
+        self._scans.add(pages)
+        return chain(first, chain.from_iterable(iter(lambda: self._page(pages), [])))
+
+    def write(self, changes: Sequence[RowChange]) -> None:
+        """Apply all changes or none; the write-ahead log is written, not synced to disk."""
+        check_keys(changes)
+        batch = WriteBatch(raw_mode=True)
+        for key, value in changes:
+            if value is None:
+                batch.delete(key)
+            else:
+                batch.put(key, value)
+        try:
+            self._rows.write(batch)
+        except Exception as problem:
+            raise self._named(problem) from problem
+
+    def catch_up(self) -> None:
+        """Read on, in a secondary, in what the writer wrote."""
+        try:
+            self._rows.try_catch_up_with_primary()
+        except Exception as problem:
+            raise self._named(problem) from problem
+
+    def checkpoint(self, path: Path) -> None:
+        """Copy the database to `path`, by hard links where the file system can."""
+        try:
+            Checkpoint(self._rows).create_checkpoint(str(path))
+        except Exception as problem:
+            raise self._named(problem) from problem
+
+    def close(self) -> None:
+        """Flush and release everything, also from under scans that go on; again does nothing."""
+        for pages in self._scans:
+            pages.take()
+        try:
+            self._rows.close()
+        except DbClosedError:
+            return
+        except Exception as problem:
+            raise self._named(problem) from problem
+
+    def _pages(self, start: bytes, end: bytes, limit: int, *, reverse: bool) -> Pages:
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(end)
+        try:
+            cursor = self._rows.iter(bounds)
+        except Exception as problem:
+            raise self._named(problem) from problem
+        if reverse:
+            cursor.seek_to_last()
+        else:
+            cursor.seek(start)
+        return Pages(cursor, start, end, limit=limit, reverse=reverse)
+
+    def _page(self, pages: Pages) -> list[Row]:
+        try:
+            return pages.read()
+        except StoreClosedError:
+            raise
+        except Exception as problem:
+            raise self._named(problem) from problem
+
+    def _named(self, problem: Exception) -> StoreError:
+        """Return the error of ours that RocksDB's text stands for."""
+        what = str(problem)
+        if isinstance(problem, DbClosedError):
+            return StoreClosedError(f"the store at {self._path}")
+        if "/LOCK:" in what:
+            return StoreLockedError(self._path, "whoever holds its LOCK, perhaps a RocksDB tool")
+        if what.startswith(("Corruption", "Invalid argument")):
+            return StoreDamagedError(self._path, what)
+        return StoreUnavailableError(self._path, what)
+
+
+class Secondaries:
+    """Opens databases to read what their writers write, one after the other, with one block cache.
+
+    RocksDB keeps its log files in `notes`.
+    """
+
+    def __init__(self, limits: RocksLimits, notes: Path) -> None:
+        self._options = _options(limits)
+        self._options.create_if_missing(create_if_missing=False)
+        self._options.set_max_open_files(-1)  # An open table can be read after its removal.
+        self._options.set_skip_stats_update_on_db_open(skip=True)
+        self._access = AccessType.secondary(str(notes))
+
+    def open(self, path: Path) -> Database:
+        """Open the database at `path` as a secondary, current as of now."""
+        return Database(path, self._options, self._access)
+
+
+def _options(limits: RocksLimits) -> Options:
+    options = Options(raw_mode=True)
+    options.set_block_based_table_factory(_table_options(limits))
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_write_buffer_size(limits.write_buffer_bytes)
+    options.set_max_total_wal_size(4 * limits.write_buffer_bytes)
+    # A torn tail, as a power cut leaves it, is dropped with all that follows: whole batches remain.
+    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+    # Where most rows of a stretch are deleted, compact, or scans pass over each of them for ever.
+    options.add_compact_on_deletion_collector_factory(1024, 512, 0.5)
+    options.set_max_background_jobs(limits.background_jobs)
+    options.set_max_file_opening_threads(limits.background_jobs)
+    options.set_max_manifest_file_size(limits.manifest_bytes_max)
+    # RocksDB's own log and statistics: small, and no timers on an idle machine.
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(1 << 20)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    return options
+
+
+def _table_options(limits: RocksLimits) -> BlockBasedOptions:
+    tables = BlockBasedOptions()
+    tables.set_block_cache(Cache(limits.block_cache_bytes))
+    tables.set_cache_index_and_filter_blocks(True)
+    tables.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    tables.set_bloom_filter(10, False)  # noqa: FBT003 - 10 bits a key, whole-file filters
+    return tables

@@ -1,0 +1,107 @@
+"""The writer's side of the row store on disk: one process, one generation, one RocksDB database."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from projections.store.generations import Generations
+from projections.store.port import (
+    FORMAT_KEY,
+    FORMAT_VERSION,
+    Row,
+    RowChange,
+    RowStore,
+    check_format,
+    format_stamp,
+)
+from projections.store.rocks import Database, RocksLimits
+
+
+class RocksStore(RowStore):
+    """The one writer of the store at a root, made by `open` or by `rebuild`.
+
+    Other threads may read while one writes.
+    """
+
+    def __init__(self, root: Path, version: int, limits: RocksLimits, *, anew: bool) -> None:
+        self._generations = Generations(root)
+        with ExitStack() as held:
+            held.enter_context(self._generations.lock())
+            published = None if anew else self._generations.published()
+            self._generation = published or self._generations.next()
+            self._rows = Database.writer(self._generation, limits, create=published is None)
+            held.callback(self._rows.close)
+            if published is None:
+                self.write([format_stamp(version)])
+            check_format(self.get(FORMAT_KEY), version, self._generation)
+            if not anew:
+                self.publish()
+            self._held = held.pop_all()
+
+    @classmethod
+    def open(
+        cls, root: Path, *, version: int = FORMAT_VERSION, limits: RocksLimits | None = None
+    ) -> Self:
+        """Become the writer of the store at `root`; an empty one is made if there is none.
+
+        Raises:
+            StoreLockedError: another process is; the error names it.
+            StoreVersionError: its rows have another format. `rebuild` it.
+            StoreDamagedError: its files lack something. `rebuild` it.
+        """
+        return cls(root, version, limits or RocksLimits(), anew=False)
+
+    @classmethod
+    def rebuild(
+        cls, root: Path, *, version: int = FORMAT_VERSION, limits: RocksLimits | None = None
+    ) -> Self:
+        """Begin an empty store in place of the one at `root`, whatever the state of that.
+
+        Readers keep the old one until `publish`; it also stays if this process ends before.
+
+        Raises:
+            StoreLockedError: another process is the writer; the error names it.
+        """
+        return cls(root, version, limits or RocksLimits(), anew=True)
+
+    def publish(self) -> None:
+        """Let readers move to this store at their next refresh, and remove what it replaces."""
+        if self._generations.published() != self._generation:
+            self._generations.publish(self._generation)
+        self._generations.sweep()
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, None if there is no such row."""
+        return self._rows.get(key)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return the rows of [start, end) in key order; see RowReader."""
+        return self._rows.scan(start, end, limit=limit, reverse=reverse)
+
+    def write(self, changes: Sequence[RowChange]) -> None:
+        """Apply all changes or none; see RowStore."""
+        self._rows.write(changes)
+
+    def refresh(self) -> None:
+        """Change nothing: what is written here is current."""
+        self._rows.get(FORMAT_KEY)  # Refused if closed, as everything is.
+
+    def checkpoint(self, directory: Path) -> None:
+        """Put a copy of the store of this moment at `directory`, as the root of its own store.
+
+        Tables are hard links where both are on one file system. A copy that is there already is
+        replaced, as by a rebuild.
+        """
+        copies = Generations(directory)
+        with copies.lock():
+            copy = copies.next()
+            self._rows.checkpoint(copy)
+            copies.publish(copy)
+            copies.sweep()
+
+    def close(self) -> None:
+        """Flush, release the files, and let another process be the writer."""
+        self._held.close()
