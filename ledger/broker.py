@@ -2,7 +2,7 @@
 
 It needs a Java runtime and the fetched jars, and a folder that it keeps everything in; started
 again in the same folder it goes on where it was, also after it was killed. It ends with its parent,
-however that ends. Its folder is described in `ledger.machine.broker_folder`.
+however that ends. Its folder is described in `ledger.embedded.broker_folder`.
 """
 
 import base64
@@ -19,11 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+from ledger.embedded.broker_folder import LOOPBACK, BrokerFolder
+from ledger.embedded.java import Java, find_java
 from ledger.errors import BrokerError
 from ledger.jars import BROKER, jar_paths
 from ledger.log.topics import wait_until_ready
-from ledger.machine.broker_folder import LOOPBACK, BrokerFolder
-from ledger.machine.java import Java, find_java
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0

@@ -15,13 +15,13 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from ledger.address import find_address
 from ledger.clock import Clock, SystemClock
 from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand
 from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.ids import DURATION_MAX_MS, TxnType
 from ledger.core.valid_lists import ValidTxnList
 from ledger.log.port import Log
-from ledger.machine.address import find_address
 from ledger.reads import Reads
 from ledger.sdk.channel import Channel
 from ledger.sdk.client_files import LedgerFiles

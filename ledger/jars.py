@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ledger.embedded.ivy import Jar, retrieve
+from ledger.embedded.java import CACHE, cache_folder, find_java
+from ledger.embedded.maven import find_repository
 from ledger.errors import JarsError, LedgerError
-from ledger.machine.ivy import Jar, retrieve
-from ledger.machine.java import CACHE, cache_folder, find_java
-from ledger.machine.maven import find_repository
 
 BROKER = "broker"
 SPARK = "spark"

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
+from ledger.address import find_address
 from ledger.config import load
 from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
@@ -17,7 +18,6 @@ from ledger.core.traits import traits_of
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.write_form import definition_from, pending_from
 from ledger.errors import SettingsError, UnknownTableError
-from ledger.machine.address import find_address
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
 from ledger.sdk.receipt import Token

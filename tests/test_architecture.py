@@ -21,7 +21,7 @@ PRODUCT: Final = ("ledger", "projections", "spark_sink")
 
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
 SEEN_BY_CLIENTS: Final = (
-    *("ledger.core", "ledger.log", "ledger.http", "ledger.machine.address"),
+    *("ledger.core", "ledger.log", "ledger.http", "ledger.address"),
     *("ledger.checkpoint", "ledger.clock", "ledger.errors", "ledger.file_list", "ledger.metadata"),
     *("ledger.read_errors", "ledger.reads", "ledger.settings"),
 )

@@ -17,8 +17,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from ledger.broker import Broker
+from ledger.embedded.broker_folder import LOOPBACK, read_properties
 from ledger.errors import BrokerError
-from ledger.machine.broker_folder import LOOPBACK, read_properties
 
 pytestmark = pytest.mark.kafka
 

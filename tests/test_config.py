@@ -46,9 +46,9 @@ class Place(NamedTuple):
 # A client that may not look into its working folder, or into those that the environment names.
 ANOTHER_USER = """
 import os, sys
-from ledger.machine.address import find_address
+from ledger.address import find_address
 from ledger.config import load
-from ledger.machine.maven import find_repository
+from ledger.embedded.maven import find_repository
 load()
 os.chdir(sys.argv[1])
 os.chmod(".", 0)

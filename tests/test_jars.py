@@ -16,9 +16,9 @@ from typing import BinaryIO
 
 import pytest
 
+from ledger.embedded.ivy import Jar
 from ledger.errors import JarsError
 from ledger.jars import BROKER, SPARK, fetch, jar_paths, jars_folder, read_list, unchecked
-from ledger.machine.ivy import Jar
 
 LOGIN = "Basic " + base64.b64encode(b"reader:secret").decode()
 

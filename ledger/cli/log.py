@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
+from ledger.address import find_address
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, err, say
 from ledger.cli.options import NameOption, number_option
 from ledger.core.ids import LEVELS, IsolationLevel
@@ -15,7 +16,6 @@ from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
-from ledger.machine.address import find_address
 from ledger.sdk.tail import read_genesis
 from ledger.verify import verify
 from ledger.watch import condition, line_of, shown_line, watch

@@ -1,1 +1,1 @@
-"""What a ledger is on one machine: its processes, its addresses, its broker's folder and Java."""
+"""One machine: `up` starts every process of a ledger, the supervisor keeps them running."""

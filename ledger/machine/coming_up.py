@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
+from ledger.address import Address
 from ledger.core.acceptance import RecordKind
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Record, Topic
-from ledger.machine.address import Address
 from ledger.machine.supervisor import Supervisor
 from ledger.reads import Reads
 from ledger.sdk.view import open_store

@@ -19,14 +19,14 @@ from time import sleep
 from typing import IO
 from urllib.parse import urlsplit
 
+from ledger.address import LOCK, Address, home_folder
 from ledger.broker import Broker
+from ledger.embedded.broker_folder import LOOPBACK
 from ledger.errors import SettingsError
 from ledger.jars import fetch
 from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, verify_topics
-from ledger.machine.address import LOCK, Address, home_folder
-from ledger.machine.broker_folder import LOOPBACK
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.process import ExitCode
 from ledger.machine.supervisor import Role, Supervisor

@@ -12,12 +12,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from ledger.address import Address
 from ledger.core.events import Control, TxnOpened
 from ledger.core.txns import exception_hash
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import listed
 from ledger.errors import LogError, ReaderBehindError, SettingsError
-from ledger.machine.address import Address
 from ledger.metadata import Bounds, Metadata, Read
 from ledger.read_errors import unknown_object
 from ledger.reads import Identity, Reads

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.options import NameOption, number_option
@@ -17,7 +18,6 @@ from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.http.form import form_of
-from ledger.machine.address import Address, find_address
 from ledger.machine.process import ExitCode
 from ledger.metadata import (
     MAX_WAIT_MS,

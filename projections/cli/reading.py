@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ledger.address import Address, find_address
 from ledger.cli.answers import Output, say
 from ledger.client import Ledger
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
-from ledger.machine.address import Address, find_address
 from ledger.machine.process import ExitCode
 from ledger.read_errors import is_number
 from ledger.reads import AnomalyRow, Reads, TableRow

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import typer
 
+from ledger.address import Address
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.log import GENESIS_WAIT_S
 from ledger.cli.options import NameOption
 from ledger.log.port import LogReader, Topic
-from ledger.machine.address import Address
 from ledger.machine.process import ExitCode
 from ledger.sdk.receipt import Token
 from ledger.sdk.tail import read_genesis

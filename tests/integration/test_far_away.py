@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from ledger.address import Address
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.errors import ReadsUnavailableError
 from ledger.http.reads import HttpReads
 from ledger.log.topics import create_topics
-from ledger.machine.address import Address
 from ledger.machine.process import ExitCode
 from tests.integration.commands import Command, environment, lakeledger, up
 

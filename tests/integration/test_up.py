@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
+from ledger.address import Address
 from ledger.client import Ledger
-from ledger.machine.address import Address
 from ledger.machine.process import ExitCode
 from ledger.machine.up import UpSettings
 from ledger.machine.up import running as running_up

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from ledger.address import Address
 from ledger.cli.answers import Output
 from ledger.core.commands import TableWrite
 from ledger.core.partitions import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
 from ledger.file_list import AddFile, FileList, listed
-from ledger.machine.address import Address
 from ledger.machine.process import ExitCode
 from projections.cli.reading import anomalies
 from projections.store.rocks_store import RocksStore

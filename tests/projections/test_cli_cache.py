@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from ledger.address import Address
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -18,7 +19,6 @@ from ledger.errors import (
     SettingsError,
     UnknownTableError,
 )
-from ledger.machine.address import Address
 from ledger.machine.process import ExitCode, exit_code
 from ledger.reads import Reads
 from ledger.settings import CacheSettings

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ledger.address import LOCK, Address, find_address, home_folder
 from ledger.errors import SettingsError
-from ledger.machine.address import LOCK, Address, find_address, home_folder
 from ledger.machine.up import alone_in
 
 
