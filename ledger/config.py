@@ -7,32 +7,20 @@ name that no setting has is an error, wherever it stands.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ledger.client_config import client_settings
+from ledger.config_layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
 from ledger.errors import SettingsError
-from ledger.paths import is_there, path_of
 from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
 
-PREFIX: Final = "LAKELEDGER_"
-FILE: Final = "LAKELEDGER_CONFIG"
-# What is no setting: where settings are and what is fetched goes, which Java runs, what is shown.
-FETCHED: Final = "LAKELEDGER_CACHE"
-OTHERS: Final = {FILE, FETCHED, *(PREFIX + each for each in ("DEBUG", "JAVA", "MAVEN_REPO"))}
-PROJECT_FILE: Final = "lakeledger.toml"
 # A number is a duration, a size or a count: above nothing, where no other bound is given here.
 LEAST: Final = {
     "sequencer.lease_s": 0.5,
@@ -107,13 +95,6 @@ class Settings(BaseSettings):
         return client_settings(self.client_config)
 
 
-class Layer(NamedTuple):
-    """The settings of one origin, by their dotted names."""
-
-    origin: str
-    values: Mapping[str, Any]
-
-
 class Loaded(NamedTuple):
     """The settings, and the origin of each by its dotted name."""
 
@@ -156,54 +137,6 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
     values = {name: each for layer in reversed(layers) for name, each in layer.values.items()}
     origins = {name: origin_of(name, layers) for name in names()}
     return Loaded(checked(values, origins), origins)
-
-
-def variables() -> Mapping[str, str]:
-    """Return what the environment says, also under names that no setting has."""
-    said = {name.upper(): each for name, each in os.environ.items() if each}
-    return {
-        name.removeprefix(PREFIX).lower().replace("__", "."): each
-        for name, each in said.items()
-        if name.startswith(PREFIX) and name not in OTHERS
-    }
-
-
-def files() -> list[Path]:
-    """Return the files that are there, the one that counts more first."""
-    if named := os.environ.get(FILE):
-        return [path_of(named, FILE)]
-    every = [Path(PROJECT_FILE)]
-    with suppress(RuntimeError):  # Nothing tells where the user's home is.
-        user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
-        every.append(user / "lakeledger" / "config.toml")
-    return [path for path in every if is_there(path)]
-
-
-def file_layer(path: Path) -> Layer:
-    """Return what a file says; raises SettingsError if that cannot be read."""
-    try:
-        path.read_bytes()  # A folder would be taken for an empty file.
-        found = TomlConfigSettingsSource(Settings, toml_file=path)()
-    except (OSError, ValueError) as problem:
-        raise SettingsError(f"the settings in {path} cannot be read: {problem}") from problem
-    return Layer(str(path), dict(flat(found)))
-
-
-def flat(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield settings by their dotted names."""
-    for name, value in found.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
-def split(text: str) -> tuple[str, str]:
-    """Return name and value of `name=value`."""
-    name, found, value = text.partition("=")
-    if not found:
-        raise SettingsError(f"{text!r} sets nothing; write name=value")
-    return name.strip(), value
 
 
 def names() -> list[str]:

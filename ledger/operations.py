@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ledger.core.commands import TableWrite
-from ledger.core.events import CommittedPart, TableAltered
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import TableAltered
 from ledger.core.tables import Pending
 
 # How Delta names a change of metadata that came without a name of its own.

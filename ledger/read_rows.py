@@ -7,7 +7,7 @@ to ask on; `ledger.http.form` says how they travel.
 from typing import Literal, NamedTuple
 
 from ledger.core.commands import TableDefinition, TableWrite
-from ledger.core.events import Evidence
+from ledger.core.event_parts import Evidence
 from ledger.core.ids import TxnType
 
 EndStatus = Literal["open", "committed", "aborted"]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ledger.core.decide_tables import NAME_FORBIDDEN
-from ledger.core.events import LedgerCreated, Limits
+from ledger.core.event_parts import Limits
+from ledger.core.events import LedgerCreated
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from ledger.client import Ledger
 from ledger.clock import Clock, SystemClock
-from ledger.core.events import Limits
+from ledger.core.event_parts import Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogError
 from ledger.leases import SETTLED_PER_LEASE

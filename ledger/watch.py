@@ -8,9 +8,9 @@ from typing import Any, Final
 from ledger.checkpoint import read_newest_head
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
+from ledger.core.event_parts import CommittedPart
 from ledger.core.events import (
     AbortedForgotten,
-    CommittedPart,
     Event,
     SessionClosed,
     TableAltered,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ledger.core.commands import TableDefinition
+from ledger.core.event_parts import CommittedPart
 from ledger.core.events import (
     AbortedForgotten,
-    CommittedPart,
     Control,
     Event,
     SessionClosed,

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Final, NamedTuple
 
-from ledger.core.events import CommittedPart, TxnCommitted
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import TxnCommitted
 from ledger.core.footprints import path_hash
 from ledger.file_list import AddFile, FileList, records_again
 from projections.applied import Applied

@@ -9,9 +9,8 @@ A name row exists while a table that exists for all holds the name.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from ledger.core.event_parts import AbortedPart, CommittedPart
 from ledger.core.events import (
-    AbortedPart,
-    CommittedPart,
     SessionClosed,
     TableAltered,
     TableCreated,

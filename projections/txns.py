@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
+from ledger.core.event_parts import AbortedPart, CommittedPart, Evidence
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
-    CommittedPart,
     Control,
-    Evidence,
     SessionClosed,
     TableAltered,
     TableCreated,

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ledger import operations
-from ledger.core.events import CommittedPart, TableAltered, TableCreated, TxnCommitted
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import TableAltered, TableCreated, TxnCommitted
 from projections.applied import Applied
 from projections.rows import VERSION, fields_value, pair_key
 from projections.store.port import RowChange

@@ -28,15 +28,8 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.decide import decide
-from ledger.core.events import (
-    Body,
-    CatalogCreated,
-    Control,
-    Event,
-    Fenced,
-    LedgerCreated,
-    Limits,
-)
+from ledger.core.event_parts import Limits
+from ledger.core.events import Body, CatalogCreated, Control, Event, Fenced, LedgerCreated
 from ledger.core.evolve import evolve
 from ledger.core.housekeep import Lapsed, housekeep
 from ledger.core.ids import Layout, TableKind, TxnType

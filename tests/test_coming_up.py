@@ -10,9 +10,10 @@ import pytest
 from ledger.errors import LedgerError, SettingsError
 from ledger.log.port import Record, Topic
 from ledger.machine.coming_up import newest_of, reached, wait_for_rows
+from ledger.machine.endpoints import endpoint_of, free_endpoint
+from ledger.machine.folder import remove_rows
 from ledger.machine.process import FINAL, ExitCode, exit_code
 from ledger.machine.supervisor import Role, Supervisor
-from ledger.machine.up import endpoint_of, free_endpoint, remove_rows
 from projections.store.rocks_store import RocksStore
 from tests.driver import Driver
 from tests.projections.followed import Followed

@@ -10,7 +10,7 @@ I/O; the state is read, never changed.
 from collections.abc import Iterable
 from itertools import islice
 
-from ledger.core import decide_stage, decide_tables, decide_txns, judge
+from ledger.core import decide_forget, decide_stage, decide_tables, decide_txns, judge
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
@@ -28,7 +28,8 @@ from ledger.core.commands import (
     StageWrites,
     Unreadable,
 )
-from ledger.core.events import AllocatedId, Answer, CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.event_parts import AllocatedId
+from ledger.core.events import Answer, CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.ids import DURATION_MAX_MS
 from ledger.core.outcomes import Reason, Refused, refuse
 from ledger.core.sessions import WINDOW, Answered, Session
@@ -104,7 +105,7 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
         case AbortTxn():
             return decide_txns.abort(state, command)
         case ForgetAborted():
-            return decide_txns.forget_aborted(state, command)
+            return decide_forget.forget_aborted(state, command)
         case CreateTable():
             return decide_tables.create(state, command)
         case AlterTable():

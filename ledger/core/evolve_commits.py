@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from ledger.core import watermark
 from ledger.core.commands import CoarseWrite, Footprint, Protocol, TableDefinition
-from ledger.core.events import CommittedPart, Control, TableAltered, TxnCommitted
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import Control, TableAltered, TxnCommitted
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
 from ledger.core.footprints import (

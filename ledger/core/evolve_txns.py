@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from ledger.core import watermark
+from ledger.core.event_parts import AbortedPart, TxnEnd
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
     Control,
     SessionClosed,
     TxnAborted,
-    TxnEnd,
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
+from ledger.core.candidate import Candidate, candidate_of
 from ledger.core.commands import CommitTxn, Footprint, TableDefinition, TableWrite
 from ledger.core.conflicts import Attempt, first_hit
 from ledger.core.decide_commit import (
-    Candidate,
     already_committed,
     applied_before,
-    candidate_of,
     check_bases,
     check_writes,
     committed,
@@ -22,7 +21,8 @@ from ledger.core.decide_commit import (
     lost,
     visible_table,
 )
-from ledger.core.events import Answer, CommittedPart, Evidence
+from ledger.core.event_parts import CommittedPart, Evidence
+from ledger.core.events import Answer
 from ledger.core.evidence import changed_by, evidence_of
 from ledger.core.footprints import (
     REPLACES,

@@ -10,7 +10,8 @@ from typing import Any
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Protocol
-from ledger.core.events import LedgerCreated, Limits
+from ledger.core.event_parts import Limits
+from ledger.core.events import LedgerCreated
 from ledger.core.evolve_tables import note_forgettable
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import DomainState

@@ -7,9 +7,10 @@ because what they really read came after it.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ledger.core.candidate import Candidate, is_read, touched_before
 from ledger.core.commands import TableWrite
-from ledger.core.decide_commit import Candidate, is_read, touched_before
-from ledger.core.events import Control, Event, Evidence, TxnAborted, TxnCommitted
+from ledger.core.event_parts import Evidence
+from ledger.core.events import Control, Event, TxnAborted, TxnCommitted
 from ledger.core.footprints import joined
 from ledger.core.ids import IsolationLevel
 from ledger.core.judge import first_conflict

@@ -5,34 +5,21 @@ checkpoint that the others follow on is the beginning: one Parquet file, several
 the newer form in JSON or Parquet with sidecars. What contradicts itself is refused, never skipped.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from ledger.delta.actions import DeltaCommit
-from ledger.delta.fields import BeyondError, Fields, ShapeError, is_number
-from ledger.delta.parquet import parquet_rows
-from ledger.errors import DeltaLogError, IncompatibleError
+from ledger.delta.checkpoints import Checkpoint, base_of, checkpoints_of, read_checkpoint
+from ledger.delta.fields import is_number
+from ledger.delta.files import damaged, json_of, lines_of, reading, take_all
+from ledger.errors import DeltaLogError
 
 LOG_FOLDER: Final = "_delta_log"
-SIDECAR_FOLDER: Final = "_sidecars"
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 VERSION_DIGITS: Final = 20
 COMMIT_NAME: Final = re.compile(r"(\d+)\.json")
-CHECKPOINT_NAME: Final = re.compile(
-    r"(\d+)\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9A-Fa-f-]{36})?\.(?:parquet|json)"
-)
-
-
-class Checkpoint(NamedTuple):
-    """The state at a version: `files` are all of its `parts`, or fewer if some are missing."""
-
-    version: int
-    parts: int
-    files: tuple[Path, ...]
 
 
 class Beginning(NamedTuple):
@@ -153,18 +140,6 @@ def check_unbroken(commits: Mapping[int, Path]) -> None:
             raise damaged(commits[version], f"version {version - 1} before it is missing")
 
 
-def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
-    """Return the checkpoints, complete or not, by version."""
-    found: dict[tuple[int, int, str], list[Path]] = {}
-    for path in files:
-        named = CHECKPOINT_NAME.fullmatch(path.name)
-        if named is not None:
-            parts = int(named[3] or 1)
-            key = int(named[1]), parts, "" if named[2] else path.name
-            found.setdefault(key, []).append(path)
-    return [Checkpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
-
-
 def hinted_version(hint: Path) -> Any:
     """Return the version of which the last checkpoint is said to be, -1 if nothing is said.
 
@@ -192,31 +167,6 @@ def check_newest(
         raise damaged(folder / LAST_CHECKPOINT, what)
 
 
-def base_of(
-    folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint]
-) -> Checkpoint | None:
-    """Return the checkpoint to begin with, None to begin with version 0.
-
-    Raises DeltaLogError if there is none that the versions follow on.
-    """
-    first = min(commits, default=None)
-    if first == 0:
-        return None
-    fitting = [each for each in checkpoints if first is None or each.version >= first - 1]
-    base = next((each for each in fitting if len(each.files) == each.parts), None)
-    if base is not None:
-        return base
-    if fitting:
-        broken = fitting[0]
-        raise damaged(
-            broken.files[0],
-            f"the checkpoint has {broken.parts} parts, {len(broken.files)} of them are here",
-        )
-    raise DeltaLogError(
-        str(folder), f"versions before {first} are gone, and no checkpoint takes their place"
-    )
-
-
 def read_commit(path: Path, version: int) -> DeltaCommit:
     """Return what one version did; raises DeltaLogError."""
     with reading(path):
@@ -226,94 +176,3 @@ def read_commit(path: Path, version: int) -> DeltaCommit:
     commit = DeltaCommit(version)
     take_all(commit, path, lines_of(path, content))
     return commit
-
-
-def lines_of(path: Path, content: bytes) -> Iterator[Any]:
-    """Yield the actions of a file with one JSON object a line."""
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            yield json_of(path, line, f"line {number}: ")
-
-
-def json_of(path: Path, content: bytes, place: str = "") -> Any:
-    """Return the value of a JSON text; raises DeltaLogError."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, f"{place}it is no JSON ({error})") from error
-
-
-def take_all(commit: DeltaCommit, path: Path, actions: Iterable[Any]) -> None:
-    """Take in all actions of a file; raises DeltaLogError, IncompatibleError."""
-    number = 0
-    try:
-        for number, action in enumerate(actions, start=1):  # noqa: B007 - named in the error
-            commit.take(action)
-        number = 0
-        commit.check()
-    except BeyondError as error:
-        raise IncompatibleError(
-            f"the Delta table cannot be imported from {path} on: {error}. Take a release of "
-            "LakeLedger that knows it, or take it away from the table where that is written"
-        ) from error
-    except ShapeError as error:
-        place = f"action {number}: " if number else ""
-        raise damaged(path, f"{place}{error}") from error
-
-
-def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
-    """Return all there is at a version; raises DeltaLogError."""
-    state = DeltaCommit(checkpoint.version, is_checkpoint=True)
-    actions = []
-    for path in checkpoint.files:
-        rows = list(rows_of(path))
-        actions.extend(rows)
-        try:
-            names = sidecars_of(rows)
-        except ShapeError as error:
-            raise damaged(path, str(error)) from error
-        for name in names:
-            actions.extend(rows_of(sidecar(path, name)))
-    take_all(state, checkpoint.files[0], actions)
-    return state
-
-
-def sidecars_of(actions: Iterable[Any]) -> list[str]:
-    """Return the names of the files that a checkpoint is continued in; raises ShapeError."""
-    found = (action.get("sidecar") for action in actions if isinstance(action, dict))
-    return [Fields("sidecar", each).text("path") for each in found if isinstance(each, dict)]
-
-
-def sidecar(path: Path, name: str) -> Path:
-    """Return the path of a sidecar that a checkpoint names; raises DeltaLogError."""
-    found = path.parent / SIDECAR_FOLDER / name
-    if Path(name).name != name:
-        raise damaged(path, f"its sidecar {name} lies elsewhere; only those beside it are read")
-    with reading(found):
-        if not found.exists():
-            raise damaged(path, f"its sidecar {name} is missing")
-    return found
-
-
-def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the actions of a file of a checkpoint; raises DeltaLogError, SettingsError."""
-    if path.suffix == ".json":
-        with reading(path):
-            content = path.read_bytes()
-        yield from lines_of(path, content)
-        return
-    yield from parquet_rows(path)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Raise DeltaLogError where the operating system lets a file or folder not be read."""
-    try:
-        yield
-    except OSError as error:
-        raise damaged(Path(error.filename or path), f"it cannot be read: {error}") from error
-
-
-def damaged(path: Path, what: str) -> DeltaLogError:
-    """Return the error for a file of a log."""
-    return DeltaLogError(str(path), what)

@@ -5,38 +5,29 @@ follower and, where they are wanted, metadata caches and the feeder in Spark. Al
 children of this process, restarted when they fail and stopped with it.
 """
 
-import fcntl
-import shutil
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from errno import EADDRINUSE
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
-from time import sleep
-from typing import IO
 from urllib.parse import urlsplit
 
 from ledger.address import LOCK, Address, home_folder
 from ledger.broker import Broker
-from ledger.embedded.broker_folder import LOOPBACK
 from ledger.errors import SettingsError
 from ledger.jars import fetch
 from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
+from ledger.machine.endpoints import endpoint_of, is_endpoint
+from ledger.machine.folder import SPARK, STORE, alone_in, remove_rows
 from ledger.machine.process import ExitCode
 from ledger.machine.supervisor import Role, Supervisor
 from ledger.settings import OFF
 
 ALONE_S = 1.0
-HOLD_TRIES = 10
-HOLD_PAUSE_S = 0.02
-STORE = "store"
-SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,37 +119,6 @@ def check(settings: UpSettings) -> None:
             raise SettingsError(f"{http!r} is no host:port to listen at, such as 127.0.0.1:8181")
 
 
-def is_endpoint(http: str) -> bool:
-    """Tell whether this is `host:port`; port 0 is one, too."""
-    try:
-        parts = urlsplit(f"//{http}")
-        return bool(parts.hostname) and parts.port is not None and not parts.path
-    except ValueError:
-        return False
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a ledger's folder, which ends with the process; raises SettingsError if it is held."""
-    with (folder / LOCK).open("w") as lock:
-        if not any(hold(lock) for _ in range(HOLD_TRIES)):
-            raise SettingsError(
-                f"another `lakeledger up` runs in {folder}. Use the ledger that is up there, stop "
-                "it first, or choose another --ledger or --home"
-            )
-        yield
-
-
-def hold(lock: IO[str]) -> bool:
-    """Take a lock, or wait a moment: clients hold it that long to see whether anybody else does."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        sleep(HOLD_PAUSE_S)
-        return False
-    return True
-
-
 def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
     """Yield what runs, once, between bringing it up and taking it down."""
     folder, ending = settings.folder, Ending()
@@ -215,24 +175,6 @@ class Ending:
             raise
 
 
-def remove_rows(folder: Path) -> None:
-    """Remove what the roles made of the log; raises SettingsError if that cannot be.
-
-    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
-    the new ones are there.
-    """
-    for rows in (folder / STORE, folder / SPARK):
-        try:
-            shutil.rmtree(rows)
-        except FileNotFoundError:
-            continue
-        except OSError as problem:
-            raise SettingsError(
-                f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it "
-                "one that this user may write to; the log still holds everything"
-            ) from problem
-
-
 def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | None:
     """Return the embedded broker, or None if another Kafka is used."""
     if settings.bootstrap is not None:
@@ -263,38 +205,6 @@ def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ())
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(Role("feeder", feeder, first=anew))
     return roles
-
-
-def endpoint_of(http: str | None) -> str:
-    """Return where the follower is to answer, with a port that others can be told.
-
-    Raises SettingsError if nobody can listen at the host that is named, or somebody does at the
-    port.
-    """
-    if http is None:
-        return free_endpoint()
-    parts = urlsplit(f"//{http}")
-    if http == OFF:
-        return http
-    try:
-        found = free_endpoint(parts.hostname or LOOPBACK, parts.port or 0)
-    except OSError as problem:
-        # What else keeps a port from being listened at, the follower is to tell.
-        if parts.port and problem.errno != EADDRINUSE:
-            return http
-        raise SettingsError(
-            f"nobody can listen at {http}: {problem}. Name another host or port"
-        ) from problem
-    return http if parts.port else found
-
-
-def free_endpoint(host: str = LOOPBACK, port: int = 0) -> str:
-    """Return a `host:port` of this machine where nobody listens now; port 0 = any."""
-    is_v6 = ":" in host
-    family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    with socket.create_server((host, port), family=family) as server:
-        found = server.getsockname()[1]
-        return f"[{host}]:{found}" if is_v6 else f"{host}:{found}"
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ledger.core.events import Evidence
+from ledger.core.event_parts import Evidence
 from ledger.core.partitions import partition_values
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import TRUE_PREDICATE

@@ -1,4 +1,4 @@
-"""Names: which table a name means, to a client and to each of its txns.
+"""Names: which table a name means to a client; `txn_names` is about each of its txns.
 
 A name that the client gave itself it knows without reading, until somebody alters, renames or drops
 a table; then the read model is asked again. A txn sees its own changes of names before anyone else.
@@ -15,7 +15,6 @@ from ledger.core.outcomes import Reason
 from ledger.core.tables import name_key
 from ledger.errors import MetadataChangedException, SettingsError, UnknownTableError
 from ledger.reads import TableRow
-from ledger.sdk.former_names import FormerNames
 from ledger.sdk.tail import Tail
 from ledger.sdk.view import View
 
@@ -170,111 +169,6 @@ class Names:
         if row is None or position < self._tail.redefined_at:
             return None
         return Standing(table, row, max(position, seen))
-
-
-class TxnNames:
-    """The names as one txn sees them: those it changed itself, else those of its open.
-
-    What a name meant when the txn first used it, it means to its end, whatever others do.
-    """
-
-    def __init__(self, names: Names, txn: int, opened: int) -> None:
-        self.client = names
-        self._txn = txn
-        self._opened = opened
-        self._used: dict[tuple[str, str], int] = {}
-        # The names that the txn gave, and the tables that lost theirs: told apart by id, for what a
-        # table was called before is known to none but who looked it up.
-        self._given: dict[tuple[str, str], int] = {}
-        self._moved: set[int] = set()
-        self._rows: dict[int, TableRow] = {}
-
-    def find(self, table: TableLike) -> Found:
-        """Return the table that is meant; raises UnknownTableError."""
-        if isinstance(table, str):
-            number = self._named(table)
-            return number, self.row(number)
-        own = self._rows.get(self.number(table))
-        return (own.table, own) if own is not None else self.client.find(table)
-
-    def number(self, table: TableLike) -> int:
-        """Return the id of the table that is meant; raises as `find`."""
-        return self._named(table) if isinstance(table, str) else self.client.number(table)
-
-    def numbers(self, tables: Iterable[TableLike]) -> list[int]:
-        """Return the ids of tables; raises as `find`, and TypeError for one in place of a list."""
-        return [self.number(table) for table in listed(tables)]
-
-    def own(self, table: int) -> TableRow | None:
-        """Return a table as the txn made it or changed it, None if it did neither."""
-        return self._rows.get(table)
-
-    def row(self, table: int) -> TableRow | None:
-        """Return a table as it is for the txn, None if there is nothing to read it from.
-
-        If somebody else has changed it since the txn opened, the sequencer refuses to change it.
-        """
-        row = self.own(table) or self.client.known(table)[0]
-        if row is None:
-            with suppress(SettingsError):
-                return self.client.view.reads().table(table)
-        return row
-
-    def create(self, row: TableRow) -> None:
-        """Note a table that the txn created."""
-        self._rows[row.table] = row
-        self._given[name_key(row.catalog, row.name)] = row.table
-
-    def alter(self, row: TableRow) -> None:
-        """Note a table as the txn altered it."""
-        self._rows[row.table] = row
-
-    def rename(self, table: int, row: TableRow | None, catalog: str, name: str) -> None:
-        """Note the name that the txn gave a table, of which `row` says what it is beside that."""
-        self._free(table)
-        self._given[name_key(catalog, name)] = table
-        if row is not None:
-            self._rows[table] = row._replace(name=name)
-
-    def drop(self, table: int) -> None:
-        """Note that the txn dropped a table."""
-        self._free(table)
-        self._rows.pop(table, None)
-
-    def given(self) -> list[TableRow]:
-        """Return the tables that the txn made or changed, as it left them."""
-        return list(self._rows.values())
-
-    def _free(self, table: int) -> None:
-        self._moved.add(table)
-        self._given = {key: each for key, each in self._given.items() if each != table}
-
-    def _named(self, name: str) -> int:
-        key = name_key(self.client.catalog, name)
-        number = self._given.get(key)
-        if number is not None:
-            return number
-        number = self._used.get(key) or self._looked_up(name)
-        if number in self._moved:
-            raise unknown_table(f"txn {self._txn} has freed the name {name}")
-        self._used[key] = number
-        return number
-
-    def _looked_up(self, name: str) -> int:
-        """Return the table of a name; raises UnknownTableError if it may be that of another now."""
-        number, row = self.client.find(name)
-        if row is None or row.changed <= self._opened:
-            return number
-        with suppress(SettingsError):
-            former = FormerNames(self.client.view.reads(), self._opened, self._txn)
-            if former.is_doubtful(number):
-                raise UnknownTableError(
-                    f"the name {name} is that of table {number} now, and may have been another's "
-                    f"when txn {self._txn} opened, at position {self._opened}. Name the table that "
-                    "you mean by its id, or begin another txn",
-                    reason=Reason.UNKNOWN_TABLE,
-                )
-        return number
 
 
 def check_name(name: object) -> None:

@@ -7,12 +7,12 @@ row for each reason, one for each conflict.
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
+from ledger.core.event_parts import Evidence
 from ledger.core.events import (
     Body,
     CommandRefused,
     CommandRepeated,
     Control,
-    Evidence,
     TxnAborted,
     TxnCommitted,
 )

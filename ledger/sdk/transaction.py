@@ -38,13 +38,14 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.sdk.explain import name_conflict
-from ledger.sdk.names import Names, TableLike, TxnNames
+from ledger.sdk.names import Names, TableLike
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as, check_done
 from ledger.sdk.session import UNNUMBERED, Answer, Session
 from ledger.sdk.staging import Staging
 from ledger.sdk.tail import Asker
 from ledger.sdk.txn_files import TxnFiles
+from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.txn_outcome import found_out, not_found_out
 from ledger.sdk.txn_tables import TxnTables
 from ledger.sdk.writes import DeclaredWrites, coarse_write

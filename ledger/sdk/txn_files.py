@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.sdk.definitions import names_of
 from ledger.sdk.footprint_writer import AddLike, RemoveLike, added_files, several
-from ledger.sdk.names import TableLike, TxnNames
+from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, found_at, read_table
 from ledger.sdk.receipt import Token
+from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
 

@@ -27,11 +27,12 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.names import TableLike, TxnNames, check_name, created_row
+from ledger.sdk.names import TableLike, check_name, created_row
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 
 

@@ -7,15 +7,13 @@ by `projections`.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ledger.core.event_parts import AbortedPart, CommittedPart, Evidence
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
     CommandRefused,
     CommandRepeated,
     CommandsMoved,
-    CommittedPart,
     Event,
-    Evidence,
     SessionClosed,
     TableAltered,
     TableCreated,

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from ledger import operations
 from ledger.core.commands import Domain, Footprint, Protocol
-from ledger.core.events import CommittedPart, Control, Event, TableAltered, TableCreated
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import Control, Event, TableAltered, TableCreated
 from ledger.core.tables import Pending
 from ledger.file_list import FileList
 from ledger.reads import AppRow, VersionRow

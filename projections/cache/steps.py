@@ -8,10 +8,9 @@ are folds of these.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ledger.core.event_parts import AbortedPart, CommittedPart
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
-    CommittedPart,
     Event,
     SessionClosed,
     TableAltered,

@@ -12,12 +12,10 @@ from typing import Final
 
 from ledger.core.acceptance import NO_CHAIN
 from ledger.core.commands import Column, Footprint, Property, TableDefinition
+from ledger.core.event_parts import AbortedPart, AllocatedId, CommittedPart, TxnEnd
 from ledger.core.events import (
-    AbortedPart,
-    AllocatedId,
     Body,
     CatalogCreated,
-    CommittedPart,
     Control,
     Event,
     LedgerCreated,
@@ -26,7 +24,6 @@ from ledger.core.events import (
     TableCreated,
     TxnAborted,
     TxnCommitted,
-    TxnEnd,
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,

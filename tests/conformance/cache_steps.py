@@ -4,12 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ledger.core.commands import TableDefinition
+from ledger.core.event_parts import AbortedPart, AllocatedId, CommittedPart, ForgottenPart
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
-    AllocatedId,
-    CommittedPart,
-    ForgottenPart,
     TableAltered,
     TableCreated,
     TableDropped,

@@ -33,7 +33,8 @@ from ledger.core.commands import (
     TableWrite,
     Unreadable,
 )
-from ledger.core.events import CommandsMoved, Event, Limits, Resigned
+from ledger.core.event_parts import Limits
+from ledger.core.events import CommandsMoved, Event, Resigned
 from ledger.core.sessions import WINDOW
 from tests.driver import CATALOG, NEVER, Driver, definition
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.core.commands import Command
-from ledger.core.events import Body, Event, Limits, TableAltered, TxnCommitted
+from ledger.core.event_parts import Limits
+from ledger.core.events import Body, Event, TableAltered, TxnCommitted
 from ledger.core.evolve import fold
 from ledger.core.outcomes import Reason
 from ledger.core.state import DomainState

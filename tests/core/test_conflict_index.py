@@ -7,7 +7,8 @@ import pytest
 
 from ledger.core.commands import CoarseWrite
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.events import CommandRefused, Limits, TxnAborted, TxnCommitted
+from ledger.core.event_parts import Limits
+from ledger.core.events import CommandRefused, TxnAborted, TxnCommitted
 from ledger.core.outcomes import Reason
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.core.table_winners import SLACK, Positions

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger.core.commands import AppVersion, TableDefinition
-from ledger.core.events import Evidence, Side, TxnAborted
+from ledger.core.event_parts import Evidence, Side
+from ledger.core.events import TxnAborted
 from ledger.core.evidence import RULES
 from ledger.core.footprints import path_hash
 from tests.core.arena import (

@@ -7,16 +7,8 @@ it do wrong as well, as far as one command can.
 import pytest
 
 from ledger.core.commands import AbortTxn, ForgetAborted, StageWrites
-from ledger.core.events import (
-    AbortedForgotten,
-    AbortedPart,
-    CommandRepeated,
-    Event,
-    ForgottenPart,
-    SessionClosed,
-    TxnAborted,
-    TxnEnd,
-)
+from ledger.core.event_parts import AbortedPart, ForgottenPart, TxnEnd
+from ledger.core.events import AbortedForgotten, CommandRepeated, Event, SessionClosed, TxnAborted
 from ledger.core.outcomes import Reason
 from tests.core.parts import footprint
 from tests.core.scene import (

@@ -10,7 +10,8 @@ import pytest
 
 from ledger.core.commands import AlterTable, TableDefinition
 from ledger.core.decide_tables import CHANGES_PER_TXN_MAX
-from ledger.core.events import CommittedPart, Event, TableAltered, TxnCommitted
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import Event, TableAltered, TxnCommitted
 from ledger.core.footprints import OPERATION_MAX
 from ledger.core.outcomes import Reason
 from tests.core.invariants import check_invariants

@@ -7,7 +7,8 @@ as well, as far as one command can.
 import pytest
 
 from ledger.core.commands import CoarseWrite, CommitTxn, RenameTable, TableWrite
-from ledger.core.events import CommandRepeated, CommittedPart, TxnCommitted
+from ledger.core.event_parts import CommittedPart
+from ledger.core.events import CommandRepeated, TxnCommitted
 from ledger.core.outcomes import Reason
 from tests.core.parts import part, partition
 from tests.core.scene import (

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import CoarseWrite, TableWrite
-from ledger.core.events import AbortedPart, Evidence, Side, TxnAborted, TxnCommitted
+from ledger.core.event_parts import AbortedPart, Evidence, Side
+from ledger.core.events import TxnAborted, TxnCommitted
 from ledger.core.ids import Operation, TxnType
 from ledger.core.outcomes import Reason
 from tests.driver import Driver

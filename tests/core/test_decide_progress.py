@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
-from ledger.core.events import AbortedPart, TxnAborted, TxnCommitted
+from ledger.core.event_parts import AbortedPart
+from ledger.core.events import TxnAborted, TxnCommitted
 from ledger.core.outcomes import Reason
 from tests.core.arena import Arena, serializable
 from tests.core.invariants import check_invariants

@@ -10,13 +10,8 @@ import pytest
 
 from ledger.core.commands import AllocateWriteIds, OpenTxn
 from ledger.core.decide_txns import TABLES_PER_TXN_MAX
-from ledger.core.events import (
-    AllocatedId,
-    CommandRefused,
-    CommandRepeated,
-    TxnOpened,
-    WriteIdsAllocated,
-)
+from ledger.core.event_parts import AllocatedId
+from ledger.core.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
 from ledger.core.ids import TxnType
 from ledger.core.outcomes import Reason
 from ledger.core.state import DEFAULT_LIMITS

@@ -5,14 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from ledger.core.acceptance import NO_CHAIN
+from ledger.core.event_parts import AllocatedId, CommittedPart, ForgottenPart
 from ledger.core.events import (
     AbortedForgotten,
-    AllocatedId,
     Body,
-    CommittedPart,
     Control,
     Event,
-    ForgottenPart,
     LedgerCreated,
     Resigned,
     SessionClosed,

@@ -4,14 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from ledger.core.event_parts import AbortedPart, ForgottenPart, TxnEnd
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
     CatalogCreated,
-    ForgottenPart,
     LedgerCreated,
     TxnCommitted,
-    TxnEnd,
     TxnsExpired,
 )
 from ledger.core.housekeep import ENDS_MAX, FORGET_MAX, Lapsed, genesis, housekeep

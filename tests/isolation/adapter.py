@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ledger.core.commands import CommitTxn, Footprint, TableDefinition, TableWrite
+from ledger.core.event_parts import Evidence
 from ledger.core.events import (
     CommandRefused,
     Event,
-    Evidence,
     SessionClosed,
     TableAltered,
     TableCreated,

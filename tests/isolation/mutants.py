@@ -22,10 +22,10 @@ from ledger.core import (
     table_winners,
     winning_parts,
 )
+from ledger.core.candidate import Candidate
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.conflict_index import ConflictIndex
 from ledger.core.conflicts import CHECKS, Attempt, Check, Hit, Predicates
-from ledger.core.decide_commit import Candidate
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.partition_keys import PartitionSchema

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from ledger.core.commands import ForgetAborted
-from ledger.core.decide_txns import forget_aborted
+from ledger.core.decide_forget import forget_aborted
 from ledger.core.footprints import path_hash
 from ledger.core.ids import Layout
 from ledger.core.outcomes import Refused

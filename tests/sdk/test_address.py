@@ -7,7 +7,7 @@ import pytest
 
 from ledger.address import LOCK, Address, find_address, home_folder
 from ledger.errors import SettingsError
-from ledger.machine.up import alone_in
+from ledger.machine.folder import alone_in
 
 
 def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:

@@ -5,13 +5,12 @@ import pickle
 import pytest
 
 from ledger import errors
+from ledger.core.event_parts import Evidence, Side
 from ledger.core.events import (
     CommandRefused,
     CommandRepeated,
     Control,
-    Evidence,
     SessionOpened,
-    Side,
     TxnAborted,
     TxnCommitted,
 )

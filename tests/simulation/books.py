@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ledger.core.event_parts import AbortedPart, CommittedPart, TxnEnd
 from ledger.core.events import (
     AbortedForgotten,
-    AbortedPart,
-    CommittedPart,
     Control,
     SessionClosed,
     TableCreated,
@@ -14,7 +13,6 @@ from ledger.core.events import (
     TableRenamed,
     TxnAborted,
     TxnCommitted,
-    TxnEnd,
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,

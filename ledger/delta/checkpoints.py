@@ -1,0 +1,106 @@
+"""Checkpoints of a Delta log: the whole state at a version, in Parquet or JSON, in parts or not."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ledger.delta.actions import DeltaCommit
+from ledger.delta.fields import Fields, ShapeError
+from ledger.delta.files import damaged, lines_of, reading, take_all
+from ledger.delta.parquet import parquet_rows
+from ledger.errors import DeltaLogError
+
+SIDECAR_FOLDER: Final = "_sidecars"
+CHECKPOINT_NAME: Final = re.compile(
+    r"(\d+)\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9A-Fa-f-]{36})?\.(?:parquet|json)"
+)
+
+
+class Checkpoint(NamedTuple):
+    """The state at a version: `files` are all of its `parts`, or fewer if some are missing."""
+
+    version: int
+    parts: int
+    files: tuple[Path, ...]
+
+
+def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
+    """Return the checkpoints, complete or not, by version."""
+    found: dict[tuple[int, int, str], list[Path]] = {}
+    for path in files:
+        named = CHECKPOINT_NAME.fullmatch(path.name)
+        if named is not None:
+            parts = int(named[3] or 1)
+            key = int(named[1]), parts, "" if named[2] else path.name
+            found.setdefault(key, []).append(path)
+    return [Checkpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
+
+
+def base_of(
+    folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint]
+) -> Checkpoint | None:
+    """Return the checkpoint to begin with, None to begin with version 0.
+
+    Raises DeltaLogError if there is none that the versions follow on.
+    """
+    first = min(commits, default=None)
+    if first == 0:
+        return None
+    fitting = [each for each in checkpoints if first is None or each.version >= first - 1]
+    base = next((each for each in fitting if len(each.files) == each.parts), None)
+    if base is not None:
+        return base
+    if fitting:
+        broken = fitting[0]
+        raise damaged(
+            broken.files[0],
+            f"the checkpoint has {broken.parts} parts, {len(broken.files)} of them are here",
+        )
+    raise DeltaLogError(
+        str(folder), f"versions before {first} are gone, and no checkpoint takes their place"
+    )
+
+
+def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
+    """Return all there is at a version; raises DeltaLogError."""
+    state = DeltaCommit(checkpoint.version, is_checkpoint=True)
+    actions = []
+    for path in checkpoint.files:
+        rows = list(rows_of(path))
+        actions.extend(rows)
+        try:
+            names = sidecars_of(rows)
+        except ShapeError as error:
+            raise damaged(path, str(error)) from error
+        for name in names:
+            actions.extend(rows_of(sidecar(path, name)))
+    take_all(state, checkpoint.files[0], actions)
+    return state
+
+
+def sidecars_of(actions: Iterable[Any]) -> list[str]:
+    """Return the names of the files that a checkpoint is continued in; raises ShapeError."""
+    found = (action.get("sidecar") for action in actions if isinstance(action, dict))
+    return [Fields("sidecar", each).text("path") for each in found if isinstance(each, dict)]
+
+
+def sidecar(path: Path, name: str) -> Path:
+    """Return the path of a sidecar that a checkpoint names; raises DeltaLogError."""
+    found = path.parent / SIDECAR_FOLDER / name
+    if Path(name).name != name:
+        raise damaged(path, f"its sidecar {name} lies elsewhere; only those beside it are read")
+    with reading(found):
+        if not found.exists():
+            raise damaged(path, f"its sidecar {name} is missing")
+    return found
+
+
+def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions of a file of a checkpoint; raises DeltaLogError, SettingsError."""
+    if path.suffix == ".json":
+        with reading(path):
+            content = path.read_bytes()
+        yield from lines_of(path, content)
+        return
+    yield from parquet_rows(path)

@@ -1,0 +1,57 @@
+"""The folder of a ledger on this machine: one `up` at a time, and the rows that its roles keep."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+from typing import IO
+
+from ledger.address import LOCK
+from ledger.errors import SettingsError
+
+HOLD_TRIES = 10
+HOLD_PAUSE_S = 0.02
+STORE = "store"
+SPARK = "spark"
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a ledger's folder, which ends with the process; raises SettingsError if it is held."""
+    with (folder / LOCK).open("w") as lock:
+        if not any(hold(lock) for _ in range(HOLD_TRIES)):
+            raise SettingsError(
+                f"another `lakeledger up` runs in {folder}. Use the ledger that is up there, stop "
+                "it first, or choose another --ledger or --home"
+            )
+        yield
+
+
+def hold(lock: IO[str]) -> bool:
+    """Take a lock, or wait a moment: clients hold it that long to see whether anybody else does."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sleep(HOLD_PAUSE_S)
+        return False
+    return True
+
+
+def remove_rows(folder: Path) -> None:
+    """Remove what the roles made of the log; raises SettingsError if that cannot be.
+
+    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
+    the new ones are there.
+    """
+    for rows in (folder / STORE, folder / SPARK):
+        try:
+            shutil.rmtree(rows)
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            raise SettingsError(
+                f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it "
+                "one that this user may write to; the log still holds everything"
+            ) from problem
