@@ -29,6 +29,7 @@ from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError, is_text
 from ledger.delta.log import Beginning, DeltaLog
 from ledger.delta.replay import REPLACED_ID, ImportedTable, replay
+from ledger.delta.report import DeltaVersions, Disagreement, ImportReport, versions_in
 from ledger.errors import (
     ConflictError,
     DeltaLogError,
@@ -38,7 +39,7 @@ from ledger.errors import (
     TableExistsError,
     TxnNotOpenError,
 )
-from ledger.reads import AppRow, Reads, TableRow
+from ledger.reads import AppRow, TableRow
 
 POLL_S: Final = 1.0
 # Refusals of a txn that say nothing about the version: it may do better in a fresh one.
@@ -48,75 +49,12 @@ Progress = Callable[[int, int], None]
 """Told the Delta version just imported and the newest one in the log."""
 
 
-class Disagreement(NamedTuple):
-    """A Delta version that did not come out as recorded when decided from what it had read."""
-
-    delta_version: int
-    reason: str
-
-
-class ImportReport(NamedTuple):
-    """How far a table is imported, and what this import did.
-
-    `delta_version` is the newest version imported, committed as `version` of the table at
-    `position`; `versions` counts those imported now. `rebased` counts those decided from an older
-    read than the version before, of which `disagreed` had to be committed as made from that.
-    `apps_left_out` counts progress of applications that was not new.
-    """
-
-    table: int
-    name: str
-    app: str
-    delta_version: int
-    version: int
-    position: int
-    versions: int
-    rebased: int
-    disagreed: tuple[Disagreement, ...]
-    apps_left_out: int
-
-
-class DeltaVersions(NamedTuple):
-    """Which Delta version is which: `first` became version 0 of the table, `newest` is the last."""
-
-    app: str
-    first: int
-    newest: int
-
-    def of_delta(self, delta_version: int) -> int:
-        """Return the table's version in the ledger; negative for one before the import began."""
-        return delta_version - self.first
-
-    def of_ledger(self, version: int) -> int:
-        """Return the Delta version that a version of the table was imported from."""
-        return version + self.first
-
-
 class Standing(NamedTuple):
     """A table as it was at a position, and the progress of its applications there."""
 
     row: TableRow
     position: int
     apps: Sequence[AppRow]
-
-
-def delta_versions(reads: Reads, table: int, source: str = "") -> DeltaVersions | None:
-    """Return how far the import of a table came, None if it was not imported.
-
-    `source` is `lakeledger.import:<Delta table id>`: applications of the Delta table are imported
-    too, and one may have a name of that form.
-    """
-    return versions_in(reads.apps(table), source)
-
-
-def versions_in(apps: Sequence[AppRow], source: str = "") -> DeltaVersions | None:
-    """Return how far the import of a table with this progress came; see `delta_versions`."""
-    for row in apps:
-        found, _, first = row.app.rpartition("@")
-        is_one = found == source if source else found.startswith(IMPORT_APPS)
-        if is_one and first.isdecimal():
-            return DeltaVersions(row.app, int(first), row.version)
-    return None
 
 
 def import_delta(

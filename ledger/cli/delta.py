@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ledger.cli.answers import Output, OutputOption, answer, err, say
 from ledger.cli.options import NameOption
 from ledger.client import CATALOG_DEFAULT, Ledger
-from ledger.delta_import import ImportReport, import_delta
+from ledger.delta.report import ImportReport
+from ledger.delta_import import import_delta
 from ledger.machine.process import ExitCode, heed_signals
 
 APPLICATION = "lakeledger import delta"

@@ -7,26 +7,18 @@ index for the first winner it minds, which costs what the attempt itself read an
 many won meanwhile. Hive's write-write check (rule c1) is the same check on coarse units.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
+from ledger.core.compiled import Predicates
 from ledger.core.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill
 from ledger.core.ids import IsolationLevel
-from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import Values, partition_values
-from ledger.core.predicates import CompiledPredicate, compile_predicate
+from ledger.core.predicates import CompiledPredicate
 from ledger.core.table_winners import TableWinners
 from ledger.core.winning_parts import ANY_FILE, ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
 
-COMPILED_MAX: Final = 4_096
-# Compiled, a text takes up to forty times its length.
-COMPILED_CHARS_MAX: Final = 4 * 1024 * 1024
-# A comparison takes microseconds. A part whose scans would take more of them, over all new
-# partitions, would hold up all others: they count as reading everything.
-ASKED_MAX: Final = 100_000
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})
 
@@ -62,35 +54,6 @@ class Hit(NamedTuple):
     rule: str
     unit: str
     predicate: str = ""
-
-
-@dataclass(slots=True)
-class Predicates:
-    """Compiled predicates, the last used ones kept.
-
-    The scans of one part take at most `asked_max` steps over new partitions. `chars` is the length
-    of all that is kept.
-    """
-
-    compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
-        default_factory=OrderedDict
-    )
-    asked_max: int = ASKED_MAX
-    chars: int = 0
-
-    def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
-        """Return a predicate ready to be asked."""
-        key = text, schema, derive
-        found = self.compiled.get(key)
-        if found is None:
-            found = self.compiled[key] = compile_predicate(text, schema, derive=derive)
-            self.chars += len(text)
-            while len(self.compiled) > COMPILED_MAX or self.chars > COMPILED_CHARS_MAX:
-                oldest, _ = self.compiled.popitem(last=False)
-                self.chars -= len(oldest[0])
-        else:
-            self.compiled.move_to_end(key)
-        return found
 
 
 Check = Callable[[TableWinners, Attempt, Predicates], Iterator[Hit]]

@@ -6,8 +6,8 @@ only read it.
 
 from dataclasses import dataclass, field
 
+from ledger.core.compiled import Predicates
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.conflicts import Predicates
 from ledger.core.event_parts import Limits
 from ledger.core.events import LedgerCreated
 from ledger.core.sessions import Sessions

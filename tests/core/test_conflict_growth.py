@@ -8,8 +8,9 @@ from time import perf_counter
 import pytest
 
 from ledger.core.commands import Footprint
+from ledger.core.compiled import COMPILED_CHARS_MAX, Predicates
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.conflicts import COMPILED_CHARS_MAX, Attempt, Predicates, first_hit
+from ledger.core.conflicts import Attempt, first_hit
 from ledger.core.footprints import is_blind
 from ledger.core.table_winners import TableWinners
 from ledger.core.winning_parts import WinningPart

@@ -24,8 +24,9 @@ from ledger.core import (
 )
 from ledger.core.candidate import Candidate
 from ledger.core.commands import Footprint, TableWrite
+from ledger.core.compiled import Predicates
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.conflicts import CHECKS, Attempt, Check, Hit, Predicates
+from ledger.core.conflicts import CHECKS, Attempt, Check, Hit
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.partition_keys import PartitionSchema
