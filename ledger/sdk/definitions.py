@@ -1,15 +1,20 @@
 """Definitions of tables: how a caller gives one, and how one becomes the next.
 
 Ids of columns stay with them: a column that keeps its name keeps its id, a new one gets an id that
-no column of the table has.
+no column of the table ever had, for files of before may hold values under it. Where the highest of
+them is gone with its column, the table remembers it under the property that Delta has for it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.ids import Layout, TableKind
 from ledger.core.traits import known_key
+
+HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
+HIGHEST_ID_DIGITS: Final = 18
+"""More are no number that an id comes near to, and may not fit 64 bits."""
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
@@ -154,15 +159,17 @@ def changed(
     check_texts(set_anew.items())
     gone = set(map(known_key, (*unset, *set_anew)))
     kept = {each.key: each.value for each in before.properties if known_key(each.key) not in gone}
-    columns = changes.get("columns")
-    check_several(columns or ())
     partition_columns = changes.get("partition_columns", before.partition_columns)
-    return before._replace(
+    after = before._replace(
         location=changes.get("location", before.location),
-        columns=before.columns if columns is None else list(renewed(before.columns, columns)),
         partition_columns=names_of("partition columns", partition_columns),
         properties=properties_of(kept | set_anew),
     )
+    columns = changes.get("columns")
+    if columns is None:
+        return after
+    check_several(columns)
+    return with_columns(after, columns, highest_id(before))
 
 
 def check_made(made: object) -> None:
@@ -178,11 +185,28 @@ def check_made(made: object) -> None:
     check_texts(made.properties)
 
 
-def renewed(before: Sequence[Column], columns: Sequence[ColumnLike]) -> Iterator[Column]:
-    """Yield the columns of a changed table, known by their names in any case of letters."""
-    known = {each.name.lower(): each for each in before}
+def with_columns(
+    definition: TableDefinition, columns: Sequence[ColumnLike], highest: int
+) -> TableDefinition:
+    """Return a definition with other columns; `highest` is the id that none of them was above."""
     given = [each.id for each in columns if isinstance(each, Column)]
-    following = max((*(each.id for each in before), *given), default=0) + 1
+    highest = max(highest, highest_id(definition), *given, 0)
+    made = list(renewed(definition.columns, columns, highest + 1))
+    held = max((each.id for each in made), default=0)
+    kept = {key: value for key, value in definition.properties if not is_highest_id(key)}
+    if highest > held or len(kept) < len(definition.properties):
+        kept[HIGHEST_ID] = str(max(highest, held))
+    return definition._replace(columns=made, properties=properties_of(kept))
+
+
+def renewed(
+    before: Sequence[Column], columns: Sequence[ColumnLike], following: int
+) -> Iterator[Column]:
+    """Yield the columns of a changed table, known by their names in any case of letters.
+
+    `following` is the id of the first that is new.
+    """
+    known = {each.name.lower(): each for each in before}
     for column in columns:
         if isinstance(column, Column):
             yield column
@@ -193,6 +217,21 @@ def renewed(before: Sequence[Column], columns: Sequence[ColumnLike]) -> Iterator
         else:
             yield column_of(column, following)
             following += 1
+
+
+def highest_id(definition: TableDefinition) -> int:
+    """Return the highest id that a column has, or is remembered to have had; 0 without any."""
+    remembered = [
+        int(value)
+        for key, value in definition.properties
+        if is_highest_id(key) and value.isdecimal() and len(value) <= HIGHEST_ID_DIGITS
+    ]
+    return max((*(each.id for each in definition.columns), *remembered), default=0)
+
+
+def is_highest_id(key: str) -> bool:
+    """Tell whether a property is the one that remembers the highest id."""
+    return known_key(key) == known_key(HIGHEST_ID)
 
 
 def operation_of(before: TableDefinition, after: TableDefinition) -> str:

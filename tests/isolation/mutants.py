@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ledger.core import (
+    compiled,
     conflicts,
     decide_commit,
     evolve_commits,
@@ -360,8 +361,8 @@ MUTANTS: Final = (
         ],
     ),
     Mutant("NULL is never read", [Swap(conflicts, "reads", null_never_read)]),
-    Mutant("unknown predicate = FALSE", [Swap(conflicts, "compile_predicate", unknown_is_false)]),
-    Mutant("OR taken for AND", [Swap(conflicts, "compile_predicate", always_derived)]),
+    Mutant("unknown predicate = FALSE", [Swap(compiled, "compile_predicate", unknown_is_false)]),
+    Mutant("OR taken for AND", [Swap(compiled, "compile_predicate", always_derived)]),
     Mutant("equality index not typed", [Swap(table_winners, "valued", valued_as_text)]),
     Mutant(
         "whole read ignored", attempted_otherwise(conflicts.added_hits, altered_footprint(unread))

@@ -12,7 +12,7 @@ from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events import TableAltered
 from ledger.core.traits import traits_of
 from ledger.file_list import AddFile
-from ledger.sdk.definitions import changed, operation_of, table_definition
+from ledger.sdk.definitions import HIGHEST_ID, changed, operation_of, table_definition
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.lossy import LossyLog, bodies
@@ -63,6 +63,60 @@ def test_columns(columns: Any, ids: list[int], operation: str) -> None:
 
     assert ids == [each.id for each in after.columns]
     assert operation_of(BEFORE, after) == (operation or "REPLACE COLUMNS")
+
+
+ANY_CASE = "DELTA.columnMapping.maxColumnID"
+
+
+@pytest.mark.parametrize(
+    ("steps", "ids", "remembered"),
+    [
+        ([["day"]], [1], "2"),
+        ([["day"], ["day", "delay"]], [1, 3], "3"),
+        ([["day"], ["day", "delay"], ["day", "delay", "x"]], [1, 3, 4], "4"),
+        ([[]], [], "2"),
+        ([[], ["tail"]], [3], "3"),
+        ([["tail"]], [2], None),
+        ([["tail"], ["tail", "delay"]], [2, 3], None),
+    ],
+)
+def test_ids_never_return(steps: list[list[str]], ids: list[int], remembered: str | None) -> None:
+    """The id of a column that is gone is no other's: files of before may hold values under it."""
+    after = BEFORE
+    for names in steps:
+        after = changed(after, columns=[(name, "int") for name in names])
+
+    assert ids == [each.id for each in after.columns]
+    assert dict(after.properties).get(HIGHEST_ID) == remembered
+    assert changed(changed(after, columns=[]), columns=[]) == changed(after, columns=[])
+
+
+@pytest.mark.parametrize(
+    ("properties", "following", "remembered"),
+    [
+        ({HIGHEST_ID: "7"}, 8, "8"),
+        ({ANY_CASE: "7"}, 8, "8"),
+        ({HIGHEST_ID: "1"}, 3, "3"),
+        ({HIGHEST_ID: "many"}, 3, "3"),
+        ({HIGHEST_ID: "9" * 30}, 3, "3"),
+    ],
+)
+def test_highest_id(properties: dict[str, str], following: int, remembered: str) -> None:
+    """A table that was Delta's says which ids it had, under any case of that property's name."""
+    before = changed(BEFORE, properties=properties)
+    after = changed(before, columns=[*BEFORE.columns, ("delay", "double")])
+
+    assert after.columns[-1].id == following
+    assert {key for key, _ in after.properties} == {"a", "b", HIGHEST_ID}
+    assert dict(after.properties)[HIGHEST_ID] == remembered
+
+
+def test_highest_id_is_not_lowered() -> None:
+    """Whoever alters columns cannot make the table forget which ids it had."""
+    dropped = changed(BEFORE, columns=[("day", "int")])
+    after = changed(dropped, columns=[("day", "int"), ("x", "int")], unset=[HIGHEST_ID])
+
+    assert [each.id for each in after.columns] == [1, 3]
 
 
 @pytest.mark.parametrize(
