@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ledger.core.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX, name_key
-from ledger.metadata import TABLE, Answer, Name, Objects
+from ledger.metadata import TABLE, Answer, Metadata, Name, Objects, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import Commit, Entry, is_external
 from projections.cache.ids import NO_IDS, ReaderIds
@@ -62,6 +62,12 @@ class Stored(NamedTuple):
     name: Name | None
     objects: Objects | None
     can_settle: bool = True
+
+    def value(self, what: str) -> Metadata | None:
+        """Return one object of the table, None if there is no such table or object."""
+        if self.name is None or self.objects is None or what not in self.objects:
+            return None
+        return described(self.table, self.name, self.objects, what)
 
 
 @dataclass(slots=True)

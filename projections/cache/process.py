@@ -86,15 +86,15 @@ class CacheProcess(CacheReads):
             bytes=tables.bytes_used,
             bytes_max=tables.bytes_max,
             evictions=tables.evictions,
-            cut=cache.cut_versions,
+            cut=cache.sampler.cut_versions,
             hit_ratio=cache.hit_ratio(),
             reads=counted(cache),
             fills_kept=cache.fills[True],
             fills_dropped=cache.fills[False],
             waits=cache.waits.count,
             timeouts=cache.waits.timeouts,
-            compared=cache.compared,
-            mismatches=cache.mismatched,
+            compared=cache.sampler.compared,
+            mismatches=cache.sampler.mismatched,
         )
 
     def warm(self, tables: int) -> None:
@@ -106,7 +106,7 @@ class CacheProcess(CacheReads):
         """Compare some of the tables held with the store; if none is, some are read first."""
         if not self.cache.entries.held():
             self.warm(tables)
-        compared, found = self.cache.compare(tables)
+        compared, found = self.cache.sampler.compare(tables)
         rows = [
             MismatchRow(each.wanted.table or 0, each.wanted.what, each.cached, each.stored)
             for each in found

@@ -8,18 +8,16 @@ the store.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from random import Random
-from threading import Event as Signal
 from threading import Lock
 from time import monotonic, sleep
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from ledger.clock import Clock, SystemClock
 from ledger.core.valid_list_text import ID_MAX
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.errors import LedgerError, ReaderBehindError
+from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.metadata import (
     AT_HAND,
@@ -27,13 +25,11 @@ from ledger.metadata import (
     TABLE,
     Answer,
     Bounds,
-    Metadata,
     MetadataReads,
     Policy,
     Read,
     Reason,
     Source,
-    described,
 )
 from ledger.read_errors import check_reads, plain_read
 from ledger.sdk.view import other_ledger
@@ -41,6 +37,7 @@ from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX, RowEntries
+from projections.cache.sampling import Sampler
 from projections.cache.source import Entries, MetadataStore, RowMetadataStore
 from projections.cache.waits import Waits
 from projections.metadata_cache import Stored, Wanted
@@ -50,25 +47,8 @@ from projections.store.rocks_reader import RocksReader
 PAUSE_S: Final = 0.002
 # A longer wait is one after the other: no lock waits for as long as a number may say.
 ADVANCE_S: Final = 60.0
-COMPARE_TRIES: Final = 5
-MISMATCHES_KEPT: Final = 100
 # Why waiting may help: the entries have not come that far.
 BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "token"})
-
-
-class Mismatch(NamedTuple):
-    """What cache and store told differently for the same list."""
-
-    wanted: Wanted
-    cached: Metadata | None
-    stored: Metadata | None
-
-
-class Comparison(NamedTuple):
-    """How many tables were compared, and what cache and store told differently of them."""
-
-    compared: int
-    mismatches: list[Mismatch]
 
 
 class MetadataCache(MetadataReads):
@@ -79,10 +59,7 @@ class MetadataCache(MetadataReads):
         counts: how many reads came from where and why.
         fills: how many answers of the store were kept, and how many not.
         waits: how long readers waited for the entries.
-        compared: how many tables `verify` compared: not those where one was ahead all the while.
-        mismatches: the last that `verify` found; must stay empty. `mismatched` is how many.
-        cut_versions: how many versions `tidy` let go.
-        problem: why the last round of `watch` could not do its work, "" if it could.
+        sampler: compares it with its store, and lets go of what nobody needs.
     """
 
     def __init__(
@@ -92,17 +69,12 @@ class MetadataCache(MetadataReads):
         self.counts: Counter[tuple[Source, Reason]] = Counter()
         self.fills: Counter[bool] = Counter()
         self.waits = Waits()
-        self.compared = 0
-        self.mismatches: list[Mismatch] = []
-        self.mismatched = 0
-        self.cut_versions = 0
-        self.problem = ""
-        self._floors: Mapping[int, ReaderIds] = {}
         self._counting = Lock()
         self._store = store
         self._is_one_ledger = False
         self.catalog = catalog
         self._clock = clock or SystemClock()
+        self.sampler = Sampler(entries, store, self.check_store)
 
     @classmethod
     def open(
@@ -208,56 +180,6 @@ class MetadataCache(MetadataReads):
             raise other_ledger(behind, f"the cache is one of ledger {own.name} ({own.ledger})")
         self._is_one_ledger = True
 
-    def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
-        """Compare cache and store for some of the tables held, and return what differs."""
-        return self.compare(tables, source).mismatches
-
-    def compare(self, tables: int = 10, source: Random | None = None) -> Comparison:
-        """Compare cache and store for some of the tables held, at the newest list of each.
-
-        What differs is also kept in `mismatches`. Only answers as of one position are compared.
-        """
-        self.check_store()
-        held = self.entries.held()
-        source = source or Random()  # noqa: S311 - which tables are compared is no secret
-        chosen = source.sample(held, min(tables, len(held)))
-        told = [(each, both) for each in chosen if (both := self._told(each)) is not None]
-        found = [Mismatch(each, *both) for each, both in told if both[0] != both[1]]
-        with self._counting:
-            self.compared += len(told)
-            self.mismatched += len(found)
-            self.mismatches += found
-            del self.mismatches[:-MISMATCHES_KEPT]
-        return Comparison(len(told), found)
-
-    def tidy(self, tables: int = 100, source: Random | None = None) -> int:
-        """Let go of history that no protected reader needs, for at most so many tables.
-
-        It is what lay behind the cleanup watermark at the last call, so that a reader who holds no
-        txn keeps its list for a round. Returns how many versions went.
-        """
-        self.check_store()
-        gone = self.entries.cut(self._floors)
-        with self._counting:
-            self.cut_versions += gone
-        aged = self.entries.aged()
-        source = source or Random()  # noqa: S311 - which tables come first is no secret
-        self._floors = self._store.floors(source.sample(aged, min(tables, len(aged))))
-        return gone
-
-    def watch(self, stop: Signal, every_s: float = 10.0) -> None:
-        """Verify and tidy a few tables now and then until `stop` is set; for its own thread.
-
-        A store or a log that is away is met again in the next round; see `problem`.
-        """
-        while not stop.wait(every_s):
-            try:
-                self.verify()
-                self.tidy()
-                self.problem = ""
-            except LedgerError as error:
-                self.problem = str(error)
-
     def hit_ratio(self) -> float:
         """Return the part of all reads that was answered from the cache, 1.0 without any."""
         # Other threads count on meanwhile.
@@ -334,21 +256,9 @@ class MetadataCache(MetadataReads):
                 with self._counting:
                     self.fills[is_kept] += 1
             reason = missed if answer.value is not None else answer.reason
-            value = value_of(told, asked.what)
+            value = told.value(asked.what)
             told_all.append(Answer(value, "store", told.position, reason))
         return told_all
-
-    def _told(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
-        """Return what cache and store tell of one table, None if one of them is ahead."""
-        for _ in range(COMPARE_TRIES):
-            self.entries.advance(0.0)
-            answer = self.entries.read_many([wanted])[0]
-            told = self._store.read_many([wanted])[0]
-            if answer.value is None:
-                return None
-            if answer.position == told.position:
-                return answer.value, value_of(told, wanted.what)
-        return None
 
 
 def may_come(wanted: Wanted, answer: Answer) -> bool:
@@ -364,10 +274,3 @@ def is_behind(wanted: Wanted, told: Stored) -> bool:
         return True
     is_endless = wanted.ids is None or wanted.ids.hwm == ID_MAX
     return told.can_settle and not (told.is_settled or is_endless)
-
-
-def value_of(told: Stored, what: str) -> Metadata | None:
-    """Return one object of what the store said."""
-    if told.name is None or told.objects is None or what not in told.objects:
-        return None
-    return described(told.table, told.name, told.objects, what)

@@ -127,24 +127,23 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         check_samples = own.enter_context(sampling(cache, settings.sample_every_s))
         began_s = monotonic()
         while entries.is_loading():
-            check(cache, entries)
-            check_samples()
+            check(cache, entries, check_samples)
             if stop.wait(LOOK_S):
                 return
         freeze_recovered()
         seconds = round(monotonic() - began_s, 3)
         log_lines.info("caught up", position=entries.position(), seconds=seconds)
         while not stop.wait(LOOK_S):
-            check(cache, entries)
-            check_samples()
+            check(cache, entries, check_samples)
 
 
-def check(cache: MetadataCache, entries: ServedEntries) -> None:
-    """Do what is due; raises what ends the entries, SettingsError for rows of another ledger.
+def check(cache: MetadataCache, entries: ServedEntries, check_samples: Callable[[], None]) -> None:
+    """Raise what ended the entries or the sampler, SettingsError for rows of another ledger.
 
     Rows that are not there yet, or cannot be read now, are met again.
     """
     entries.check()
+    check_samples()
     with suppress(StoreError, ReaderBehindError, LogUnavailableError):
         cache.check_store()
 
@@ -158,7 +157,7 @@ def sampling(cache: MetadataCache, every_s: float) -> Iterator[Callable[[], None
     """
     stop = Signal()
     with ThreadPoolExecutor(1, thread_name_prefix="lakeledger-sampler") as pool:
-        watching = pool.submit(cache.watch, stop, every_s)
+        watching = pool.submit(cache.sampler.watch, stop, every_s)
         try:
             yield lambda: watching.result() if watching.done() else None
         finally:

@@ -51,8 +51,8 @@ def answers(cache: MetadataCache) -> Iterator[Metric]:
         sum_value=cache.waits.seconds,
     )
     yield count("wait_timeouts", "Waits for the log that were in vain", cache.waits.timeouts)
-    yield count("tables_compared", "Tables that the sampler compared", cache.compared)
-    yield count("verify_mismatches", "Of these, those that differed", cache.mismatched)
+    yield count("tables_compared", "Tables that the sampler compared", cache.sampler.compared)
+    yield count("verify_mismatches", "Of these, those that differed", cache.sampler.mismatched)
 
 
 def contents(cache: MetadataCache) -> Iterator[Metric]:
@@ -62,7 +62,7 @@ def contents(cache: MetadataCache) -> Iterator[Metric]:
     yield gauge("cache_bytes", "About how many bytes they take", tables.bytes_used)
     yield gauge("cache_bytes_max", "How many they may take", tables.bytes_max)
     yield count("evictions", "Tables let go for lack of room", tables.evictions)
-    yield count("cut_versions", "Versions let go behind the watermark", cache.cut_versions)
+    yield count("cut_versions", "Versions let go behind the watermark", cache.sampler.cut_versions)
     yield HistogramMetricFamily(
         "lakeledger_cache_versions_per_table",
         "Versions held of each table",

@@ -61,9 +61,9 @@ class CacheHealth(Health):
         return found._replace(detail=f"{found.detail}. {self._entries.remedy}")
 
     def _sampler(self) -> Check:
-        cache = self._process.cache
-        text = f"{cache.compared} tables compared, {cache.mismatched} differed"
-        return Check(not cache.mismatched, f"{text} {cache.problem}".strip())
+        sampler = self._process.cache.sampler
+        text = f"{sampler.compared} tables compared, {sampler.mismatched} differed"
+        return Check(not sampler.mismatched, f"{text} {sampler.problem}".strip())
 
 
 def serve_cache(

@@ -75,7 +75,7 @@ def test_abort_empties_an_entry_and_a_miss_fills_it(cached: Cached) -> None:
     assert list(cached.cache.entries.held()) == []
     assert cached.read("1:1", **AT_ONCE) == ("v0", "store", "absent")
     assert cached.read("1:1", **AT_ONCE) == ("v0", "cache", "hit")
-    assert cached.cache.verify() == []
+    assert cached.cache.sampler.verify() == []
 
 
 def test_a_list_for_an_external_table(cached: Cached) -> None:

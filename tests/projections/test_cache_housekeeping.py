@@ -173,7 +173,7 @@ def test_readers_do_not_tell_them_apart(seed: int) -> None:
     with over(history, small) as old, over(history, large) as new, over(history, rows) as third:
         for each in history.readers:
             asked(old, each)
-            old.tidy()
+            old.sampler.tidy()
 
         found = [[asked(cache, each) for each in readers] for cache in (old, new, third)]
 
@@ -245,12 +245,12 @@ def test_tidy_keeps_a_round_of_grace(in_memory: Followed, kind: str) -> None:
         cached.alter(f"v{n}")
     cached.catch_up()
     cached.read("5:")
-    gone = [cached.cache.tidy(), cached.cache.tidy()]
+    gone = [cached.cache.sampler.tidy(), cached.cache.sampler.tidy()]
 
     assert gone == [0, 5]
     assert cached.read("5:") == ("v5", "cache", "hit")
     assert cached.read("2:") == ("v2", "store", "before_floor")
-    assert cached.cache.cut_versions == 5
+    assert cached.cache.sampler.cut_versions == 5
     cached.cache.close()
 
 
@@ -264,11 +264,11 @@ def test_a_held_snapshot_is_not_cut(in_memory: Followed, kind: str) -> None:
         cached.alter(f"v{n}")
     cached.catch_up()
     cached.read("5:")
-    held = [cached.cache.tidy(), cached.cache.tidy()]
+    held = [cached.cache.sampler.tidy(), cached.cache.sampler.tidy()]
     seen = cached.read("1:")
     in_memory.commit(cached.session, reader)
     cached.catch_up()
-    free = [cached.cache.tidy(), cached.cache.tidy()]
+    free = [cached.cache.sampler.tidy(), cached.cache.sampler.tidy()]
 
     assert (held, seen) == ([0, 1], ("v1", "cache", "hit_old_version"))
     assert free == [0, 4]
@@ -295,10 +295,10 @@ def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
         cached.alter(f"v{n}")
     in_memory.tidy()
     cached.catch_up()
-    held = [cached.cache.tidy(), cached.cache.tidy(), aborted(cached)]
+    held = [cached.cache.sampler.tidy(), cached.cache.sampler.tidy(), aborted(cached)]
     in_memory.commit(cached.session, reader)
     cached.catch_up()
-    free = [cached.cache.tidy(), cached.cache.tidy(), aborted(cached)]
+    free = [cached.cache.sampler.tidy(), cached.cache.sampler.tidy(), aborted(cached)]
 
     assert (held, free) == ([0, 0, 5], [0, 5, 0])
     for newest in ("10:", "10:1,3,5,7,9"):
@@ -316,7 +316,7 @@ def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> Non
     in_memory.tidy()
     cached.catch_up()
 
-    found = [(cached.cache.tidy(), aborted(cached)) for _ in range(2)]
+    found = [(cached.cache.sampler.tidy(), aborted(cached)) for _ in range(2)]
 
     assert found == [(0, 5), (0, 0)]
     for newest in ("5:", "5:1,2,3,4,5"):
@@ -331,7 +331,7 @@ def test_few_tables_a_round(in_memory: Followed) -> None:
     for table in tables:
         in_memory.alter_table(cached.session, table, made("v1"), "ALTER")
     cached.catch_up()
-    gone = [cached.cache.tidy(tables=2) for _ in range(5)]
+    gone = [cached.cache.sampler.tidy(tables=2) for _ in range(5)]
 
     assert gone[0] == 0
     assert max(gone) == 2
@@ -343,8 +343,8 @@ def test_a_list_above_everything_is_still_refused(in_memory: Followed) -> None:
     cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
     cached.alter("v1")
     cached.catch_up()
-    cached.cache.tidy()
-    cached.cache.tidy()
+    cached.cache.sampler.tidy()
+    cached.cache.sampler.tidy()
 
     with pytest.raises(ReaderBehindError):
         cached.cache.read("t", ValidWriteIdList("t", 9, (), (), None), max_wait_ms=1)

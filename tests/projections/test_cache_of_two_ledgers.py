@@ -63,8 +63,8 @@ ASKS: list[Callable[[MetadataCache], object]] = [
     lambda cache: cache.read("no such table", listed("1:")),
     lambda cache: cache.read("t", listed("1:"), policy="latest"),
     lambda cache: cache.read("t", listed("1:"), max_lag_ms=0),
-    MetadataCache.verify,
-    MetadataCache.tidy,
+    lambda cache: cache.sampler.verify(),
+    lambda cache: cache.sampler.tidy(),
 ]
 
 

@@ -289,7 +289,7 @@ def test_nothing_is_taken_from_before_a_gap(
 
     assert isinstance(answer.value, TableMetadata)
     assert (answer.value.name, answer.value.definition.location) == found
-    assert cached.cache.verify() == []
+    assert cached.cache.sampler.verify() == []
 
 
 def test_cache_and_store_agree(cached: Cached) -> None:
@@ -303,7 +303,7 @@ def test_cache_and_store_agree(cached: Cached) -> None:
     cached.cache.read(cached.table, listed("10:"))
 
     assert cached.cache.entries.held()
-    assert cached.cache.verify() == []
+    assert cached.cache.sampler.verify() == []
 
 
 def test_most_reads_are_hits(cached: Cached) -> None:
@@ -354,10 +354,10 @@ def test_what_differs_is_found() -> None:
     cached = Cached(followed := Followed(), Lying(followed.reader), ManualClock())
     cached.read("0:")
 
-    found = cached.cache.verify()
+    found = cached.cache.sampler.verify()
 
     assert [(each.wanted.table, each.cached) for each in found] == [(cached.table, "made up")]
-    assert cached.cache.mismatches == found
+    assert cached.cache.sampler.mismatches == found
 
 
 @pytest.mark.parametrize("seed", range(6))

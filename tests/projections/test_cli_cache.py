@@ -291,7 +291,7 @@ def test_verify(run: Lakeledger) -> None:
 
 def test_mismatches_end_badly(fresh: Host) -> None:
     """A process that found a difference is unhealthy, as its exit code tells."""
-    fresh.cache.mismatched += 1
+    fresh.cache.sampler.mismatched += 1
 
     result = fresh.run("status", "--url", fresh.url)
 

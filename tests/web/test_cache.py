@@ -340,7 +340,7 @@ def test_what_differs_travels() -> None:
 
 def test_a_mismatch_is_no_readiness(cached: ServedCache) -> None:
     """Once cache and store were found to differ, the process is not ready and says why."""
-    cached.cache.mismatched += 1
+    cached.cache.sampler.mismatched += 1
 
     ready = cached.served.ask("/readyz")
 

@@ -17,7 +17,7 @@ from ledger.http.cache import HttpCache
 from ledger.http.form import to_json
 from ledger.log.port import Log
 from ledger.metadata import TABLE, Answer, Bounds, MetadataReads
-from projections.cache.reads import MetadataCache, value_of
+from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.follower import Follower
 from projections.queries import open_reads
@@ -90,7 +90,7 @@ class Ends:
             told = {
                 each.name: digest_of(
                     [
-                        Answer(value_of(found, what), "store", found.position, "absent")
+                        Answer(found.value(what), "store", found.position, "absent")
                         for reader, what in each.asks()
                         for found in store.read_many([wanted(reader, what)])
                     ]

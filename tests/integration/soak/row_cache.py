@@ -58,7 +58,7 @@ def keep(rows: Path, http: str, sample_every_s: float, bytes_max: int, stop: Sig
         pages = Pages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(cache)))
         with closing(WebServer.start(pages, Endpoint.parse(http))) as server:
             log_lines.info("answering HTTP", url=server.url)
-            cache.watch(stop, sample_every_s)
+            cache.sampler.watch(stop, sample_every_s)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

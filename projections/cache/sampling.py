@@ -1,0 +1,120 @@
+"""The sampler of a metadata cache: is it right, and what does no reader need any more?"""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from threading import Event as Signal
+from threading import Lock
+from typing import Final, NamedTuple
+
+from ledger.errors import LedgerError
+from ledger.metadata import Metadata
+from projections.cache.ids import ReaderIds
+from projections.cache.source import Entries, MetadataStore
+from projections.metadata_cache import Wanted
+
+COMPARE_TRIES: Final = 5
+MISMATCHES_KEPT: Final = 100
+
+
+class Mismatch(NamedTuple):
+    """What cache and store told differently for the same list."""
+
+    wanted: Wanted
+    cached: Metadata | None
+    stored: Metadata | None
+
+
+class Comparison(NamedTuple):
+    """How many tables were compared, and what cache and store told differently of them."""
+
+    compared: int
+    mismatches: list[Mismatch]
+
+
+class Sampler:
+    """Compares entries with their store and cuts their history, a few tables at a time.
+
+    `check_store` raises SettingsError if the store is that of another ledger. Threads may share it.
+
+    Attributes:
+        compared: how many tables were compared: not those where one was ahead all the while.
+        mismatches: the last that were found; must stay empty. `mismatched` is how many.
+        cut_versions: how many versions `tidy` let go.
+        problem: why the last round of `watch` could not do its work, "" if it could.
+    """
+
+    def __init__(
+        self, entries: Entries, store: MetadataStore, check_store: Callable[[], None]
+    ) -> None:
+        self.compared = 0
+        self.mismatches: list[Mismatch] = []
+        self.mismatched = 0
+        self.cut_versions = 0
+        self.problem = ""
+        self._entries = entries
+        self._store = store
+        self._check_store = check_store
+        self._floors: Mapping[int, ReaderIds] = {}
+        self._counting = Lock()
+
+    def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
+        """Compare cache and store for some of the tables held, and return what differs."""
+        return self.compare(tables, source).mismatches
+
+    def compare(self, tables: int = 10, source: Random | None = None) -> Comparison:
+        """Compare cache and store for some of the tables held, at the newest list of each.
+
+        What differs is also kept in `mismatches`. Only answers as of one position are compared.
+        """
+        self._check_store()
+        held = self._entries.held()
+        source = source or Random()  # noqa: S311 - which tables are compared is no secret
+        chosen = source.sample(held, min(tables, len(held)))
+        told = [(each, both) for each in chosen if (both := self._told(each)) is not None]
+        found = [Mismatch(each, *both) for each, both in told if both[0] != both[1]]
+        with self._counting:
+            self.compared += len(told)
+            self.mismatched += len(found)
+            self.mismatches += found
+            del self.mismatches[:-MISMATCHES_KEPT]
+        return Comparison(len(told), found)
+
+    def tidy(self, tables: int = 100, source: Random | None = None) -> int:
+        """Let go of history that no protected reader needs, for at most so many tables.
+
+        It is what lay behind the cleanup watermark at the last call, so that a reader who holds no
+        txn keeps its list for a round. Returns how many versions went.
+        """
+        self._check_store()
+        gone = self._entries.cut(self._floors)
+        with self._counting:
+            self.cut_versions += gone
+        aged = self._entries.aged()
+        source = source or Random()  # noqa: S311 - which tables come first is no secret
+        self._floors = self._store.floors(source.sample(aged, min(tables, len(aged))))
+        return gone
+
+    def watch(self, stop: Signal, every_s: float = 10.0) -> None:
+        """Verify and tidy a few tables now and then until `stop` is set; for its own thread.
+
+        A store or a log that is away is met again in the next round; see `problem`.
+        """
+        while not stop.wait(every_s):
+            try:
+                self.verify()
+                self.tidy()
+                self.problem = ""
+            except LedgerError as error:
+                self.problem = str(error)
+
+    def _told(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
+        """Return what cache and store tell of one table, None if one of them is ahead."""
+        for _ in range(COMPARE_TRIES):
+            self._entries.advance(0.0)
+            answer = self._entries.read_many([wanted])[0]
+            told = self._store.read_many([wanted])[0]
+            if answer.value is None:
+                return None
+            if answer.position == told.position:
+                return answer.value, told.value(wanted.what)
+        return None
