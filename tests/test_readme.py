@@ -1,5 +1,9 @@
-"""The README tells the truth: its Python runs, its paths exist, its commands are known."""
+"""The README tells the truth: its Python runs, its paths exist, its commands are known.
 
+So do the pages beside it, as far as they name what there is.
+"""
+
+import pkgutil
 import re
 import subprocess
 import sys
@@ -13,9 +17,13 @@ from tests.command_line import invoked
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md")))
 PYTHON = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-PATHS = sorted(set(re.findall(r"`((?:ledger|projections|spark_sink|tests)/[\w./]*)`", README)))
-COMMANDS = sorted(set(re.findall(r"`lakeledger ([a-z]+(?: [a-z]+)?)", README)))
+PACKAGES = "ledger|projections|spark_sink|tests"
+PATHS = sorted(set(re.findall(rf"`((?:{PACKAGES})/[\w./]*)`", README + PAGES)))
+# Two parts may be a method of a client that is called `ledger`.
+NAMES = sorted(set(re.findall(rf"\b((?:{PACKAGES})(?:\.\w+){{2,}})", README + PAGES)))
+COMMANDS = sorted(set(re.findall(r"`lakeledger ([a-z]+(?: [a-z]+)?)", README + PAGES)))
 
 
 @pytest.fixture
@@ -46,13 +54,19 @@ def test_python_runs(up: Running, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_paths_exist(path: str) -> None:
-    """Every file and folder that the README names is there."""
+    """Every file and folder that the README and the pages name is there."""
     assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_exist(name: str) -> None:
+    """Every module and every name in one that the README and the pages name is there."""
+    assert pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_are_known(command: str) -> None:
-    """Every command that the README names has help."""
+    """Every command that the README and the pages name has help."""
     done = invoked(*command.split(), "--help")
 
     assert done.exit_code == 0, done.output
