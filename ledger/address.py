@@ -118,8 +118,11 @@ def find_address(
 
     `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
     before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger, and
-    for an address that cannot be read where it may be the one that is meant.
+    for an address that cannot be read where it may be the one that is meant, TypeError for a name
+    that is no text.
     """
+    if not isinstance(ledger, str | None):
+        raise TypeError(f"the name of a ledger is a text, such as 'lake', not {ledger!r}")
     if environ is None:
         from ledger.config import environment  # noqa: PLC0415 - only where nobody gave one
 

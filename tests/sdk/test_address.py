@@ -2,10 +2,12 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ledger.address import LOCK, Address, find_address, home_folder
+from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.machine.folder import alone_in
 
@@ -44,6 +46,14 @@ def test_removed(tmp_path: Path) -> None:
     Address.remove(tmp_path / "lake")
 
     assert Address.read(tmp_path / "lake") is None
+
+
+@pytest.mark.parametrize("name", [5, 0, b"lake", ["lake"]])
+@pytest.mark.parametrize("bootstrap", [None, "127.0.0.1:9092"])
+def test_odd_name(bootstrap: str | None, name: Any) -> None:
+    """A name that is no text is told as such: it would be looked for, and not be found."""
+    with pytest.raises(TypeError, match="the name of a ledger is a text, such as 'lake', not"):
+        Ledger.connect(bootstrap, name)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"bootstrap": "127.0.0.1:1"}'])
