@@ -87,8 +87,9 @@ class LedgerFiles:
         later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
         applied once. More files than fit one record take a txn, whose chunks go before its commit.
         Raises ValueError as `Transaction.add_files` and ConflictError as `Transaction.commit`, of
-        which a change of the table after its look-up, or after a row of it that is given, is one;
-        without an `app`, ask `outcome` after OutcomeUnknownError before doing it again.
+        which a change of the table after its look-up is one, and other columns than a row of it
+        that is given has; without an `app`, ask `outcome` after OutcomeUnknownError before doing it
+        again.
         """
         made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
         asked = level_named(level)
