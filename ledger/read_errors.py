@@ -57,6 +57,19 @@ def check_table(read: Read) -> None:
         raise ValueError(f"table is {read.table} and table_id {read.table_id}; give one of them")
 
 
+def check_list_is_of(catalog: str, name: str, write_ids: ValidWriteIdList) -> None:
+    """Raise ValueError for a list that names another table than one of catalog and name.
+
+    Write ids of one table say nothing of another. A list may leave out the catalog, or the name.
+    """
+    full = f"{catalog}.{name}"
+    if (write_ids.table or name).lower() not in {name.lower(), full.lower()}:
+        raise ValueError(
+            f"write_ids are those of table {write_ids.table}, and {full} is asked for; give its "
+            "own list, or the table's id if it was renamed since"
+        )
+
+
 def plain_read(read: Read) -> Read:
     """Return a read whose numbers are plain ones; raises TypeError for what is no whole number."""
     return read._replace(

@@ -17,6 +17,7 @@ from ledger.core.events import Body, TableAltered, TableCreated, TableDropped, T
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import MetadataChangedException
 from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
+from ledger.read_errors import check_list_is_of
 from ledger.reads import TableRow
 from ledger.sdk.definitions import (
     Change,
@@ -131,7 +132,8 @@ class LedgerTables:
 
         With the `token` of somebody's receipt, also in its text form, it is at least as new as that
         write; as this client's own writes it always is. Raises UnknownTableError if the reader
-        sees no such table, ReaderBehindError.
+        sees no such table, ReaderBehindError, ValueError for a list that names another table than
+        is asked for by name.
         """
         found = self._metadata(table, TABLE, write_ids, token)
         assert isinstance(found, TableMetadata)
@@ -178,6 +180,8 @@ class LedgerTables:
     def _metadata(
         self, table: TableLike, what: str, write_ids: ValidWriteIdList | None, token: Place
     ) -> Metadata:
+        if isinstance(table, str) and isinstance(write_ids, ValidWriteIdList):
+            check_list_is_of(self.catalog, table, write_ids)
         number = self._names.number(table)
         place = Token.parse(token) if isinstance(token, str) else token
         read = Read(number, write_ids, what=what)

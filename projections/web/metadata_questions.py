@@ -22,7 +22,7 @@ from ledger.metadata import (
     Read,
     ReadAt,
 )
-from ledger.read_errors import check_reads, unknown_object
+from ledger.read_errors import check_list_is_of, check_reads, unknown_object
 from ledger.reads import Reads
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
@@ -134,7 +134,10 @@ def read_of(asked: Asked, catalog: str) -> Read | ReadAt:
     if position is not None:
         raise BadRequestError("give write_ids or position, not both")
     if table_id is None and name is not None:
-        check_list_is_of(catalog, name, write_ids)
+        try:
+            check_list_is_of(catalog, name, write_ids)
+        except ValueError as problem:
+            raise BadRequestError(str(problem)) from None
     table = name if name is not None else table_id or 0
     return Read(table, write_ids, table_id, what, own_txn, catalog)
 
@@ -146,19 +149,6 @@ def list_of(asked: Asked) -> ValidWriteIdList | None:
         return None if text is None else ValidWriteIdList.parse(text)
     except ValueError as problem:
         raise BadRequestError(f"write_ids: {problem}") from None
-
-
-def check_list_is_of(catalog: str, name: str, write_ids: ValidWriteIdList) -> None:
-    """Raise BadRequestError for a list that names another table than one of catalog and name.
-
-    Write ids of one table say nothing of another. A list may leave out the catalog, or the name.
-    """
-    full = f"{catalog}.{name}"
-    if (write_ids.table or name).lower() not in {name.lower(), full.lower()}:
-        raise BadRequestError(
-            f"write_ids are those of table {write_ids.table}, and {full} is asked for; give its "
-            "own list, or table_id if it was renamed since"
-        )
 
 
 def check_wait(wait_ms: int) -> None:

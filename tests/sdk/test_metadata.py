@@ -1,12 +1,17 @@
 """Metadata of tables as clients and their txns see it, by their own changes and by others'."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
+from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import UnknownTableError
 from ledger.metadata import TableMetadata
 from ledger.sdk.definitions import changed, table_definition
+from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 
@@ -29,6 +34,11 @@ def moved(definition: TableDefinition) -> TableDefinition:
 def place(found: TableMetadata) -> str:
     """Return where a table lies."""
     return found.definition.location
+
+
+def stats_of(ledger: Ledger, table: TableLike, **options: ValidWriteIdList) -> str:
+    """Return the statistics of a table, as a reader of a list sees them."""
+    return ledger.metadata_object(table, "stats:delay", write_ids=options["write_ids"])
 
 
 def test_the_latest(ledger: Ledger, table: int) -> None:
@@ -93,6 +103,28 @@ def test_a_list_is_read(ledger: Ledger) -> None:
     ledger.alter_table(TABLE, moved)
 
     assert place(ledger.metadata(TABLE, write_ids=held)) == "v0"
+
+
+@pytest.mark.parametrize("name", [TABLE, TABLE.upper(), f"main.{TABLE}", None])
+def test_a_list_of_the_table(ledger: Ledger, name: str | None) -> None:
+    """A list may name the table with its catalog or without, in any case, or name none."""
+    held = replace(ledger.begin("read_only").valid_write_ids(TABLE), table=name)
+
+    assert place(ledger.metadata(TABLE, write_ids=held)) == "v0"
+
+
+@pytest.mark.parametrize("what", [Ledger.metadata, stats_of])
+def test_a_list_of_another_table(ledger: Ledger, what: Callable[..., object]) -> None:
+    """Write ids of one table say nothing of another; one that was renamed goes by its id."""
+    number = ledger.table(TABLE).table
+    held = ledger.begin("read_only").valid_write_ids(TABLE)
+    ledger.rename_table(TABLE, "db.routes")
+
+    with pytest.raises(
+        ValueError, match=r"those of table main\.db\.flights, and main\.db\.routes is"
+    ):
+        what(ledger, "db.routes", write_ids=held)
+    assert what(ledger, number, write_ids=held)
 
 
 def test_an_aborted_change_is_gone(ledger: Ledger) -> None:
