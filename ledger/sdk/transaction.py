@@ -122,7 +122,11 @@ class Transaction(TxnFiles, TxnTables):
         return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
 
     def write_id(self, table: TableLike) -> int:
-        """Return the txn's write id in a table, given when it is first asked for."""
+        """Return the txn's write id in a table, given when it is first asked for.
+
+        Unless more is said, the commit counts as one that inserted rows there: the table gets a
+        version, and if it was dropped meanwhile the commit loses to that.
+        """
         return self.write_ids([table])[0]
 
     def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
@@ -148,7 +152,8 @@ class Transaction(TxnFiles, TxnTables):
         """Declare that rows of a partition, or of a table, were changed.
 
         `partition` is as Hive writes it, `day=2024-01-01/hour=5`; `read_at` names a later read than
-        the txn's snapshot. Raises ValueError if a partitioned table is named without saying where.
+        the txn's snapshot. Raises ValueError if a partitioned table is named without saying where,
+        and for a partition of a table that has none.
         """
         self._declare("update", table, partition, whole_table=whole_table, read_at=read_at)
 

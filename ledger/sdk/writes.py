@@ -186,7 +186,7 @@ def coarse_write(
 
     Without a row, that is of a table known by its id alone, and of a table without columns the unit
     is the whole table, which errs to the side of conflict. Raises ValueError if a partitioned table
-    is updated or deleted from and neither says where, and for a partition of another table.
+    is updated or deleted from and neither says where, and for a partition of one that has none.
     """
     if partition is not None:
         if whole_table:
