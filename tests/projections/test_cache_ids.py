@@ -88,6 +88,27 @@ def test_ids_are_merged(
     assert (ids.hwm, sorted(ids.open), sorted(ids.aborted)) == (hwm, still_open, aborted)
 
 
+def test_an_id_has_ended_once_it_is_known_not_to_be_open() -> None:
+    """All up to the mark have ended but those still open, the mark itself too; 0 is no id."""
+    ids = begun()
+
+    assert [each for each in range(14) if ids.has_ended(each)] == [1, 2, 3, 5, 7, 8, 9, 11]
+
+
+def test_whose_an_open_id_is() -> None:
+    """An id is nobody's until the log tells its txn, and stays that txn's from then on."""
+    ids = IdStates()
+    ids.allocate(3, 7)
+    ids.settle(ReaderIds(6, (1, 3, 5)))
+    untold = dict(ids.open)
+    ids.allocate(5, 8)
+    ids.allocate(3, 0)
+
+    assert untold == {1: 0, 3: 7, 5: 0}
+    assert ids.open == {1: 0, 3: 7, 5: 8}
+    assert [ids.id_of(txn) for txn in (0, 1, 7, 8)] == [0, 0, 3, 5]
+
+
 def test_a_set_is_settled() -> None:
     """What a list sees has ended from then on; what it leaves out above stays open."""
     ids = begun()
