@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from ledger.core.commands import TableDefinition
+from ledger.core.commands import Column, TableDefinition
+from ledger.core.spark_types import Kind, parse_type
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError
 from ledger.reads import FileRow
@@ -31,6 +32,8 @@ NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 # A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
+# What folders say of these Spark reads otherwise than SQL does: 1.5 as 0.15 of a DECIMAL(10,2).
+MISREAD: Final = frozenset({Kind.DECIMAL, Kind.TINYINT, Kind.SMALLINT, Kind.BOOLEAN})
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 Part = TypeVar("Part")
 
@@ -214,9 +217,21 @@ def partition_frame(
 def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:
     """Return the rows under some paths, whose folders say their partitions."""
     reader = spark.read.option("basePath", location_of(table))
+    misread = {each.name: each.type for each in table.columns if is_misread(table, each)}
     if table.columns:
-        reader = reader.schema(schema_of(table))
-    return reader.parquet(*map(literal, paths))
+        columns = [
+            each._replace(type="STRING") if each.name in misread else each for each in table.columns
+        ]
+        reader = reader.schema(schema_of(table._replace(columns=columns)))
+    casts = {name: sf.col(quoted(name)).cast(kind) for name, kind in misread.items()}
+    return reader.parquet(*map(literal, paths)).withColumns(casts)
+
+
+def is_misread(table: TableDefinition, column: Column) -> bool:
+    """Tell whether a column is one whose values Spark must bring as texts, to be cast then."""
+    found = parse_type(column.type)
+    is_in_folders = column.name in table.partition_columns
+    return is_in_folders and found is not None and found.kind in MISREAD
 
 
 def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
