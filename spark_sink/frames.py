@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeVar
 
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
@@ -34,6 +35,9 @@ ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
 # What folders say of these Spark reads otherwise than SQL does: 1.5 as 0.15 of a DECIMAL(10,2).
 MISREAD: Final = frozenset({Kind.DECIMAL, Kind.TINYINT, Kind.SMALLINT, Kind.BOOLEAN})
+# What Spark and Hive do not write as it is in the name of a folder, and what nobody can.
+ESCAPED: Final = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+DIVIDING: Final = "/="
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 Part = TypeVar("Part")
 
@@ -55,8 +59,8 @@ def cached_table(
     columns: one that was renamed is NULL in those from before, unless a partition says what it is.
 
     Raises UnknownTableError, ReaderBehindError, SettingsError, and UnreadableTableError for
-    deletion vectors, encoded and hidden paths, column mapping, folders of other makers, and a table
-    without a location.
+    deletion vectors, encoded and hidden paths, column mapping, folders of other makers or with a
+    colon, and a table without a location.
     """
     found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
     table = found.metadata.definition
@@ -115,7 +119,7 @@ def valid_folders(
 
 def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
     """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
-    levels = [f"{in_any_case(column)}=*" for column in table.partition_columns]
+    levels = [f"{in_any_spelling(column)}=*" for column in table.partition_columns]
     pattern = "/".join([literal(location_of(table)), *levels, DATA_FOLDERS])
     for path in folders(spark, pattern):
         found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
@@ -130,7 +134,13 @@ def folders(spark: SparkSession, pattern: str) -> list[str]:
     context: Any = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(pattern)  # noqa: SLF001
     system = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
-    found = system.globStatus(path) or ()
+    try:
+        found = system.globStatus(path) or ()
+    except IllegalArgumentException as refused:
+        raise UnreadableTableError(
+            f"Hadoop cannot look for folders {pattern}: where it looks, no name may have a colon; "
+            f"in that of a partition it is written as %3A ({refused})"
+        ) from refused
     return sorted(each.getPath().toString() for each in found if each.isDirectory())
 
 
@@ -183,11 +193,12 @@ def lies_in_partition(table: TableDefinition, file: FileRow) -> bool:
     """Tell whether the folders of a file say its partition, so that one scan reads all.
 
     Of an unpartitioned table none may say anything: Spark would take what they say for a column,
-    and leave out the files that lie in none.
+    and leave out the files that lie in none. It takes a column's name to end at the first `=`.
     """
     pairs = zip(table.partition_columns, file.partition, strict=True)
     expected = [f"{name}={value or NULL_FOLDER}" for name, value in pairs]
-    return bool(expected) and file.path.split("/")[:-1] == expected
+    is_told = bool(expected) and all("=" not in name for name in table.partition_columns)
+    return is_told and file.path.split("/")[:-1] == expected
 
 
 def partition_frame(
@@ -278,12 +289,18 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def in_any_case(name: str) -> str:
-    """Return the name of a column as a pattern that fits it however its letters are written."""
-    return "".join(
-        literal(each) if each.lower() == each.upper() else f"[{each.lower()}{each.upper()}]"
-        for each in name
-    )
+def in_any_spelling(name: str) -> str:
+    """Return the name of a column as a pattern that fits it however a folder spells it."""
+    return "".join(map(spelled, name))
+
+
+def spelled(character: str) -> str:
+    """Return a character as a pattern: in any case, as it is, and as Spark and Hive write it."""
+    if ESCAPED.match(character):
+        code = f"%{ord(character):02X}"
+        return code if character in DIVIDING else f"{{{literal(character)},{code}}}"
+    lower, upper = character.lower(), character.upper()
+    return literal(character) if lower == upper else f"[{lower}{upper}]"
 
 
 def literal(text: str) -> str:

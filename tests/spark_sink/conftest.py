@@ -1,11 +1,13 @@
-"""One Spark session for all tests marked `spark`."""
+"""One Spark session for all tests marked `spark`, and a host for each."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_sink.session import ledger_session
+from tests.spark_sink.host import Host, running_host
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +16,10 @@ def spark() -> Iterator[SparkSession]:
     session = ledger_session("lakeledger-tests")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """Yield a host without a table."""
+    with running_host(tmp_path) as host:
+        yield host

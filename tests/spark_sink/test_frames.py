@@ -1,8 +1,7 @@
 """What Spark reads of a table is the data of one snapshot, in either layout, and nothing else."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from pyspark.errors import NumberFormatException
@@ -16,16 +15,9 @@ from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
 from spark_sink.frames import UnreadableTableError, in_pairs
-from tests.spark_sink.host import NAME, Host, running_host
+from tests.spark_sink.host import NAME, Host
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    """Yield a host without a table."""
-    with running_host(tmp_path) as host:
-        yield host
 
 
 def rows(frame: DataFrame) -> list[tuple[object, ...]]:

@@ -1,0 +1,66 @@
+"""Folders and files are found whatever characters columns, values and locations have."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ledger.core.ids import Layout
+from ledger.file_list import AddFile
+from spark_sink import cached_table
+from spark_sink.frames import UnreadableTableError
+from tests.spark_sink.host import NAME, Host
+from tests.spark_sink.test_frames import rows
+
+pytestmark = pytest.mark.spark
+
+ODD = "a\"#%'*/:=?\\{[]^\t,}b"
+ESCAPED = "A%22%23%25%27%2A%2F%3A%3D%3F%5C%7B%5B%5D%5E%09,}b"
+
+
+def create(host: Host, column: str, layout: Layout, place: str = "flights") -> None:
+    """Create a table that is partitioned by a column of a name."""
+    columns, location = [(column, "STRING"), ("tail", "STRING")], str(host.warehouse / place)
+    host.ledger.create_table(
+        NAME, columns, partition_columns=[column], location=location, layout=layout
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "folder"),
+    [
+        (ODD, f"{ESCAPED}=x"),
+        ("a'#^b", "a'#^b=x"),
+        ("a%b", "a%b=x"),
+        ("a b.c`d", "a b.c`d=x"),
+    ],
+    ids=["escaped", "raw", "percent", "never_escaped"],
+)
+def test_column_of_odd_characters(
+    spark: SparkSession, host: Host, column: str, folder: str
+) -> None:
+    """A folder of a column is found as Spark and Hive write its name, and as it is."""
+    create(host, column, "directories")
+    with host.ledger.transaction() as txn:
+        host.write(f"{folder}/delta_{txn.write_id(NAME)}/a.parquet", ["N1"])
+        txn.insert(NAME)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert (frame.columns, rows(frame)) == ([column, "tail"], [("x", "N1")])
+
+
+def test_column_with_a_sign_that_divides(spark: SparkSession, host: Host) -> None:
+    """What comes before the first of two equal signs is not all of the column's name."""
+    create(host, "a=b", "listed")
+    host.write("a=b=x/a.parquet", ["N1"])
+    host.ledger.append(NAME, [AddFile("a=b=x/a.parquet", ("x",))])
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert rows(frame) == [("x", "N1")]
+
+
+@pytest.mark.parametrize(("place", "folder"), [("12:00", "day=1"), ("flights", "day=12:00")])
+def test_folders_that_cannot_be_looked_for(
+    spark: SparkSession, host: Host, place: str, folder: str
+) -> None:
+    """Where Hadoop cannot look for folders, the table is refused by name."""
+    create(host, "day", "directories", place)
+    (host.warehouse / place / folder / "delta_1").mkdir(parents=True)
+    with pytest.raises(UnreadableTableError, match="colon"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
