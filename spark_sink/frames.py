@@ -20,7 +20,13 @@ from ledger.core.spark_types import Kind, parse_type
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError
 from ledger.reads import FileRow
-from spark_sink.host_tables import HostTables, Snapshot, host_table, partition_columns
+from spark_sink.host_tables import (
+    HostTables,
+    Level,
+    Snapshot,
+    host_table,
+    partition_columns,
+)
 
 DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
 # What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
@@ -84,11 +90,12 @@ def folders_frame(
     spark: SparkSession,
     table: TableDefinition,
     write_ids: ValidWriteIdList,
-    levels: Sequence[Mapping[str, str]],
+    levels: Sequence[Level],
 ) -> DataFrame:
     """Return the rows of the folders that a list shows, in whichever way they are laid out."""
     parts: list[DataFrame] = []
-    for names in levels:
+    read: set[str] = set()
+    for names, own_ids in levels:
         then, taken = {now: name for name, now in names.items()}, set(map(str.lower, names))
         # What is called now as a level was then is another column, and those folders have none.
         held = [
@@ -96,7 +103,14 @@ def folders_frame(
         ]
         columns = [each._replace(name=then.get(each.name, each.name)) for each in held]
         laid_out = table._replace(columns=columns, partition_columns=[*names])
-        folders = valid_folders(spark, laid_out, write_ids)
+        folders = [
+            path
+            for path, number in delta_folders(spark, laid_out)
+            if write_ids.is_valid(number)
+            and path not in read
+            and (own_ids is None or number in own_ids)
+        ]
+        read.update(folders)
         if folders:
             pairs = zip(columns, held, strict=True)
             own = [sf.col(quoted(old.name)).alias(new.name) for old, new in pairs]
@@ -108,13 +122,6 @@ def folders_frame(
             frame = scan(spark, laid_out, folders).select(own or [sf.col("*")])
             parts.append(frame.withColumns(missing))
     return in_pairs(parts, DataFrame.unionByName) if parts else empty(spark, table)
-
-
-def valid_folders(
-    spark: SparkSession, table: TableDefinition, write_ids: ValidWriteIdList
-) -> list[str]:
-    """Return the folders of a table of layout `directories` that a list shows."""
-    return [path for path, number in delta_folders(spark, table) if write_ids.is_valid(number)]
 
 
 def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:

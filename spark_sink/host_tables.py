@@ -6,6 +6,7 @@ task ever sees metadata that moves. Nothing here loads Spark.
 
 import atexit
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
@@ -68,21 +69,32 @@ class Snapshot(Protocol):
         ...
 
 
+class Level(NamedTuple):
+    """A way in which folders may be laid out: the names that the partition columns had.
+
+    Each comes with the name it has now. Where folders of one name tell of other columns since,
+    `write_ids` are those that the later ones are of; None = all that no later level has.
+    """
+
+    names: Mapping[str, str]
+    write_ids: AbstractSet[int] | None
+
+
 class HostTable(NamedTuple):
     """A table as a snapshot sees it.
 
     `write_ids` are those it may read, None for an external table; `files` those that were live at
     the snapshot, None where folders tell by their names whose they are. `partitioned` has the
     columns that the values of files are of, by where they were added, if not the partition columns.
-    `levels` are the ways in which folders may be laid out, the newest first: the names that the
-    partition columns had, each with the one it has now; none where no folder says whose it is.
+    `levels` are the ways in which folders may be laid out, the newest first; none where no folder
+    says whose it is.
     """
 
     metadata: TableMetadata
     write_ids: ValidWriteIdList | None
     files: Sequence[FileRow] | None
     partitioned: Mapping[int, Sequence[str]]
-    levels: Sequence[Mapping[str, str]]
+    levels: Sequence[Level]
 
 
 class HostTables:
@@ -175,7 +187,7 @@ class HostTables:
 
     def _levels(
         self, found: TableMetadata, snapshot: Snapshot, names: "NamesNow"
-    ) -> Sequence[Mapping[str, str]]:
+    ) -> Sequence[Level]:
         """Return how the folders of a table may be laid out, by any definition it had so far."""
         row, seen = self.reads.table(found.table), found.definition
         definitions = [(snapshot.opened, seen)]
@@ -184,11 +196,27 @@ class HostTables:
             before = min(snapshot.opened, row.partitioned)
             definitions += definitions_of(self._rows, found.table, snapshot.opened, limit=1)
             definitions += definitions_of(self._rows, found.table, before)
-        levels: dict[tuple[str, ...], Mapping[str, str]] = {}
+        alike: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
         for since, then in definitions:
             level = dict(zip(partition_columns(then), names.of(then, since), strict=True))
-            levels.setdefault(tuple(map(str.lower, level)), level)
-        return [*levels.values()]
+            same = alike.setdefault(tuple(map(str.lower, level)), [])
+            if same and [*same[-1][1].values()] == [*level.values()]:
+                level = dict(same.pop()[1])
+            same.append((since, level))
+        return [
+            Level(level, self._written(found.table, since, snapshot) if older else None)
+            for same in alike.values()
+            for older, (since, level) in zip(range(len(same))[::-1], same, strict=True)
+        ]
+
+    def _written(self, table: int, since: int, snapshot: Snapshot) -> AbstractSet[int]:
+        """Return the write ids that committed from a position on, and those of the reader's txn."""
+        before = self.reads.version_row(table, position=since - 1)
+        newest = self.reads.version_row(table)
+        count = (newest.version if newest else -1) - (before.version if before else -1)
+        committed = {each.write_id for each in self.reads.versions(table, count)}
+        own = {each.write_id for each in self.reads.mappings(table) if each.txn == snapshot.id}
+        return committed | own
 
 
 class NamesNow:

@@ -3,12 +3,13 @@
 import pytest
 from pyspark.sql import SparkSession
 
+from ledger.core.commands import Column
 from ledger.core.ids import Layout
 from ledger.file_list import AddFile
 from spark_sink import cached_table
 from spark_sink.frames import UnreadableTableError
 from tests.spark_sink.host import NAME, Host
-from tests.spark_sink.test_frames import rows
+from tests.spark_sink.test_frames import add_row, rows
 
 pytestmark = pytest.mark.spark
 
@@ -44,6 +45,35 @@ def test_column_of_odd_characters(
         txn.insert(NAME)
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert (frame.columns, rows(frame)) == ([column, "tail"], [("x", "N1")])
+
+
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+def test_name_of_another_partition_column_since(
+    spark: SparkSession, host: Host, layout: Layout
+) -> None:
+    """A folder tells of the column that had its name when it was committed, in any snapshot."""
+    create(host, "day", layout)
+    with host.ledger.transaction() as txn:
+        add_row(host, txn, "N1", ["day"], "1")
+    before = host.snapshot()
+    day, tail = host.ledger.table(NAME).definition.columns
+    columns = [day._replace(name="was"), tail]
+    host.ledger.alter_table(NAME, columns=columns, partition_columns=["was"])
+    columns.append(Column("day", "STRING", nullable=True, id=3))
+    with host.ledger.transaction() as txn:
+        txn.alter_table(NAME, columns=columns, partition_columns=["day"])
+        if layout == "directories":
+            add_row(host, txn, "N2", ["day"], "2")
+        own = cached_table(spark, NAME, txn, host.tables).collect()
+    with host.ledger.transaction() as txn:
+        add_row(host, txn, "N3", ["day"], "3")
+
+    then, now = (cached_table(spark, NAME, each, host.tables) for each in (before, host.snapshot()))
+    added = [(None, "N2", "2")] if layout == "directories" else []
+    assert rows(then) == [("1", "N1")]
+    assert sorted(map(tuple, own), key=str) == sorted([("1", "N1", None), *added], key=str)
+    expected = sorted([("1", "N1", None), *added, (None, "N3", "3")], key=str)
+    assert sorted(map(tuple, now.collect()), key=str) == expected
 
 
 def test_column_with_a_sign_that_divides(spark: SparkSession, host: Host) -> None:

@@ -12,7 +12,7 @@ from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreMissingError
 from projections.store.rocks_reader import RocksReader
-from spark_sink.host_tables import HostTables, tables_at
+from spark_sink.host_tables import HostTables, Level, tables_at
 from tests.projections.test_metadata_costs import Counted
 from tests.spark_sink.host import NAME, Host, running_host
 
@@ -140,7 +140,8 @@ def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:
         tables = HostTables(rows, host.tables.reads, host.tables.cache, host.ledger.catalog)
         found = [plan_after(host, tables, rows, alters) for alters in (1, 20)]
 
-    assert found == [(found[0][0], [{"tail": "tail"}, {"day": "day"}])] * 2
+    levels = [Level({each: each}, None) for each in ("tail", "day")]
+    assert found == [(found[0][0], levels)] * 2
 
 
 def test_another_column_of_the_same_id(host: Host) -> None:
@@ -161,7 +162,7 @@ def test_another_column_of_the_same_id(host: Host) -> None:
         for name in (NAME, listed)
     )
 
-    assert [each.levels[1] for each in levels] == [{"tail": "of"}, {"tail": "tail"}]
+    assert [each.levels[1].names for each in levels] == [{"tail": "of"}, {"tail": "tail"}]
     assert [each.partitioned for each in partitioned] == [{added: ["of"]}, {added: ["tail"]}]
 
 
