@@ -314,6 +314,20 @@ def test_partitioned_otherwise_before(
     )
 
 
+def test_many_files_are_looked_for_by_few_tasks(spark: SparkSession, host: Host) -> None:
+    """A plan of many files starts no task for each of them."""
+    host.create("listed")
+    host.ledger.append(NAME, [host.file(f"day=1/{n}.parquet", "N") for n in range(100)])
+    snapshot, context = host.snapshot(), spark.sparkContext
+    context.setJobGroup("many files", "a plan")
+    frame = cached_table(spark, NAME, snapshot, host.tables)
+    context.setJobGroup("", "")
+    seen = context.statusTracker()
+    jobs = [seen.getJobInfo(each) for each in seen.getJobIdsForGroup("many files")]
+    stages = [seen.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert (sum(each.numTasks for each in stages if each), frame.count()) == (8, 100)
+
+
 def test_external_table(spark: SparkSession, host: Host) -> None:
     """Of an external table everything is read that lies there."""
     host.ledger.create_table(
