@@ -28,7 +28,7 @@ from spark_sink.host_tables import (
     partition_columns,
 )
 
-DELTA_FOLDER: Final = re.compile(r"delta_(\d+)")
+DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
 # What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
 DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"

@@ -382,10 +382,14 @@ def test_table_without_location(spark: SparkSession, host: Host, options: TableO
 
 
 @pytest.mark.parametrize(
-    "folder", ["delta_0000001_0000004", "base_0000004", "delete_delta_0000004_0000004"]
+    "folder",
+    [
+        *("delta_0000001_0000004", "base_0000004", "delete_delta_0000004_0000004"),
+        *("delta_0000000", "delta_\N{ARABIC-INDIC DIGIT ONE}"),
+    ],
 )
 def test_folder_of_another_maker(spark: SparkSession, host: Host, folder: str) -> None:
-    """A folder that holds several write ids, or deletes, is not passed over in silence."""
+    """A folder that holds several write ids or none, or deletes, is not passed over in silence."""
     host.create("directories")
     host.write(f"day=1/{folder}/part.parquet", ["N1"])
     with pytest.raises(UnreadableTableError, match="is not named delta_<write id>"):
