@@ -82,7 +82,7 @@ def cached_table(
     elif found.write_ids is not None:
         frame = folders_frame(spark, table, found.write_ids, found.levels)
     else:
-        frame = scan(spark, table, [location_of(table)])
+        frame = external_frame(spark, table)
     return frame.select([quoted(each.name) for each in table.columns] or ["*"])
 
 
@@ -230,6 +230,15 @@ def partition_frame(
     }
     paths = (literal(path_of(table, file)) for file in files)
     return reader.parquet(*paths).withColumns(literals)
+
+
+def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
+    """Return all rows that lie at a location; where no folder says a partition, the files do."""
+    location, columns = location_of(table), table.partition_columns
+    if any(is_misread(table, each) for each in table.columns):
+        first = "/".join([literal(location), f"{in_any_spelling(columns[0])}=*"])
+        table = table._replace(partition_columns=columns if folders(spark, first) else [])
+    return scan(spark, table, [location])
 
 
 def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:

@@ -328,20 +328,6 @@ def test_many_files_are_looked_for_by_few_tasks(spark: SparkSession, host: Host)
     assert (sum(each.numTasks for each in stages if each), frame.count()) == (8, 100)
 
 
-def test_external_table(spark: SparkSession, host: Host) -> None:
-    """Of an external table everything is read that lies there."""
-    host.ledger.create_table(
-        NAME,
-        [("tail", "STRING")],
-        kind="external",
-        location=str(host.warehouse / "flights"),
-    )
-    snapshot = host.snapshot()
-    host.write("one.parquet", ["N1"])
-    host.write("two.parquet", ["N2"])
-    assert rows(cached_table(spark, NAME, snapshot, host.tables)) == [("N1",), ("N2",)]
-
-
 @pytest.mark.parametrize(
     ("path", "vector", "why"),
     [
