@@ -41,6 +41,9 @@ def watermark_explain(
 
     Without a table: below which txn mappings may go. With one: which of its files may.
     """
+    if table is None and (since or path):
+        say("--since and --path are about the files of one table: name it with --table")
+        raise typer.Exit(ExitCode.USAGE)
     with reading(ledger) as (_, reads):
         if table is None:
             answer(explanation(reads), output)

@@ -351,6 +351,12 @@ def test_conflict_explain(lakeledger: Lakeledger, which: list[str]) -> None:
     assert found["remedy"] in text
 
 
+@pytest.mark.parametrize("option", [["--since", "6"], ["--path", "a"]], ids=" ".join)
+def test_watermark_usage(lakeledger: Lakeledger, option: list[str]) -> None:
+    """Where to go on is said of the files of one table."""
+    assert lakeledger("watermark", "explain", *option).exit_code == ExitCode.USAGE
+
+
 @pytest.mark.parametrize(
     ("which", "code"),
     [
