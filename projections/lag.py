@@ -8,6 +8,8 @@ from ledger.clock import Clock
 from ledger.log.port import Log, Topic
 
 LOOKS_MAX: Final = 1_000
+# Who asks whether this process is ready waits for some 5 s, and an answer may not be the first one.
+ASK_S: Final = 2.0
 
 
 class Lag(NamedTuple):
@@ -47,7 +49,7 @@ class Backlog:
         there have been any. Raises LogUnavailableError when the broker does not answer: then nobody
         knows.
         """
-        _, end = self._log.ends(Topic.EVENTS)
+        _, end = self._log.ends(Topic.EVENTS, ASK_S)
         now = Look(end, clock.monotonic_s())
         with self._turn:
             least_s, most_s = self._waited(now, offset)

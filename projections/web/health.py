@@ -39,6 +39,7 @@ class Health(ABC):
     def __init__(self, waiting: Waiting[Any]) -> None:
         self.waiting = waiting
         self._thread = ThreadPoolExecutor(1, "lakeledger-web-health")
+        self._looking: asyncio.Task[None] | None = None
         self._looked_s = float("-inf")
         self._lag: Lag | LedgerError | None = None
 
@@ -47,11 +48,17 @@ class Health(ABC):
         """Return every check by its name."""
 
     async def lag(self) -> Lag | LedgerError | None:
-        """Return the lag, why nobody knows it, or None before there is anything to know."""
+        """Return the lag, why nobody knows it, or None before there is anything to know.
+
+        Whoever asks during a look is told what that finds: of a broker that hangs, looks one after
+        the other would take longer than anybody waits.
+        """
         loop = asyncio.get_running_loop()
-        if loop.time() - self._looked_s > LOOK_S:
-            self._lag = await loop.run_in_executor(self._thread, self._look)
-            self._looked_s = loop.time()
+        is_looking = self._looking is not None and not self._looking.done()
+        if not is_looking and loop.time() - self._looked_s > LOOK_S:
+            self._looking = loop.create_task(self._look_again())
+        if self._looking is not None:
+            await asyncio.shield(self._looking)
         return self._lag
 
     def close(self) -> None:
@@ -61,6 +68,11 @@ class Health(ABC):
     @abstractmethod
     def _measure(self) -> Lag | None:
         """Return the lag as of now; raises LedgerError where nobody knows it."""
+
+    async def _look_again(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._lag = await loop.run_in_executor(self._thread, self._look)
+        self._looked_s = loop.time()
 
     def _look(self) -> Lag | LedgerError | None:
         try:

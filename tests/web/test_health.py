@@ -1,5 +1,6 @@
 """Health and metrics of a follower: by named checks, in Prometheus' format."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -9,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from ledger.errors import LogUnavailableError
+from ledger.errors import LedgerError, LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.settings import CacheSettings
@@ -21,9 +22,13 @@ from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened
 from projections.errors import StoreMissingError
 from projections.follower import Follower
+from projections.lag import Lag
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.cache_serving import serve_cache
+from projections.web.health import Check, Health
+from projections.web.readers import Readers
+from projections.web.waiting import Waiting
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit, writing
@@ -138,6 +143,33 @@ def test_broker_away() -> None:
         assert "no answer about" in served.ask("/readyz").form["checks"]["lag"]["detail"]
         assert "lakeledger_lag_positions" not in samples(served)
         assert samples(served)["lakeledger_position"] == 0
+
+
+class Looking(Health):
+    """The health of nothing, which counts how often somebody looked."""
+
+    def __init__(self) -> None:
+        super().__init__(Waiting(Readers(lambda: StoreReads(MemoryStore().reader()))))
+        self.looks = 0
+
+    async def checks(self) -> Mapping[str, Check]:
+        """Return no check."""
+        return {}
+
+    def _measure(self) -> Lag:
+        self.looks += 1
+        return Lag(self.looks, 0, 0)
+
+
+def test_one_look_for_all() -> None:
+    """All who ask during a look, and shortly after it, are told what that found."""
+
+    async def ask() -> list[Lag | LedgerError | None]:
+        with closing(Looking()) as health:
+            together = await asyncio.gather(*(health.lag() for _ in range(3)))
+            return [*together, await health.lag()]
+
+    assert asyncio.run(ask()) == [Lag(1, 0, 0)] * 4
 
 
 def test_metrics() -> None:
