@@ -8,7 +8,7 @@ import pytest
 from ledger.core.commands import Footprint, TableWrite
 from ledger.reads import TxnPart, TxnRow
 from tests.core.parts import after, footprint
-from tests.driver import write
+from tests.driver import definition, write
 from tests.projections.filing import files_of, stage
 from tests.projections.followed import Followed
 
@@ -35,6 +35,21 @@ def changed_metadata(domain: Followed, session: int, table: int) -> None:
     domain.rename_table(session, table, "a", txn=1)
     domain.rename_table(session, table, "b", txn=1)
     domain.create_table(session, "c", txn=1)
+
+
+def altered(domain: Followed, session: int, table: int) -> None:
+    """Alter a table in an open txn."""
+    domain.alter_table(session, table, definition(), "ALTER", txn=domain.open_txn(session))
+
+
+def renamed(domain: Followed, session: int, table: int) -> None:
+    """Rename a table in an open txn."""
+    domain.rename_table(session, table, "a", txn=domain.open_txn(session))
+
+
+def dropped(domain: Followed, session: int, table: int) -> None:
+    """Drop a table in an open txn."""
+    domain.drop_table(session, table, txn=domain.open_txn(session))
 
 
 def aborted(domain: Followed, session: int, table: int) -> None:
@@ -107,6 +122,19 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
                     TxnPart(1, 1, 2, None, 0, wrote=False),
                     TxnPart(2, 1, 1, None, 0, wrote=False),
                 ),
+            },
+        ),
+        *(
+            (change, {"status": "open", "parts": (TxnPart(1, 1, 1, None, 0, wrote=False),)})
+            for change in (altered, renamed, dropped)
+        ),
+        (
+            lambda d, s, t: d.alter_table(s, t, definition(), "ALTER"),
+            {
+                "status": "committed",
+                "opened": 6,
+                "ended": 6,
+                "parts": (TxnPart(1, 1, 1, 1, 0, wrote=False),),
             },
         ),
         (

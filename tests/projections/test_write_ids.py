@@ -10,7 +10,7 @@ from ledger.reads import MappingRow
 from projections.rows import MAPPING, last_number, read_id
 from projections.store.port import RowReader, prefix_end
 from tests.core.histories import Step, played, steps
-from tests.driver import write
+from tests.driver import definition, write
 from tests.projections.followed import PATIENT, Followed, rows_of
 
 Play = Callable[[Followed, int, int], object]
@@ -55,12 +55,26 @@ def forget_data(domain: Followed, session: int, table: int) -> None:
     domain.forget(session, [1])
 
 
+def alter(domain: Followed, session: int, table: int) -> None:
+    """Alter a table in an open txn."""
+    domain.alter_table(session, table, definition(), "ALTER", txn=domain.open_txn(session))
+
+
+def alter_behind_an_open_txn(domain: Followed, session: int, table: int) -> None:
+    """Alter a table at once, as txn 2, while txn 1 stays open."""
+    domain.open_txn(session)
+    domain.alter_table(session, table, definition(), "ALTER")
+
+
 @pytest.mark.parametrize(
     ("play", "expected"),
     [
         (lambda d, s, t: d.allocate(s, [d.open_txn(s)], [t]), {(1, 1)}),
         (lambda d, s, t: d.rename_table(s, t, "x", txn=d.open_txn(s)), {(1, 1)}),
         (lambda d, s, _: d.create_table(s, "x", txn=d.open_txn(s)), {(1, 1)}),
+        (lambda d, s, t: d.drop_table(s, t, txn=d.open_txn(s)), {(1, 1)}),
+        (alter, {(1, 1)}),
+        (alter_behind_an_open_txn, {(1, 2)}),
         (lambda d, s, t: d.commit(s, 0, write(t)), set()),
         (commit_behind_an_open_txn, {(1, 2)}),
         (end_the_older, set()),
@@ -71,6 +85,9 @@ def forget_data(domain: Followed, session: int, table: int) -> None:
         "allocated",
         "taken by a rename",
         "taken by a creation",
+        "taken by a drop",
+        "taken by an alter",
+        "taken by an alter at once",
         "committed with nothing open",
         "given by the commit",
         "cleaned by the end of the oldest",
