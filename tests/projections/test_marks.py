@@ -173,6 +173,30 @@ def test_later_tables_are_not_held() -> None:
     assert list(domain.reads.aborted_write_ids(table, 9)) == []
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda domain, session, txn: domain.commit(session, txn),
+        lambda domain, session, txn: domain.abort(session, txn),
+        lambda domain, session, _txn: domain.close_session(session),
+        lambda domain, _session, txn: domain.tidy(txns=[txn]),
+        lambda domain, session, _txn: domain.tidy(sessions=[session]),
+    ],
+    ids=["committed", "aborted", "its session closed", "past its deadline", "its session silent"],
+)
+def test_whatever_ends_a_writer(end: Play) -> None:
+    """Below an id everything has ended once its txn has, in whatever way that ended."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    writer = domain.open_txn(session)
+    domain.allocate(session, [writer], [table])
+    before = domain.reads.table_mark(table).write_id
+    end(domain, session, writer)
+
+    assert (before, domain.reads.table_mark(table).write_id) == (1, 2)
+
+
 @pytest.mark.parametrize("kind", ["default", "read_only"])
 def test_younger_reader_holds_it(kind: TxnType) -> None:
     """Of readers from before a table and after it, the oldest one after it holds it."""

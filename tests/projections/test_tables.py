@@ -74,6 +74,18 @@ def close_create(domain: Followed, session: int, table: int) -> None:
     domain.close_session(session)
 
 
+def abort_create(domain: Followed, session: int, table: int) -> None:
+    """Create a table in a txn and abort it."""
+    create_pending(domain, session, table)
+    domain.abort(session, 1)
+
+
+def expire_create(domain: Followed, session: int, table: int) -> None:
+    """Create a table in a txn that passes its deadline."""
+    create_pending(domain, session, table)
+    domain.tidy(txns=[1])
+
+
 def lose_a_name(domain: Followed, session: int, table: int) -> None:
     """Create a table in a txn, and at once another of its name, then abort the txn."""
     create_pending(domain, session, table)
@@ -140,7 +152,10 @@ def test_names_and_standing(play: Play, names: dict[str, int], row: dict[str, An
     [
         (create_pending, {"version": -1, "creator": 1, "dropped": 0, "created": 7}),
         (commit_create, {"version": 0, "creator": 0, "dropped": 0, "changed": 8}),
-        (close_create, {"version": -1, "creator": 1, "dropped": 8}),
+        *(
+            (play, {"version": -1, "creator": 1, "dropped": 8})
+            for play in (close_create, abort_create, expire_create)
+        ),
     ],
 )
 def test_created_in_a_txn(play: Play, expected: dict[str, int]) -> None:
