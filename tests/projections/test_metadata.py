@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from ledger.core.commands import TableDefinition
+from ledger.core.state import DomainState
 from ledger.metadata import TableMetadata, described
-from projections.cache.ids import ReaderIds, lowered
+from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.keys import pack
-from projections.metadata_cache import Wanted
+from projections.metadata_cache import Wanted, apply, bootstrap, read
 from projections.reads.metadata_store import changes, ids_of, stored
 from projections.rows import (
     DEFINED,
@@ -121,6 +122,38 @@ def test_every_list_is_answered(domain: Followed) -> None:
     assert told(domain, "t", lowered(2, ()), own_txn=txn) == "v2"
     assert told(domain, "T", None) == "v1"
     assert told(domain, "u", None) is None
+
+
+def drop_it(domain: Followed, session: int, table: int, txn: int) -> None:
+    """Let a txn alter a table and drop it."""
+    domain.alter_table(session, table, made("v1"), "ALTER", txn=txn)
+    domain.drop_table(session, table, txn=txn)
+
+
+def drop_it_under_changes(domain: Followed, session: int, table: int, txn: int) -> None:
+    """Let a txn alter and rename a table that is then dropped outside of it."""
+    domain.alter_table(session, table, made("v1"), "ALTER", txn=txn)
+    domain.rename_table(session, table, "r", txn=txn)
+    domain.drop_table(session, table)
+
+
+@pytest.mark.parametrize("drop", [drop_it, drop_it_under_changes])
+def test_own_changes_end_with_the_table(
+    domain: Followed, drop: Callable[[Followed, int, int, int], None]
+) -> None:
+    """A table that is dropped is gone for the txn that did so, and for one that changed it."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=made("v0"))
+    txn = domain.open_txn(session)
+    drop(domain, session, table, txn)
+    cache = bootstrap(DomainState())
+    for event in domain.events:
+        apply(cache, event)
+    wanted = Wanted(None, NO_IDS, table, own_txn=txn, token=domain.head.position)
+    found = stored(domain.rows, wanted)
+
+    assert (found.table, found.name, found.objects) == (table, None, None)
+    assert read(cache, wanted).value is None
 
 
 def test_how_final_an_answer_is(domain: Followed) -> None:
