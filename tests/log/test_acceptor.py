@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.core.acceptance import CHAIN_AT, LogHead
-from ledger.core.events import Fenced, Resigned
+from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, next_chain
+from ledger.core.events import Control, Fenced, Resigned
 from ledger.core.state_form import head_form, head_from
 from ledger.errors import IncompatibleError, LogDamagedError
-from ledger.log.acceptor import Acceptor
+from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.codec import HEADER, MAGIC, decode_event, frame_fence
 from ledger.log.port import Record
 from ledger.version import READER_VERSION
@@ -50,6 +50,37 @@ def test_unknown_type_that_counts_stops_the_reader(driver: Driver) -> None:
 
     with pytest.raises((IncompatibleError, LogDamagedError)):
         acceptor.take(LATER_TYPE + newest.value[HEADER.size :])
+
+
+@pytest.mark.parametrize("take", [Acceptor.take, Acceptor.take_control])
+def test_fence_for_later_readers_stops_who_reads_control_fields_too(
+    driver: Driver, take: Callable[[Acceptor, bytes], object]
+) -> None:
+    """Who looks into no body stops at such a fence like all others."""
+    acceptor = reader_of(driver.records)
+    control = Control(b"", driver.head.epoch + 1, 0, 0, 0, 0, driver.now, 0)
+    fence = Fenced(b"nonce of a term!", "later", 99, READER_VERSION + 1)
+
+    with pytest.raises(IncompatibleError, match="needs a reader"):
+        take(acceptor, frame_fence(control, fence))
+
+
+def test_unknown_type_in_its_place_stops_the_reader(driver: Driver) -> None:
+    """An event of a later version that continues the log is no damage, but takes a later reader."""
+    before = driver.head.chain
+    driver.internal(Resigned("newer"))
+    *known, newest = driver.records
+    rest = newest.value[AFTER_CHAIN:]
+    framed = LATER_TYPE + next_chain(before, LATER_TYPE, rest) + rest
+
+    with pytest.raises(IncompatibleError):
+        reader_of(known).take(framed)
+
+
+def test_body_that_cannot_be_read_is_damage(driver: Driver) -> None:
+    """A record that counts by its control fields and holds no body is named by its position."""
+    with pytest.raises(LogDamagedError, match="position 5"):
+        event_of(driver.events[-1].control, b"no event")
 
 
 def test_fence_for_later_readers_stops_this_one(driver: Driver) -> None:
