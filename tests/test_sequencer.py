@@ -13,12 +13,13 @@ from ledger.core.outcomes import Reason
 from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError
 from ledger.log.memory import MemoryLog
-from ledger.log.port import Topic
+from ledger.log.port import LogReader, Topic
 from ledger.sequencer import Sequencer, beat_epoch
 from ledger.settings import Genesis, SequencerSettings
 from ledger.testing import FixedClock
 from tests.driver import CATALOG, Driver
 from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.integration.slow_log import PausedReader
 from tests.sdk.test_tail import Renamed
 
 SLOW_S: Final = 0.5
@@ -68,6 +69,50 @@ def test_slow_decisions() -> None:
     assert (busy.leader.role, busy.standby.role) == ("leading", "standby")
     busy.leader.close()
     busy.standby.close()
+
+
+class HeldUpLog(MemoryLog):
+    """A log in memory whose events can be held up on their way back."""
+
+    is_held_up = False
+
+    def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
+        """Return a reader that starts at `offset`."""
+        reader = super().reader(topic, offset)
+        if topic is not Topic.EVENTS:
+            return reader
+        return PausedReader(reader, lambda: self.is_held_up)
+
+
+@pytest.mark.parametrize(
+    ("settings", "decided"),
+    [
+        (SequencerSettings(flight_max=3), [1, 1, 1, 0, 0]),
+        (SequencerSettings(flight_bytes_max=1), [1, 0, 0, 0, 0]),
+    ],
+    ids=["events", "bytes"],
+)
+def test_room_for_events_on_their_way(settings: SequencerSettings, decided: list[int]) -> None:
+    """A leader decides nothing while all it may have sent is away, and goes on once it is back."""
+    log = HeldUpLog()
+    sequencer = Sequencer(log, Genesis("full"), settings=settings, clock=FixedClock())
+    client = RawClient(log, lambda: sequencer.step(0.0))
+    session, leader = client.open_session(), sequencer.leader
+    assert leader is not None
+
+    def decides(*, is_held_up: bool) -> int:
+        log.is_held_up = is_held_up
+        client.send(session, OPEN_TXN)
+        return leader.step(0.0)
+
+    held = [decides(is_held_up=True) for _ in range(5)]
+    log.is_held_up = False
+    leader.step(0.0)
+    behind = len(held) - sum(held)
+
+    assert held == decided
+    assert decides(is_held_up=False) == behind + 1
+    sequencer.close()
 
 
 class KilledError(BaseException):
