@@ -65,6 +65,17 @@ def test_answer(driver: Driver, tail: Tail) -> None:
     assert awaited.wait(0) == event
 
 
+def test_the_only_change(driver: Driver, tail: Tail) -> None:
+    """A change is the only one behind a position if no table was redefined in between or since."""
+    session = session_of(driver)
+    table, seen = driver.create_table(session, "t"), tail.expect((session, 4))
+    one, two = (driver.rename_table(session, table, name).control.position for name in "uv")
+
+    assert seen.wait(WAIT_S) is not None
+    assert [tail.is_only_change(two, since) for since in (one - 1, one)] == [False, True]
+    assert [tail.is_only_change(one, since) for since in (one - 1, one)] == [False, False]
+
+
 def test_silence(driver: Driver, tail: Tail) -> None:
     """The answer to somebody else's command wakes nobody."""
     session = session_of(driver)
