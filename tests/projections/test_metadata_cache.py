@@ -9,7 +9,7 @@ from ledger.core.commands import Property, TableDefinition
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX
 from ledger.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
-from projections.cache.entry import Entry
+from projections.cache.entry import EXACT_MAX, Entry
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.cache.objects import Effect
 from projections.cache.steps import Changed, ChangedAtOnce, Ended
@@ -187,6 +187,28 @@ def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
     assert kept
     assert scene.read(NO_IDS) == ("v0", "hit")
     assert scene.read(ids(1)) == (None, "absent")
+
+
+def test_what_is_kept_for_lists_is_bounded(scene: Scene) -> None:
+    """Of what was kept for single lists the oldest goes, and all of it with the objects."""
+    evict(scene.cache, scene.table)
+    for hwm in range(EXACT_MAX + 1):
+        fill(scene.cache, Wanted(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
+    found = [scene.read(ids(hwm))[0] for hwm in (0, 1, EXACT_MAX)]
+    evict(scene.cache, scene.table)
+
+    assert found == [None, "v1", f"v{EXACT_MAX}"]
+    assert scene.read(ids(1)) == (None, "absent")
+
+
+def test_an_old_name_is_an_old_version(scene: Scene) -> None:
+    """Who sees a table under its name of before is told so, though all else is the same."""
+    txn = scene.domain.open_txn(scene.session)
+    scene.domain.rename_table(scene.session, scene.table, "r", txn=txn)
+    scene.domain.commit(scene.session, txn)
+    scene.catch_up()
+
+    assert scene.read(NO_IDS) == ("v0", "hit_old_version")
 
 
 def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
