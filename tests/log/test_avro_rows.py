@@ -63,6 +63,14 @@ def test_events(name: str, data: st.DataObject, control: Control) -> None:
     assert framed[HEADER_BYTES:] == library_bytes(schema_of(name), fields)
 
 
+@pytest.mark.parametrize("bits", range(6, 64))
+def test_longs_at_the_ends_of_bytes(bits: int) -> None:
+    """Numbers are read as they were written where one more bit or byte begins."""
+    numbers = [2**bits - 1, -(2**bits), 2**bits - 2, 1 - 2**bits]
+
+    assert read_longs(longs_bytes(numbers), 0, len(numbers)) == numbers
+
+
 @PATIENT
 @given(value=LONGS)
 def test_longs(value: int) -> None:
