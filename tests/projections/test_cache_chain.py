@@ -1,0 +1,59 @@
+"""Chains: versions stand in the order of their commits, whenever they come."""
+
+from itertools import permutations
+
+import pytest
+
+from projections.cache.chain import Chain, Version
+
+
+def chain_of(*versions: tuple[int, int]) -> Chain[str]:
+    """Return a chain that was given these versions, each a position and a write id, in turn."""
+    chain: Chain[str] = Chain()
+    for position, write_id in versions:
+        chain.put(Version(position, write_id, f"as of {position}"))
+    return chain
+
+
+@pytest.mark.parametrize("order", list(permutations([3, 5, 9])))
+def test_versions_stand_by_position(order: tuple[int, ...]) -> None:
+    """In whatever order versions come, each finds its place."""
+    chain = chain_of(*((position, position) for position in order))
+
+    assert [each.position for each in chain.versions] == [3, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("versions", "positions"),
+    [
+        ([(3, 1), (5, 2), (9, 0)], [9]),
+        ([(3, 1), (9, 2), (5, 0)], [5, 9]),
+        ([(3, 0), (9, 2), (5, 1)], [3, 5, 9]),
+    ],
+)
+def test_what_every_reader_sees_hides_what_was_before(
+    versions: list[tuple[int, int]], positions: list[int]
+) -> None:
+    """A version without a write id leaves those behind it, also if it comes after them."""
+    assert [each.position for each in chain_of(*versions).versions] == positions
+
+
+def test_newest_that_is_seen() -> None:
+    """A reader finds the newest version it sees, whatever the order of the write ids."""
+    chain = chain_of((3, 2), (5, 1), (9, 3))
+
+    assert chain.newest(lambda write_id: write_id < 3) == Version(5, 1, "as of 5")
+    assert chain.newest(lambda write_id: write_id == 2) == Version(3, 2, "as of 3")
+    assert chain.newest(lambda _: False) is None
+
+
+@pytest.mark.parametrize(
+    ("least", "positions", "tells"),
+    [(1, [3, 5, 9], False), (2, [5, 9], True), (3, [9], True), (4, [3, 5, 9], False)],
+)
+def test_history_is_cut(least: int, positions: list[int], *, tells: bool) -> None:
+    """What was before the newest version that all see goes; without one nothing does."""
+    chain = chain_of((3, 1), (5, 2), (9, 3))
+
+    assert chain.cut(lambda write_id: write_id == least) is tells
+    assert [each.position for each in chain.versions] == positions
