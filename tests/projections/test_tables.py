@@ -178,7 +178,12 @@ def test_what_a_table_is() -> None:
 
 @pytest.mark.parametrize(
     ("play", "alive", "every"),
-    [(replace, [2], [1, 2]), (create_pending, [1], [1, 2]), (close_create, [1], [1, 2])],
+    [
+        (replace, [2], [1, 2]),
+        (swap, [1, 2], [1, 2]),
+        (create_pending, [1], [1, 2]),
+        (close_create, [1], [1, 2]),
+    ],
 )
 def test_listed(play: Play, alive: list[int], every: list[int]) -> None:
     """The list of tables leaves out dropped and pending ones, unless asked for all."""
