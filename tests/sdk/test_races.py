@@ -320,3 +320,36 @@ def test_level_that_is_none(ledger: Ledger) -> None:
     """A level that is none is said before a txn opens."""
     with pytest.raises(ValueError, match="'eventual' is no isolation level"):
         ledger.begin(level="eventual")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda txn, at: txn.remove_files(TABLE, ["day1"], read_at=at),
+        lambda txn, at: txn.rewrite_files(TABLE, ["day1"], [of_day(1, "big")], read_at=at),
+    ],
+    ids=["remove", "rewrite"],
+)
+def test_found_before_the_txn(
+    ledger: Ledger, table: int, change: Callable[[Transaction, int], object]
+) -> None:
+    """Who names the position that files were found at meets those who removed them since."""
+    found_at = ledger.read(table).position
+    with ledger.transaction() as winner:
+        winner.remove_files(table, ["day1"])
+    txn = ledger.begin()
+    change(txn, found_at)
+
+    with pytest.raises(errors.ConcurrentDeleteDeleteException, match="to file"):
+        txn.commit()
+
+
+def test_a_whole_table_is_read_as_of_the_snapshot(ledger: Ledger) -> None:
+    """Who depends on everything in a table loses to nobody who came before its snapshot."""
+    create_flights(ledger, "Serializable")
+    txn = ledger.begin()
+    txn.read_whole(TABLE)
+    txn.add_files(TABLE, [of_day(1, "derived")])
+    txn.commit()
+
+    assert txn.status == "committed"
