@@ -12,7 +12,7 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.core.acceptance import RecordKind
+from ledger.core.acceptance import AFTER_CHAIN, RecordKind
 from ledger.core.commands import Command, Unreadable
 from ledger.core.events import Body, CommandsMoved, Control, Event, Fenced
 from ledger.errors import IncompatibleError
@@ -349,6 +349,17 @@ def test_command_of_a_later_version() -> None:
     found = decode_command(with_id(golden("CommitTxn"), COMMAND_IDS[-1]))
     reason = f"schema {COMMAND_IDS[-1]} is no command known here"
     assert found == unreadable("CommitTxn", reason)
+
+
+@pytest.mark.parametrize("rest", [b"", b"\xff\xff", b"\xff" * 10 + bytes(60)])
+def test_first_numbers_that_cannot_be_read(rest: bytes) -> None:
+    """Numbers that end too soon or never make a command nobody's, and an event unreadable."""
+    found = decode_command(golden("CommitTxn")[:HEADER] + rest)
+
+    assert isinstance(found, Unreadable)
+    assert found[:3] == (0, 0, 0)
+    with pytest.raises(UnreadableError):
+        read_control(golden("TxnCommitted")[:AFTER_CHAIN] + rest)
 
 
 def test_command_of_somebody_else() -> None:
