@@ -88,8 +88,8 @@ class TableRow(NamedTuple):
     `creator` is the open txn that alone may see it, 0 once it exists for all. `version` counts its
     commits, -1 until its creation is committed. Of its write ids those below `mapped_from` are
     committed and have no mapping left. `changed` is when `operation` last changed its metadata,
-    `partitioned` when that last made its partition columns others, in names, order or types: files
-    added up to there may have the values of other columns.
+    `partitioned` when that last made its partition columns others, in names, order, types or ids:
+    files added up to there may have the values of other columns.
     """
 
     table: int

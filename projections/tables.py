@@ -21,7 +21,7 @@ from ledger.core.events import (
     TxnsExpired,
 )
 from ledger.core.tables import Table, name_key
-from ledger.core.traits import traits_of
+from ledger.core.traits import partitioned_by
 from ledger.core.write_form import definition_from
 from projections.applied import Applied, TouchedTable
 from projections.rows import (
@@ -118,7 +118,7 @@ def partitioned(applied: Applied, table: Table) -> int:
     if stored is None:
         return 0
     before = read_value(stored)
-    if traits_of(definition_from(before["definition"])).schema != table.traits.schema:
+    if partitioned_by(definition_from(before["definition"])) != partitioned_by(table.definition):
         return applied.event.control.position
     found: int = before.get("partitioned", 0)
     return found

@@ -42,6 +42,16 @@ def traits_of(definition: TableDefinition) -> Traits:
     )
 
 
+def partitioned_by(definition: TableDefinition) -> tuple[tuple[str, str, int], ...]:
+    """Return name, type and id of each partition column: equal ones give files equal values.
+
+    The ids are asked for, too: one change may give the name of one column to another.
+    """
+    ids = {column.name.lower(): column.id for column in definition.columns}
+    schema = traits_of(definition).schema
+    return tuple((name, kind, ids.get(name.lower(), 0)) for name, kind in schema)
+
+
 def known_key(key: str) -> str:
     """Return a property's key as it is known: those of Delta and the ledger in any case."""
     lower = key.lower()

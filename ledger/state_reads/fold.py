@@ -17,7 +17,7 @@ from ledger.core.events import (
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
-from ledger.core.traits import traits_of
+from ledger.core.traits import partitioned_by
 from ledger.core.txns import OpenTxn
 from ledger.errors import LedgerError
 from ledger.file_list import chunks_of
@@ -162,6 +162,6 @@ def partitioned_at(table: Table, known: TableRow | None, position: int) -> int:
     if known is None:
         return 0
     is_same = known.definition is table.definition or (
-        traits_of(known.definition).schema == table.traits.schema
+        partitioned_by(known.definition) == partitioned_by(table.definition)
     )
     return known.partitioned if is_same else position

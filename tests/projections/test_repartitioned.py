@@ -34,6 +34,13 @@ def other_types(driver: Driver, session: int, table: int) -> int:
     return driver.alter_table(session, table, other, "CHANGE COLUMN").control.position
 
 
+def other_column(driver: Driver, session: int, table: int) -> int:
+    """Give the name of the partition column to another column, by one change."""
+    a, b = BY_A.columns
+    swapped = BY_A._replace(columns=[a._replace(name="b"), b._replace(name="a")])
+    return driver.alter_table(session, table, swapped, "RENAME COLUMN").control.position
+
+
 def in_txn(driver: Driver, session: int, table: int) -> int:
     """Partition the table otherwise in a txn, which takes effect with its commit."""
     txn = driver.open_txn(session)
@@ -70,7 +77,7 @@ def of_one_txn(driver: Driver, session: int, _table: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "play", [at_once, and_back, other_types, in_txn, and_more, not_at_all, of_one_txn]
+    "play", [at_once, and_back, other_types, other_column, in_txn, and_more, not_at_all, of_one_txn]
 )
 def test_when_partition_columns_changed(play: Callable[[Driver, int, int], int]) -> None:
     """A table's row says since when its partition columns are those, and keeps it."""
