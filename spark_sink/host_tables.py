@@ -15,7 +15,7 @@ from ledger.address import find_address
 from ledger.config import load
 from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
-from ledger.core.traits import traits_of
+from ledger.core.traits import partitioned_by
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.write_form import definition_from, pending_from
 from ledger.errors import SettingsError, UnknownTableError
@@ -259,8 +259,8 @@ class NamesNow:
 
 
 def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
-    """Tell whether the partition columns of two definitions differ, or their types."""
-    return traits_of(table).schema != traits_of(other).schema
+    """Tell whether the partition columns of two definitions differ, in names, types or ids."""
+    return partitioned_by(table) != partitioned_by(other)
 
 
 def definitions_of(
