@@ -2,7 +2,7 @@
 
 A part of a commit is one table it wrote, holds a write id in, or changed the metadata of; tables it
 only read are declared beside: all that is a `Candidate`. First the refusals, which leave the txn
-open: it is not this session's, a part names what cannot be written, its base is no longer
+open: the asker does not own it, a part names what cannot be written, its base is no longer
 remembered. Then the question whether its applications made the same progress before. Then the
 conflicts, which abort it. A txn without an id (one-shot) is opened, given its write ids and
 committed by the same event.
