@@ -204,9 +204,9 @@ class HostTables:
                 level = dict(same.pop()[1])
             same.append((since, level))
         return [
-            Level(level, self._written(found.table, since, snapshot) if older else None)
+            Level(level, None if at == len(same) else self._written(found.table, since, snapshot))
             for same in alike.values()
-            for older, (since, level) in zip(range(len(same))[::-1], same, strict=True)
+            for at, (since, level) in enumerate(same, start=1)
         ]
 
     def _written(self, table: int, since: int, snapshot: Snapshot) -> AbstractSet[int]:
