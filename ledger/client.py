@@ -22,6 +22,7 @@ from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAbort
 from ledger.core.ids import DURATION_MAX_MS, TxnType
 from ledger.core.valid_lists import ValidTxnList
 from ledger.log.port import Log
+from ledger.read_errors import check_number
 from ledger.reads import Reads
 from ledger.sdk.channel import Channel
 from ledger.sdk.client_files import LedgerFiles
@@ -278,8 +279,8 @@ class Ledger(LedgerTables, LedgerFiles):
     def wait(self, token: Token | str | int, timeout_s: float | None = None) -> int:
         """Wait until the read model has reached a token or position; return where it is.
 
-        Raises ReaderBehindError if it has not in time, ValueError for a token of another ledger
-        and for a timeout that is no duration, TypeError for what is no place.
+        Raises ReaderBehindError if it has not in time, ValueError for a token of another ledger, a
+        number that can be no position and a timeout that is no duration, TypeError for no place.
         """
         place = Token.parse(token) if isinstance(token, str) else token
         timeout_ms = None if timeout_s is None else round(checked_timeout(timeout_s) * MS)
@@ -289,7 +290,10 @@ class Ledger(LedgerTables, LedgerFiles):
         """Return what a command was answered first, or that it has no answer yet.
 
         For the commands of this client since it connected, nothing is read if it was seen here.
+        Raises ValueError for numbers that no session and no command can have.
         """
+        check_number("session", session)
+        check_number("n", n)
         seen = self._sessions.late_answer(session, n)
         if seen is not None:
             return Outcome.of_event(seen)

@@ -39,7 +39,9 @@ LedgerError
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
 call may succeed later, `retry_anew` whether the work may be done again from a new read. Every error
 survives pickling, so it can leave a worker process. This module imports nothing of the project, so
-that every other may import it.
+that every other may import it. What only one part of the product can meet is a LedgerError of that
+part: `projections.errors` (stores and caches), PredicateSyntaxError (`ledger.sdk.predicate_sql`),
+UnreadableTableError (`spark_sink.frames`).
 """
 
 from copyreg import __newobj__ as made_anew  # type: ignore[attr-defined]

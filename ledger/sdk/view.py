@@ -19,7 +19,7 @@ from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import listed
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.metadata import Bounds, Metadata, Read
-from ledger.read_errors import unknown_object
+from ledger.read_errors import check_number, unknown_object
 from ledger.reads import Identity, Reads
 from ledger.sdk.channel import Channel
 from ledger.sdk.receipt import Token
@@ -97,16 +97,19 @@ class View:
     def position_of(self, place: Token | int) -> int:
         """Return a position.
 
-        Raises ValueError for a token of another ledger or domain, TypeError for what is no place.
+        Raises ValueError for a token of another ledger or domain and for a number that can be no
+        position, TypeError for what is no place.
         """
         if isinstance(place, Token):
             return place.position_in(self.origin)
         try:
-            return index(place)
+            position = index(place)
         except TypeError:
             raise TypeError(
                 f"{place!r} is no place in the log: give a token or a whole number"
             ) from None
+        check_number("position", position)
+        return position
 
     def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
         """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.

@@ -115,6 +115,10 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (lambda ledger: ledger.wait(0, ODD["text"]), TypeError, "a number of seconds, not '5'"),
     (lambda ledger: ledger.wait(ODD["half"]), TypeError, f"5.5 {NO_PLACE}"),
     (lambda ledger: ledger.wait(ODD["none"]), TypeError, f"None {NO_PLACE}"),
+    (lambda ledger: ledger.wait(-1), ValueError, "position is -1; it is a number from 0 to"),
+    (lambda ledger: ledger.wait(2**63), ValueError, "position is 9223372036854775808; it is a"),
+    (lambda ledger: ledger.outcome(-1, 1), ValueError, "session is -1; it is a number from 0"),
+    (lambda ledger: ledger.outcome(1, ODD["half"]), TypeError, "n is 5.5, which is no whole"),
     (lambda ledger: ledger.read("flights", position=ODD["text"]), TypeError, f"'5' {NO_PLACE}"),
     (lambda ledger: ledger.begin().read("flights", position=ODD["half"]), TypeError, NO_PLACE),
     (
