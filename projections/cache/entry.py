@@ -15,7 +15,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
 from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, described
 from projections.cache.chain import Chain, Version
-from projections.cache.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered
 from projections.cache.objects import Effect, combined, shared
 
 
@@ -151,9 +151,12 @@ class Entry:
     def cut(self, floor: ReaderIds) -> int:
         """Drop the history that only readers need who do not see all of `floor`.
 
-        Returns how many versions went. An aborted id that a floor shows as valid left nothing, and
-        lists do not name it any more: it goes as well.
+        Who does not is not answered any more, whatever went. Returns how many versions did. An
+        aborted id that a floor shows as valid left nothing, and lists do not name it any more: it
+        goes as well, and readers may see it or not.
         """
+        left = tuple(sorted({*floor.exceptions, *filter(floor.sees, self.ids.aborted)}))
+        self.floor = self.floor.joined(lowered(floor.hwm, left))
         before = self.length()
         names = self.name.cut(floor.sees)
         states = self.states is not None and self.states.cut(floor.sees)

@@ -37,6 +37,12 @@ class ReaderIds(NamedTuple):
         shared = self.exceptions[: bisect_right(self.exceptions, other.hwm)]
         return all(contains(other.exceptions, each) for each in shared)
 
+    def joined(self, other: "ReaderIds") -> "ReaderIds":
+        """Return the set of every id valid here or in `other`."""
+        mine = {each for each in self.exceptions if not other.sees(each)}
+        others = {each for each in other.exceptions if not self.sees(each)}
+        return ReaderIds(max(self.hwm, other.hwm), tuple(sorted(mine | others)))
+
     def without(self, write_id: int) -> "ReaderIds":
         """Return the set less one id."""
         if not 0 < write_id <= self.hwm or contains(self.exceptions, write_id):

@@ -35,6 +35,14 @@ def test_sets_are_compared_and_not_lists() -> None:
     assert all(a.covers(b) == (members(a) >= members(b)) for a, b in pairs)
 
 
+def test_two_sets_together() -> None:
+    """What is valid in either is valid in both together, in the one form equal sets have."""
+    pairs = list(product(map(ReaderIds.of, lists()), repeat=2))
+
+    assert all(members(a.joined(b)) == members(a) | members(b) for a, b in pairs)
+    assert {a.joined(b) for a, b in pairs} <= set(map(ReaderIds.of, lists()))
+
+
 def test_a_set_less_one_id() -> None:
     """Taking an id out leaves the others, in the one form equal sets have."""
     found = [(ReaderIds.of(each), write_id) for each in lists() for write_id in ALL]
