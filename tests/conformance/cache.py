@@ -149,20 +149,21 @@ def prewarm(case: CacheCase, step: Step) -> None:
     if step["cache"] not in case.caches:
         case.caches[step["cache"]] = CasePair(state.position)
     pair = case.cache(step["cache"])
-    pair.load(state, case.table(step["table"], 0).table)
+    pair.load(state, case.table_id(step["table"], state))
     pair.cursor = step["cursor"]
 
 
 def evict(case: CacheCase, step: Step) -> None:
     """Forget a table."""
-    pair, table = case.cache(step["cache"]), case.table(step["table"], 0).table
-    pair.one.entries[table].evict()
+    pair, table = case.cache(step["cache"]), case.table_id(step["table"])
+    if table in pair.one.entries:
+        pair.one.entries[table].evict()
     metadata_cache.evict(pair.multi, table)
 
 
 def gc(case: CacheCase, step: Step) -> None:
     """Cut the history of a table, where there is one."""
-    table = case.table(step["table"], 0).table
+    table = case.table_id(step["table"])
     floor = ReaderIds.of(listed(step["floor"]))
     metadata_cache.cut(case.cache(step["cache"]).multi, table, floor)
 

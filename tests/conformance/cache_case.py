@@ -55,6 +55,7 @@ class CacheCase:
         self.start = 0
         self._checkpoints: list[bytes] = []
         self._words: dict[tuple[int, str, str], set[str]] = defaultdict(set)
+        self._called: dict[str, int] = {}
 
     def begin(self) -> None:
         """Take what is there now for the start state: the next event has index 0."""
@@ -107,6 +108,14 @@ class CacheCase:
             raise LookupError(f"no table is called {name}")
         return found
 
+    def table_id(self, name: str, state: DomainState | None = None) -> int:
+        """Return the table that has a name in a state, by default now, or else had it last."""
+        found = (state or self.ledger.state).tables.named(CATALOG, name)
+        number = self._called.get(name.lower()) if found is None else found.table
+        if number is None:
+            raise LookupError(f"no table was ever called {name}")
+        return number
+
     def definition(self, table: Table, txn: int) -> TableDefinition:
         """Return what a table is for a txn."""
         own = (change.definition for change in self.pending(txn) if change.table == table.table)
@@ -115,6 +124,7 @@ class CacheCase:
     def call(self, table: int, name: str, definition: TableDefinition, word: str) -> None:
         """Note what the case calls a table of this name and definition."""
         self._words[table, name.lower(), definition.location].add(word)
+        self._called[name.lower()] = table
 
     def words(self, value: Metadata | None) -> set[str | None]:
         """Return what the case calls an answer; None = there is none."""
