@@ -23,6 +23,9 @@ from tests.conformance.suite import Case, Mismatch, Skipped, Suite, at_step, req
 ABOUT = {"name", "source", "why", "confidence", "tags", "steps"}
 # The ledger itself refuses the second alter: the first that commits wins.
 SKIPPED = {"lower_write_id_alters_last": "first_committer_wins"}
+# What null is a value of; any other field that is null is as good as not given.
+NULLABLE = {"txn", "write_id", "reader_snapshot", "expect"}
+ANSWER_FIELDS = {"source", "metadata", "reason"}
 
 
 class Mode(NamedTuple):
@@ -65,7 +68,7 @@ def read(case: CacheCase, step: Step) -> None:
     token = case.position(step["token"]) if "token" in step else 0
     wanted = Wanted(
         (CATALOG, step["table"]),
-        reader_ids(step["reader_snapshot"]),
+        reader_ids(step.get("reader_snapshot")),
         step.get("table_id"),
         step.get("object", TABLE),
         case.txns[step.get("own_txn")],
@@ -79,6 +82,7 @@ def compare_read(case: CacheCase, step: Step, mode: Mode, wanted: Wanted) -> Non
     """Read in one mode and compare source and answer."""
     pair = case.cache(step["cache"])
     expected = step.get(mode.expect, step["expect"])
+    steps.require_fields(expected, ANSWER_FIELDS)
     answer = mode.read(pair, wanted)
     value = answer.value
     if answer.source == "store":
@@ -87,7 +91,9 @@ def compare_read(case: CacheCase, step: Step, mode: Mode, wanted: Wanted) -> Non
         if step.get("fill"):
             mode.fill(pair, wanted, found)
     words = case.words(value)
-    if answer.source != expected["source"] or expected["metadata"] not in words:
+    told = answer.source, answer.reason
+    asked = expected["source"], expected.get("reason", answer.reason)
+    if told != asked or expected["metadata"] not in words:
         raise Difference(f"{mode.name}: {expected}", f"{answer.source} {words} ({answer.reason})")
 
 
@@ -181,7 +187,9 @@ OPERATIONS = {
     "drop_table": Operation(steps.drop_table, METADATA_FIELDS - {"metadata"}),
     "commit": Operation(steps.commit, {"txn", "via_cache"}),
     "abort": Operation(steps.abort, {"txn", "via_cache"}),
-    "forget_aborted": Operation(steps.forget_aborted, {"txn", "table", "write_ids"}),
+    "forget_aborted": Operation(
+        steps.forget_aborted, {"txn", "table", "write_ids", "ids", "write_id"}
+    ),
     "catch_up": Operation(catch_up, {"cache", "upto"}),
     "rewind": Operation(rewind, {"cache", "to"}),
     "deliver": Operation(deliver, {"cache", "events"}),
@@ -216,9 +224,10 @@ def run_step(case: CacheCase, number: int, step: Step) -> None:
     operation = OPERATIONS.get(step["op"])
     if operation is None:
         raise Mismatch(number, f"an operation of {sorted(OPERATIONS)}", repr(step["op"]))
-    require_known(number, step, {"op", *operation.fields})
+    told = {key: value for key, value in step.items() if value is not None or key in NULLABLE}
+    require_known(number, told, {"op", *operation.fields})
     try:
-        operation.run(case, step)
+        operation.run(case, told)
     except Difference as difference:
         raise Mismatch(number, *difference.args) from difference
 

@@ -71,7 +71,7 @@ class CacheCase:
         self.events.append(event)
         self._checkpoints.append(self.ledger.checkpoint())
         if "via_cache" in step:
-            self.caches[step["via_cache"]].one.apply(event)
+            self.cache(step["via_cache"]).one.apply(event)
 
     def position(self, index: int | str) -> int:
         """Return the position of an event by its index; `end` is the last one."""

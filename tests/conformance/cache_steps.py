@@ -1,6 +1,6 @@
 """The operations of suite `cache` that append to the log: one step, one event."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ledger.core.commands import TableDefinition
@@ -20,20 +20,30 @@ from tests.conformance.cache_case import CacheCase, Step, altered, listed, made
 from tests.conformance.cache_ledger import AT, CATALOG
 
 NEVER_MS = 2**62
+TABLE_FIELDS = {"table", "table_id", "kind", "metadata", "list", "open", "objects"}
 
 
 def given(case: CacheCase, step: Step) -> None:
     """Bring about the start state: its tables, their write ids, and caches that hold them."""
     for table in step["tables"]:
-        definition = made(table["kind"], table["metadata"], table.get("objects", {}))
+        require_fields(table, TABLE_FIELDS)
+        definition = made(table["kind"], table["metadata"], table.get("objects") or {})
         create(case, table["table"], table["table_id"], definition)
-        if table["list"] is not None:
+        if table.get("list") is not None:
             give_ids(case, table)
     case.begin()
     for cache in step["caches"]:
+        require_fields(cache, {"cache", "tables"})
         pair = case.cache(cache["cache"])
         for name in cache["tables"]:
             pair.load(case.ledger.state, case.table(name, 0).table)
+
+
+def require_fields(part: Step, known: Collection[str]) -> None:
+    """Raise ValueError if a part of a step has a field that would be ignored."""
+    unknown = sorted(set(part) - set(known))
+    if unknown:
+        raise ValueError(f"only fields of {sorted(known)} are known, not {unknown}")
 
 
 def create(case: CacheCase, name: str, table: int, definition: TableDefinition) -> None:
@@ -46,7 +56,7 @@ def create(case: CacheCase, name: str, table: int, definition: TableDefinition) 
 def give_ids(case: CacheCase, table: Step) -> None:
     """Give out the write ids of a table and end all but those that the case calls open."""
     ids, number = listed(table["list"]), table["table_id"]
-    still_open = {write_id: name for name, write_id in table.get("open", {}).items()}
+    still_open = {write_id: name for name, write_id in (table.get("open") or {}).items()}
     holders: dict[int, int] = {}
     for write_id in range(1, ids.hwm + 1):
         name = still_open.get(write_id)
@@ -92,7 +102,7 @@ def allocate_write_id(case: CacheCase, step: Step) -> None:
 
 def alter_table(case: CacheCase, step: Step) -> None:
     """Alter a table: pending in a txn, by a commit of its own, or at once without a write id."""
-    txn, write_id = case.txns[step["txn"]], step["write_id"] or 0
+    txn, write_id = case.txns[step["txn"]], step.get("write_id") or 0
     table = case.table(step["table"], txn)
     definition = altered(case.definition(table, txn), step)
     name = name_for(case, table.table, txn)
@@ -115,14 +125,14 @@ def create_table(case: CacheCase, step: Step) -> None:
     case.ledger.expect_table(step["table_id"])
     case.call(step["table_id"], step["table"], definition, definition.location)
     body = TableCreated(
-        step["table_id"], number, step["write_id"] or 0, 0, CATALOG, step["table"], definition
+        step["table_id"], number, step.get("write_id") or 0, 0, CATALOG, step["table"], definition
     )
     case.write(step, body, txn)
 
 
 def rename_table(case: CacheCase, step: Step) -> None:
     """Give a table another name; the case has another word for it from then on."""
-    txn, write_id = case.txns[step["txn"]], step["write_id"] or 0
+    txn, write_id = case.txns[step["txn"]], step.get("write_id") or 0
     table = case.table(step["table"], txn)
     case.call(table.table, step["new_table"], case.definition(table, txn), step["metadata"])
     if txn:
@@ -155,18 +165,28 @@ def abort(case: CacheCase, step: Step) -> None:
 
 
 def forget_aborted(case: CacheCase, step: Step) -> None:
-    """Say that no data of aborted txns is left: of one txn, or of some write ids of a table."""
+    """Say that no data of aborted txns is left: of one, or of some ids of a table, or of all."""
     aborted_txns = case.ledger.state.txns.aborted
-    if "txn" in step:
+    if step.get("txn") is not None:
         txns: Sequence[int] = [case.txns[step["txn"]]]
         parts = [ForgottenPart(txn, each) for txn in txns for each in aborted_txns[txn].wrote]
     else:
         table = case.table(step["table"], 0).table
-        wanted = set(step["write_ids"])
-        txns = [n for n, left in aborted_txns.items() if left.write_ids.get(table) in wanted]
+        wanted = named_ids(step)
+        txns = [
+            txn
+            for txn, left in aborted_txns.items()
+            if table in left.write_ids and (not wanted or left.write_ids[table] in wanted)
+        ]
         parts = [ForgottenPart(txn, table) for txn in txns]
     gone = [txn for txn in txns if aborted_txns[txn].wrote <= {part.table for part in parts}]
     case.write(step, AbortedForgotten(gone, parts))
+
+
+def named_ids(step: Step) -> set[int]:
+    """Return the write ids that a step names, one or several."""
+    told = [step.get(field) or [] for field in ("write_ids", "ids", "write_id")]
+    return {each for ids in told for each in (ids if isinstance(ids, list) else [ids])}
 
 
 def name_for(case: CacheCase, table: int, txn: int) -> str:

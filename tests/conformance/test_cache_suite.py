@@ -8,12 +8,22 @@ import pytest
 
 from tests.conformance.__main__ import main, run_cases
 from tests.conformance.cache import OPERATIONS, SKIPPED, SUITE, run
-from tests.conformance.cache_samples import CASES, END, Steps, given, reads, step
+from tests.conformance.cache_samples import (
+    CASES,
+    END,
+    LISTED,
+    Steps,
+    given,
+    reads,
+    step,
+    writes,
+)
 from tests.conformance.logs import MemoryLedgers
 from tests.conformance.suite import Mismatch, Skipped
 
 SHARED = Path(__file__).parents[3] / "shared" / "cases" / "cache_cases.json"
 
+HIT = {"source": "cache", "metadata": "v0"}
 READS = [
     (name, number)
     for name, steps in CASES.items()
@@ -27,6 +37,18 @@ UNREADABLE: list[tuple[dict[str, Any], str]] = [
     (step("catch_up", cache="M"), "got KeyError: 'upto'"),
     (step("drop_table", txn=None, table="db.other"), "no table is called db.other"),
     ({"cache": "M"}, "got KeyError: 'op'"),
+    (step("given", tables=[{"table": "db.u", "size": 1}], caches=[]), r"not \['size'\]"),
+    (step("given", tables=[], caches=[{"cache": "M", "mode": 1}]), r"not \['mode'\]"),
+    (reads(LISTED, "cache v0") | {"expect": {**HIT, "position": 1}}, r"not \['position'\]"),
+    (reads(LISTED, "cache v0") | {"expect": {**HIT, "reason": "absent"}}, r"\(hit\)"),
+]
+FORGETTING: list[dict[str, Any]] = [
+    {"txn": "T14", "table": None},
+    {"txn": None, "table": "db.t", "write_ids": [14]},
+    {"table": "db.t", "write_ids": [8, 14], "write_id": None},
+    {"table": "db.t", "ids": [14]},
+    {"table": "db.t", "write_id": 14},
+    {"table": "db.t"},
 ]
 
 
@@ -83,6 +105,26 @@ def test_what_the_suite_cannot_do_fails(last: dict[str, Any], told: str) -> None
     """Unknown operations, fields and names fail; nothing is passed over."""
     with pytest.raises(Mismatch, match=f"^step 2: .*{told}"):
         run({"steps": [given("M"), last]}, MemoryLedgers())
+
+
+@pytest.mark.parametrize("forgotten", FORGETTING)
+def test_what_is_forgotten_may_be_named_by_txn_or_by_ids(forgotten: dict[str, Any]) -> None:
+    """However the aborted ids are named, they count as valid afterwards; others do not."""
+    start = [given("M"), *writes("T14", 14), step("abort", txn="T14"), END]
+    also_8 = 8 in forgotten.get("write_ids", []) or forgotten == {"table": "db.t"}
+    listed = "14:7,12" if also_8 else "14:7,8,12"
+    after = [reads(listed, "store v0", "cache v0"), step("forget_aborted", **forgotten), END]
+
+    run({"steps": [*start, *after, reads(listed, "cache v0")]}, MemoryLedgers())
+
+
+def test_null_is_no_value_of_what_may_be_left_out() -> None:
+    """A field that is null says no more than one that is not there."""
+    told = dict.fromkeys(["table_id", "own_txn", "token", "wait_for", "object", "fill"])
+    start = given("M", open=None, objects=None) | {"via_cache": None}
+    read = {**reads(LISTED, "cache v0"), **told, "expect_multi_version": None}
+
+    run({"steps": [start, step("open_txn", txn="A", via_cache=None), read]}, MemoryLedgers())
 
 
 def test_an_unknown_field_of_a_case_fails() -> None:
