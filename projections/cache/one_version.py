@@ -68,6 +68,10 @@ class TaggedEntry:
                 ids.end(waiting.write_id, txn, committed=True)
         return Tag(ids.listed(), not self.waiting)
 
+    def is_written_by(self, txn: int) -> bool:
+        """Tell whether a txn that is still open has an id here, or a change; 0 = is in no txn."""
+        return txn in self.waiting or bool(self.ids.id_of(txn))
+
     def value(self, what: str) -> Metadata | None:
         """Return one of the objects, whoever may see it; None if there is none."""
         if self.name is None or self.objects is None or what not in self.objects:
@@ -250,10 +254,12 @@ class OneVersionCache:
     def _refuses(self, wanted: Wanted, entry: TaggedEntry | None, position: int) -> Reason | None:
         if position < wanted.token:
             return "token"
-        if wanted.own_txn:
+        if wanted.own_txn and not wanted.token:
             return "pending"
         if entry is None or entry.objects is None:
             return "absent"
+        if entry.is_written_by(wanted.own_txn):
+            return "pending"
         if wanted.name is not None and not is_called(entry, wanted.name):
             return "id_mismatch"
         return entry.refuses(wanted.ids)

@@ -221,4 +221,24 @@ CASES: dict[str, Steps] = {
         step("prewarm", cache="N", table="db.t", as_of=1, cursor=2),
         reads("14:7,8,12,14", "cache v0", cache="N", table_id=1),
     ],
+    "own reads of what was not written, and afterwards": [
+        step(
+            "given",
+            tables=[
+                {"table": "db.t", "table_id": 1, "kind": "managed", "metadata": "v0", "list": "1:"},
+                {"table": "db.u", "table_id": 2, "kind": "managed", "metadata": "u0", "list": "1:"},
+            ],
+            caches=[{"cache": "M", "tables": ["db.t", "db.u"]}],
+        ),
+        *writes("A", 2),
+        alters("A", "v2", 2),
+        END,
+        reads("1:", "cache u0", table="db.u", own_txn="A", token=2),
+        reads("2:", "store v2", "cache v2", own_txn="A", token=2),
+        reads("1:", "store u0", table="db.u", own_txn="A"),
+        step("commit", txn="A"),
+        reads("2:", "store v2", own_txn="A", token=3),
+        END,
+        reads("2:", "cache v2", own_txn="A", token=3),
+    ],
 }
