@@ -263,8 +263,9 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
 
     It is not if it shows what only its txn sees, if it may still change, if nobody can say which
     ids of a managed table it shows, or if the cache has seen more of the log than the store: a
-    cache never goes back. What is not current any more is kept for exactly the same list, not for
-    the events to come.
+    cache never goes back. What is not current any more begins an entry if it is what the cache
+    itself would tell now, so that the events to come follow it; else it is kept for exactly the
+    same list.
     """
     if wanted.own_txn or not stored.is_settled or stored.position < cache.positions.newest():
         return False
@@ -273,14 +274,25 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
     if wanted.ids is None and not is_external(stored.objects):
         return False
     entry, ids = cache.entry(stored.table), wanted.ids or NO_IDS
-    if entry.states is None and stored.is_current and not entry.ids.lacks_committed(ids):
+    position = stored.position if stored.is_current else as_of(cache, entry, wanted, stored.name)
+    if entry.states is None and position and not entry.ids.lacks_committed(ids):
         before = entry.names()
-        entry.load(stored.position, ids, stored.name, stored.objects)
+        entry.load(position, ids, stored.name, stored.objects)
         cache.rename(entry, before)
         return True
     return wanted.ids is not None and entry.keep_exact(
         stored.position, ids, stored.name, stored.objects
     )
+
+
+def as_of(cache: CacheState, entry: Entry, wanted: Wanted, name: Name) -> int:
+    """Return the position of a cache if a reader sees just what it knows as ended, else 0.
+
+    What takes effect at once may already be in an answer from a later position; a name tells.
+    """
+    if wanted.ids is None or cache.positions.ahead or entry.ids.first_unknown(wanted.ids):
+        return 0
+    return cache.position if entry.is_named(name_key(*name), wanted.ids) else 0
 
 
 def evict(cache: CacheState, table: int) -> None:

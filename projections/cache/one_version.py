@@ -217,10 +217,14 @@ class OneVersionCache:
         return Answer(value, "cache", max(position, entry.loaded), "hit")
 
     def fill(self, wanted: Wanted, stored: Stored) -> bool:
-        """Keep what the store answered, as `metadata_cache.fill`; what waits is not overwritten."""
+        """Keep what the store answered; what waits is not overwritten.
+
+        It is of use on the terms of `metadata_cache.fill`. An older answer must be of the ids that
+        have ended here, or events to come might belong before it.
+        """
         ids = wanted.ids or NO_IDS
         is_behind = stored.position < self.positions.newest()
-        if wanted.own_txn or is_behind or not (stored.is_settled and stored.is_current):
+        if wanted.own_txn or is_behind or not stored.is_settled:
             return False
         if stored.name is None or stored.objects is None:
             return False
@@ -230,7 +234,10 @@ class OneVersionCache:
         waits = any(not ids.sees(each.write_id) for each in entry.waiting.values())
         if waits or entry.ids.lacks_committed(ids):
             return False
-        entry.load(stored.position, ids, stored.name, stored.objects)
+        if not stored.is_current and (self.positions.ahead or entry.ids.first_unknown(ids)):
+            return False
+        position = stored.position if stored.is_current else self.positions.last
+        entry.load(position, ids, stored.name, stored.objects)
         return True
 
     def resolve(self, wanted: Wanted) -> TaggedEntry | None:

@@ -111,3 +111,83 @@ def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> Non
 
     assert kept == [False, True]
     assert location(cache.read(reader)) == "x1"
+
+
+class Evicted:
+    """A cache that knows a table as `v0` and was made to forget it; the store goes on."""
+
+    def __init__(self, fold: Begin) -> None:
+        self.domain = Followed()
+        self.session = self.domain.open_session()
+        self.table = self.domain.create_table(self.session, "t", made=made("v0"))
+        self.cache = fold(deepcopy(self.domain.state))
+        self.cache.evict(self.table)
+
+    def alter(self, word: str) -> None:
+        """Alter the table."""
+        self.domain.alter_table(self.session, self.table, made(word), "ALTER")
+
+    def fill(self, ids: str) -> bool:
+        """Let the cache keep what the store says to a list."""
+        reader = by_list(self.table, ids)
+        return self.cache.fill(reader, stored(self.domain.rows, reader))
+
+    def catch_up(self) -> None:
+        """Apply every event."""
+        for event in self.domain.events:
+            self.cache.apply(event)
+
+    def read(self, ids: str) -> str | None:
+        """Return where the table lies for a list, None if the cache does not tell."""
+        return location(self.cache.read(by_list(self.table, ids)))
+
+
+@FOLDS
+def test_what_a_cache_behind_would_tell_itself_begins_an_entry(fold: Begin) -> None:
+    """A reader as far as the cache brings back what was evicted, and the events go on from it."""
+    it = Evicted(fold)
+    it.alter("v1")
+    kept = it.fill("0:"), it.read("0:")
+    it.alter("v2")
+    it.catch_up()
+
+    assert kept == (True, "v0")
+    assert it.read("2:") == "v2"
+    assert it.read("1:") == ("v1" if fold is ManyVersions else None)
+
+
+@FOLDS
+@pytest.mark.parametrize("ids", ["1:", "2:1"])
+def test_what_a_cache_behind_could_not_tell_begins_no_entry(fold: Begin, ids: str) -> None:
+    """Beyond what has ended for the cache nobody can say which changes come before an answer."""
+    it = Evicted(fold)
+    for word in ("v1", "v2", "v3"):
+        it.alter(word)
+    it.fill(ids)
+    it.catch_up()
+
+    assert it.read("3:") is None
+
+
+def test_a_cache_with_events_ahead_begins_no_entry_behind() -> None:
+    """Which ids have ended at one position is not known while events before others are missing."""
+    it = Evicted(ManyVersions)
+    it.domain.open_session()
+    it.alter("v1")
+    it.cache.apply(it.domain.events[-1])
+    it.alter("v2")
+    it.fill("1:")
+    it.catch_up()
+
+    assert it.read("2:") is None
+
+
+def test_a_name_from_later_begins_no_entry() -> None:
+    """A new name that all readers see at once stands in the store's answer to an old list too."""
+    it = Evicted(ManyVersions)
+    it.alter("v1")
+    it.domain.rename_table(it.session, it.table, "r")
+    it.fill("0:")
+    it.catch_up()
+
+    assert it.read("1:") is None

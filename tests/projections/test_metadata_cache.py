@@ -178,27 +178,28 @@ def test_what_is_current_begins_an_entry(scene: Scene) -> None:
 
 
 def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
-    """Events between an old list and the store would not fit what that list sees."""
+    """Events between the cache and the store would not fit what a list between them sees."""
     scene.alter("v1")
+    scene.alter("v2")
     evict(scene.cache, scene.table)
-    kept = fill(scene.cache, Wanted(T, NO_IDS), scene.stored("v0", is_current=False))
+    kept = fill(scene.cache, Wanted(T, ids(1)), scene.stored("v1", is_current=False))
     scene.catch_up()
 
     assert kept
-    assert scene.read(NO_IDS) == ("v0", "hit")
-    assert scene.read(ids(1)) == (None, "absent")
+    assert scene.read(ids(1)) == ("v1", "hit")
+    assert scene.read(ids(2)) == (None, "absent")
 
 
 def test_what_is_kept_for_lists_is_bounded(scene: Scene) -> None:
     """Of what was kept for single lists the oldest goes, and all of it with the objects."""
     evict(scene.cache, scene.table)
-    for hwm in range(EXACT_MAX + 1):
+    for hwm in range(1, EXACT_MAX + 2):
         fill(scene.cache, Wanted(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
-    found = [scene.read(ids(hwm))[0] for hwm in (0, 1, EXACT_MAX)]
+    found = [scene.read(ids(hwm))[0] for hwm in (1, 2, EXACT_MAX + 1)]
     evict(scene.cache, scene.table)
 
-    assert found == [None, "v1", f"v{EXACT_MAX}"]
-    assert scene.read(ids(1)) == (None, "absent")
+    assert found == [None, "v2", f"v{EXACT_MAX + 1}"]
+    assert scene.read(ids(2)) == (None, "absent")
 
 
 def test_an_old_name_is_an_old_version(scene: Scene) -> None:
@@ -214,11 +215,11 @@ def test_an_old_name_is_an_old_version(scene: Scene) -> None:
 def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
     """What was kept for a list is let go when the table changes for every list."""
     evict(scene.cache, scene.table)
-    fill(scene.cache, Wanted(T, NO_IDS), scene.stored("v0", is_current=False))
+    fill(scene.cache, Wanted(T, ids(1)), scene.stored("v1", is_current=False))
     scene.domain.rename_table(scene.session, scene.table, "r")
     scene.catch_up()
 
-    assert read(scene.cache, Wanted(None, NO_IDS, scene.table)).reason == "absent"
+    assert read(scene.cache, Wanted(None, ids(1), scene.table)).reason == "absent"
 
 
 def test_old_versions_are_cut(scene: Scene) -> None:
