@@ -231,6 +231,8 @@ CASES: dict[str, Steps] = {
             caches=[{"cache": "M", "tables": ["db.t", "db.u"]}],
         ),
         *writes("A", 2),
+        END,
+        reads("1:", "store v0", "cache v0", own_txn="A", token=1),
         alters("A", "v2", 2),
         END,
         reads("1:", "cache u0", table="db.u", own_txn="A", token=2),
@@ -240,5 +242,13 @@ CASES: dict[str, Steps] = {
         reads("2:", "store v2", own_txn="A", token=3),
         END,
         reads("2:", "cache v2", own_txn="A", token=3),
+    ],
+    "own reads of an external table": [
+        external("M"),
+        step("open_txn", txn="A"),
+        alters("A", "x1", None, table="db.x"),
+        END,
+        reads(None, "store x1", "cache x1", table="db.x", own_txn="A", token=1),
+        reads(None, "cache x0", table="db.x"),
     ],
 }

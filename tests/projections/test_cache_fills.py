@@ -169,9 +169,10 @@ def test_what_a_cache_behind_could_not_tell_begins_no_entry(fold: Begin, ids: st
     assert it.read("3:") is None
 
 
-def test_a_cache_with_events_ahead_begins_no_entry_behind() -> None:
+@FOLDS
+def test_a_cache_with_events_ahead_begins_no_entry_behind(fold: Begin) -> None:
     """Which ids have ended at one position is not known while events before others are missing."""
-    it = Evicted(ManyVersions)
+    it = Evicted(fold)
     it.domain.open_session()
     it.alter("v1")
     it.cache.apply(it.domain.events[-1])
