@@ -91,6 +91,16 @@ CASES: dict[str, Steps] = {
         step("commit", txn="T3", expect="txn_aborted"),
         step("commit", txn="T4", writes=wrote("update"), expect="ok"),
     ],
+    "types": [
+        opened("V", type="MATER_VIEW_REBUILD"),
+        opened("B", type="REBALANCE_COMPACTION"),
+        opened("T1"),
+        seen("T1", "S"),
+        step("valid_txns", snapshot="S", expect={"hwm": "T1", "open": ["V", "B"], "aborted": []}),
+        step("commit", txn="B", expect="ok"),
+        step("commit", txn="T1", writes=wrote("update"), expect="ok"),
+        step("commit", txn="V", writes=wrote("update"), expect="write_conflict"),
+    ],
     "timeouts": [
         opened("T1"),
         opened("T2"),
