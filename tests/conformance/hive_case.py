@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from ledger.core.commands import (
     CoarseWrite,
     CreateTable,
+    DropTable,
     ForgetAborted,
     OpenTxn,
     TableDefinition,
@@ -17,6 +18,7 @@ from ledger.core.events import (
     CommandRefused,
     Event,
     TableCreated,
+    TableDropped,
     TxnOpened,
 )
 from ledger.core.ids import TxnType
@@ -46,6 +48,7 @@ class HiveCase:
         self.compacted: list[str] = []
         self._sessions: dict[str, int] = {}
         self._companions = companions(steps)
+        self._only_read: set[int] = set()
         self._operator = ledger.open_session()
 
     def open_txn(self, name: str, kind: TxnType) -> None:
@@ -96,7 +99,23 @@ class HiveCase:
             body_of(made, TableCreated)
         table = tables.named(CATALOG, name)
         assert table is not None, f"table {name} was created"
+        self._only_read.discard(table.table)
         return table
+
+    def table_to_read(self, name: str) -> Table:
+        """Return the table that holds a name now; one created for it is there only to be read."""
+        held = self.ledger.state.tables.named(CATALOG, name)
+        is_only_read = held is None or held.table in self._only_read
+        table = self.table(name)
+        if is_only_read:
+            self._only_read.add(table.table)
+        return table
+
+    def free_name(self, name: str) -> None:
+        """Drop what holds a name if it was created only to be read: the case has no such table."""
+        held = self.ledger.state.tables.named(CATALOG, name)
+        if held is not None and held.table in self._only_read:
+            body_of(self.ask_operator(DropTable, 0, 0, held.table), TableDropped)
 
     def writes(self, step: Step) -> list[TableWrite]:
         """Return what a step says was written, by table."""

@@ -144,4 +144,16 @@ CASES: dict[str, Steps] = {
         step("drop_table", table="db.s"),
         step("watermark", expect="T2"),
     ],
+    "names read before they are given": [
+        opened("T1"),
+        step("allocate_write_id", txn="T1", table="db.t", expect=1),
+        step("t2w_entries", table="db.s", expect=[], clean=False),
+        step("rename_table", table="db.t", to="db.s"),
+        step("t2w_entries", table="db.s", expect=["T1"], clean=False),
+        seen("T1", "S"),
+        step("valid_write_ids", snapshot="S", table="db.t", expect={"hwm": 0}),
+        step("is_write_id_valid", snapshot="S", table="db.t", write_id=1, expect=False),
+        step("rename_table", table="db.s", to="db.t"),
+        step("valid_write_ids", snapshot="S", table="db.t", expect={"hwm": 1}),
+    ],
 }

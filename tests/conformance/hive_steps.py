@@ -147,7 +147,7 @@ def t2w_entries(case: HiveCase, step: Step) -> Answer:
     if cleans:
         case.clean()
     least = 0 if cleans else case.ledger.reads.watermark().watermark
-    rows = case.ledger.reads.mappings(case.table(step["table"]).table)
+    rows = case.ledger.reads.mappings(case.table_to_read(step["table"]).table)
     got = sorted(row.txn for row in rows if row.txn >= least)
     expected = sorted(txn for txn in map(case.txn, step["expect"]) if txn >= least)
     return Answer(case.names(got), [case.names(expected)])
@@ -171,6 +171,7 @@ def drop_database(case: HiveCase, step: Step) -> None:
 def rename_table(case: HiveCase, step: Step) -> None:
     """Give a table another name."""
     table = case.table(step["table"]).table
+    case.free_name(step["to"])
     body_of(case.ask_operator(RenameTable, 0, 0, table, step["to"]), TableRenamed)
 
 
@@ -198,7 +199,7 @@ def status_word(status: TxnStatus) -> str:
 
 def write_id_list(case: HiveCase, step: Step) -> ValidWriteIdList:
     """Return the valid write id list of a step's table under its snapshot, as of now."""
-    table = case.table(step["table"]).table
+    table = case.table_to_read(step["table"]).table
     return case.ledger.reads.valid_write_ids(table, case.snapshots[step["snapshot"]])
 
 
