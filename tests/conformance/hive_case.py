@@ -10,6 +10,7 @@ from ledger.core.commands import (
     DropTable,
     ForgetAborted,
     OpenTxn,
+    StageWrites,
     TableDefinition,
     TableWrite,
 )
@@ -20,7 +21,9 @@ from ledger.core.events import (
     TableCreated,
     TableDropped,
     TxnOpened,
+    WritesStaged,
 )
+from ledger.core.footprints import EMPTY_FOOTPRINT
 from ledger.core.ids import TxnType
 from ledger.core.tables import Table
 from ledger.core.txns import TxnStatus
@@ -32,6 +35,7 @@ Body = TypeVar("Body")
 
 DIRECTORIES = TableDefinition("managed", "directories", "file:///lake/table", (), (), ())
 NEVER_OPENED = 2**40
+SOME_ROWS = EMPTY_FOOTPRINT._replace(operation="WRITE", rows_added=1)
 
 
 class UnexpectedAnswerError(Exception):
@@ -46,6 +50,8 @@ class HiveCase:
         self.txns: dict[str, int] = {}
         self.snapshots: dict[str, ValidTxnList] = {}
         self.compacted: list[str] = []
+        self._unwritten: list[tuple[int, int]] = []
+        self._recorded: dict[str, list[TableWrite]] = {}
         self._sessions: dict[str, int] = {}
         self._companions = companions(steps)
         self._only_read: set[int] = set()
@@ -118,24 +124,52 @@ class HiveCase:
             body_of(self.ask_operator(DropTable, 0, 0, held.table), TableDropped)
 
     def writes(self, step: Step) -> list[TableWrite]:
-        """Return what a step says was written, by table."""
+        """Return what a txn has written by the end of a step, by table."""
         found: dict[int, list[CoarseWrite]] = defaultdict(list)
+        for table, _, earlier, _ in self._recorded.get(step["txn"], ()):
+            found[table].extend(earlier)
         for write in step.get("writes", ()):
             found[self.table(write["table"]).table].append(coarse_write(**write))
         return [TableWrite(table, 0, writes) for table, writes in found.items()]
+
+    def record(self, step: Step) -> None:
+        """Tell what a txn has written before its session falls silent, as far as its end needs it.
+
+        With nobody left to say otherwise, the ledger takes it that every write id was written
+        under, so those are noted that were not. A replicated txn outlives the silence, and its own
+        end says what it wrote.
+        """
+        name, writes = step["txn"], self.writes(step)
+        txn = self.ledger.state.txns.open.get(self.txn(name))
+        if txn is None:
+            return
+        if txn.type == "replicated":
+            self._recorded[name] = writes
+            return
+        for write in writes:
+            chunk = txn.txn, write.table, 1, SOME_ROWS
+            staged = self.ledger.ask(self.own_session(name), StageWrites, *chunk)
+            body_of(staged, WritesStaged)
+        written = {write.table for write in writes}
+        self._unwritten += [each for each in txn.write_ids.items() if each[0] not in written]
 
     def ask_operator(self, command: Any, *fields: Any) -> Event:
         """Send a command that belongs to no txn of the case."""
         return self.ledger.ask(self._operator, command, *fields)
 
     def clean(self) -> None:
-        """Say which aborted data is gone, then do the housekeeping that is due."""
+        """Say which aborted data is gone or never was, then do the housekeeping that is due."""
         for name in self.compacted:
             forgotten = self.ask_operator(ForgetAborted, [self.txn(name)], 0, ())
             # Of an aborted txn this is refused only if nothing of it is left to forget.
             if self.status(name) not in ("aborted", "forgotten"):
                 body_of(forgotten, AbortedForgotten)
         self.compacted.clear()
+        for table, write_id in self._unwritten:
+            if write_id in self.ledger.state.txns.writers.get(table, {}):
+                forgotten = self.ask_operator(ForgetAborted, (), table, [write_id])
+                body_of(forgotten, AbortedForgotten)
+        self._unwritten.clear()
         self.ledger.keep_house()
 
 

@@ -94,8 +94,8 @@ def heartbeat(case: HiveCase, step: Step) -> Answer:
 
 
 def timeout(case: HiveCase, step: Step) -> Answer:
-    """Let the session of a txn be silent for a lease; nobody is left to say what it wrote."""
-    case.writes(step)
+    """Let the session of a txn be silent for a lease, after it has written what the step says."""
+    case.record(step)
     case.ledger.let_lapse(case.own_session(step["txn"]))
     status = case.status(step["txn"])
     return Answer("still_open" if status == "open" else status, [step["expect"]])
