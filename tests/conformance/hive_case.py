@@ -68,9 +68,17 @@ class HiveCase:
         body_of(opened, TxnOpened)
         self.txns[name] = opened.control.txn
 
-    def own_session(self, name: str) -> int:
-        """Return the session that opened a txn, whether or not it has ended."""
-        return self._sessions[name]
+    def let_time_out(self, name: str) -> None:
+        """Let the session of a txn be silent for a lease, or end it alone where others share that.
+
+        Then its own deadline passes instead; that of a replicated txn is out of reach.
+        """
+        number, txn = self._sessions[name], self.ledger.state.txns.open.get(self.txn(name))
+        others = self.ledger.state.sessions.by_number[number].txns.keys() - {self.txn(name)}
+        if not others:
+            self.ledger.let_lapse(number)
+        elif txn is not None and txn.type != "replicated":
+            self.ledger.end_overdue(txn.txn)
 
     def session(self, name: str) -> int:
         """Return the session that asks about a txn: its own, or another if that is gone."""
@@ -148,7 +156,7 @@ class HiveCase:
             return
         for write in writes:
             chunk = txn.txn, write.table, 1, SOME_ROWS
-            staged = self.ledger.ask(self.own_session(name), StageWrites, *chunk)
+            staged = self.ledger.ask(self._sessions[name], StageWrites, *chunk)
             body_of(staged, WritesStaged)
         written = {write.table for write in writes}
         self._unwritten += [each for each in txn.write_ids.items() if each[0] not in written]

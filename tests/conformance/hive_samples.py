@@ -113,6 +113,17 @@ CASES: dict[str, Steps] = {
         step("commit", txn="T2", expect="ok"),
         step("watermark", expect="T1"),
     ],
+    "a timeout after ids taken together": [
+        opened("T1"),
+        opened("T2"),
+        opened("P", type="REPL_CREATED"),
+        step("allocate_write_id", txns=["P", "T1", "T2"], table="db.t", expect=[1, 2, 3]),
+        step("timeout", txn="T1", writes=wrote("insert"), expect="aborted"),
+        step("timeout", txn="P", expect="still_open"),
+        step("commit", txn="T2", writes=wrote("insert"), expect="ok"),
+        step("commit", txn="P", expect="ok"),
+        step("watermark", expect="T1"),
+    ],
     "timeouts of writers": [
         opened("T1"),
         step("timeout", txn="T1", writes=wrote("update"), expect="aborted"),

@@ -96,7 +96,7 @@ def heartbeat(case: HiveCase, step: Step) -> Answer:
 def timeout(case: HiveCase, step: Step) -> Answer:
     """Let the session of a txn be silent for a lease, after it has written what the step says."""
     case.record(step)
-    case.ledger.let_lapse(case.own_session(step["txn"]))
+    case.let_time_out(step["txn"])
     status = case.status(step["txn"])
     return Answer("still_open" if status == "open" else status, [step["expect"]])
 
