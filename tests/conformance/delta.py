@@ -44,14 +44,15 @@ def run(case: Case, ledgers: Ledgers) -> None:
         for number, side in enumerate(case["winning"], 2):
             with at_step(number):
                 won.append(win(under_way, number, side))
-        with at_step(len(won) + 2):
-            body = under_way.commit(current, case["current"], version=2).body
-        compare(len(won) + 2, case, body, won)
+        last = len(won) + 2
+        with at_step(last):
+            body = under_way.commit(current, case["current"], version=len(won) + 1).body
+        compare(last, case, body, won)
 
 
 def win(under_way: DeltaCase, number: int, side: Mapping[str, Any]) -> int:
-    """Commit a winner and return its position."""
-    event = under_way.commit(under_way.begin(side), side, version=1, is_winner=True)
+    """Commit a winner and return its position; each takes its application further."""
+    event = under_way.commit(under_way.begin(side), side, version=number - 1, is_winner=True)
     if not isinstance(event.body, TxnCommitted):
         raise Mismatch(number, COMMIT, event.body)
     return event.control.position

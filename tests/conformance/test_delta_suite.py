@@ -1,0 +1,30 @@
+"""Suite `delta`: whatever a case may say reaches the ledger, and nothing is read past."""
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.delta import SUITE
+from tests.conformance.delta_samples import case, inserted
+from tests.conformance.logs import MemoryLedgers
+
+AGREEING: dict[str, dict[str, Any]] = {
+    "two winners take one application further": case(
+        inserted("p1/n", app_id="q"),
+        inserted("p1/v", app_id="q"),
+        inserted("p1/w", app_id="q"),
+        expect="ConcurrentTransactionException",
+        conflicting_winner=0,
+    ),
+    "another application does not mind how often": case(
+        inserted("p1/n", app_id="other"),
+        inserted("p1/v", app_id="q"),
+        inserted("p1/w", app_id="q"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGREEING)
+def test_the_product_agrees(name: str) -> None:
+    """What the fact sheet says becomes of a case does."""
+    SUITE.run(AGREEING[name], MemoryLedgers())
