@@ -42,6 +42,7 @@ OPERATIONS = {
     "MANUAL": "Manual Update",
     "SYNC_IDENTITY": "SYNC IDENTITY",
     "ROW_TRACKING_BACKFILL": "ROW TRACKING BACKFILL",
+    "ROW_TRACKING_UNBACKFILL": "ROW TRACKING UNBACKFILL",
 }
 CONF = {"conflictChecker.enforceConcurrentFeatureEnablement.enabled": ENFORCE_PROPERTY}
 NAME = "t"

@@ -34,9 +34,9 @@ def case(current: Fields, *winning: Fields, expect: str = "commit", **fields: An
     return {"current": current, "winning": list(winning), "expect": expect, **about}
 
 
-def inserted(path: str, **fields: Any) -> Fields:
+def inserted(path: str, *, data_change: bool = True, **fields: Any) -> Fields:
     """Return a side that adds one file to partition 1 without having read anything."""
-    added = {"path": path, "partition": {"part": "1"}, "data_change": True}
+    added = {"path": path, "partition": {"part": "1"}, "data_change": data_change}
     return {**NOTHING, "operation": "INSERT", "blind_append": True, "adds": [added], **fields}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.delta import SUITE
-from tests.conformance.delta_samples import case, inserted
+from tests.conformance.delta_samples import ONE_FILE, case, inserted, updated
 from tests.conformance.logs import MemoryLedgers
 
 AGREEING: dict[str, dict[str, Any]] = {
@@ -20,6 +20,11 @@ AGREEING: dict[str, dict[str, Any]] = {
         inserted("p1/n", app_id="other"),
         inserted("p1/v", app_id="q"),
         inserted("p1/w", app_id="q"),
+    ),
+    "files recorded again without row ids are not new": case(
+        updated(),
+        inserted("p1/a", data_change=False, operation="ROW_TRACKING_UNBACKFILL"),
+        table={**ONE_FILE, "protocol": {"features": ["domainMetadata", "rowTracking"]}},
     ),
 }
 
