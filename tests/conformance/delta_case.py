@@ -95,7 +95,10 @@ class DeltaCase:
         if is_winner:
             footprint = footprint._replace(not_blind=side["blind_append"] is not True)
         write = TableWrite(begun.table, begun.read_at, (), footprint)
-        return self._ledger.ask(begun.session, CommitTxn, begun.txn, (write,), "")
+        event = self._ledger.ask(begun.session, CommitTxn, begun.txn, (write,), "")
+        if isinstance(event.body, TxnCommitted):
+            self.table = begun.table
+        return event
 
     def _create(self) -> int:
         """Create the table with its first commit and return its id."""

@@ -40,6 +40,12 @@ def inserted(path: str, *, data_change: bool = True, **fields: Any) -> Fields:
     return {**NOTHING, "operation": "INSERT", "blind_append": True, "adds": [added], **fields}
 
 
+def created(path: str) -> Fields:
+    """Return a side that creates the table with one file."""
+    change = {"metadata_change": True, "metadata_kind": "create", "protocol_change": True}
+    return {**inserted(path), "operation": "CREATE", **change}
+
+
 def updated(**fields: Any) -> Fields:
     """Return a side that reads partition 1 and writes its file again."""
     read = {"read_predicates": ["part = 1"], "read_files": ["p1/a"]}

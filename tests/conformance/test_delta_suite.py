@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from tests.conformance.delta import SUITE
-from tests.conformance.delta_samples import ONE_FILE, case, inserted, updated
+from tests.conformance.delta_samples import (
+    ABSENT,
+    ONE_FILE,
+    altered,
+    case,
+    created,
+    inserted,
+    updated,
+)
 from tests.conformance.logs import MemoryLedgers
 
 AGREEING: dict[str, dict[str, Any]] = {
@@ -25,6 +33,15 @@ AGREEING: dict[str, dict[str, Any]] = {
         updated(),
         inserted("p1/a", data_change=False, operation="ROW_TRACKING_UNBACKFILL"),
         table={**ONE_FILE, "protocol": {"features": ["domainMetadata", "rowTracking"]}},
+    ),
+    "winners that came after the creation": case(
+        created("p1/n"),
+        created("p1/v"),
+        inserted("p1/w"),
+        altered(),
+        expect="ProtocolChangedException",
+        conflicting_winner=0,
+        table=ABSENT,
     ),
 }
 
