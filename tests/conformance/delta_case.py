@@ -201,7 +201,9 @@ def definition_of(case: Case) -> TableDefinition:
         **dict.fromkeys(removed, "true"),
         **{CONF[key]: str(value).lower() for key, value in case.get("conf", {}).items()},
     }
-    identity = about.get("properties", {}).get("identity_column")
+    given = dict(about.get("properties", {}))
+    identity = given.pop("identity_column", None)
+    values |= given
     columns = [Column(name, kind, nullable=True, id=0) for name, kind in about["schema"].items()]
     if identity is not None:
         columns.append(marked(Column(identity, "bigint", nullable=False, id=0), 0))

@@ -16,6 +16,7 @@ from tests.conformance.delta_samples import (
 )
 from tests.conformance.logs import MemoryLedgers
 
+VERSION_ENABLED = "delta.inCommitTimestampEnablementVersion"
 AGREEING: dict[str, dict[str, Any]] = {
     "two winners take one application further": case(
         inserted("p1/n", app_id="q"),
@@ -42,6 +43,16 @@ AGREEING: dict[str, dict[str, Any]] = {
         expect="ProtocolChangedException",
         conflicting_winner=0,
         table=ABSENT,
+    ),
+    "a property that the table has had before": case(
+        inserted("p1/n"),
+        altered("config", config={VERSION_ENABLED: "4"}),
+        expect="MetadataChangedException",
+        table={
+            **ONE_FILE,
+            "properties": {VERSION_ENABLED: "3"},
+            "protocol": {"features": ["inCommitTimestamp"]},
+        },
     ),
 }
 
