@@ -204,9 +204,13 @@ def definition_of(case: Case) -> TableDefinition:
     given = dict(about.get("properties", {}))
     identity = given.pop("identity_column", None)
     values |= given
-    columns = [Column(name, kind, nullable=True, id=0) for name, kind in about["schema"].items()]
+    types = dict(about["schema"])
     if identity is not None:
-        columns.append(marked(Column(identity, "bigint", nullable=False, id=0), 0))
+        types.setdefault(identity, "bigint")
+    columns = [
+        marked(Column(name, kind, nullable=name != identity, id=0), 0)
+        for name, kind in types.items()
+    ]
     return TableDefinition(
         "managed",
         "listed",

@@ -54,6 +54,15 @@ AGREEING: dict[str, dict[str, Any]] = {
             "protocol": {"features": ["inCommitTimestamp"]},
         },
     ),
+    "an identity column among the others": case(
+        inserted("p1/n"),
+        inserted("p1/w", metadata_change=True, metadata_kind="identity_high_water_mark"),
+        table={
+            **ONE_FILE,
+            "schema": {"part": "int", "id": "bigint"},
+            "properties": {"identity_column": "id"},
+        },
+    ),
 }
 
 
