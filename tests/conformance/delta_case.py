@@ -93,7 +93,7 @@ class DeltaCase:
         """Commit what a side read and wrote; its application, if any, reaches `version`."""
         footprint = self._footprint(side, version)
         if is_winner:
-            footprint = footprint._replace(not_blind=side["blind_append"] is not True)
+            footprint = footprint._replace(not_blind=side.get("blind_append") is not True)
         write = TableWrite(begun.table, begun.read_at, (), footprint)
         event = self._ledger.ask(begun.session, CommitTxn, begun.txn, (write,), "")
         if isinstance(event.body, TxnCommitted):
@@ -122,7 +122,11 @@ class DeltaCase:
         files = FileList(
             [self._added(each) for each in side["adds"]],
             [
-                RemoveFile(each["path"], self._partitions.get(each["path"]), each["data_change"])
+                RemoveFile(
+                    each["path"],
+                    self._partitions.get(each["path"]),
+                    each.get("data_change", True),
+                )
                 for each in side["removes"]
             ],
         )
@@ -138,7 +142,7 @@ class DeltaCase:
         )
 
     def _added(self, each: Mapping[str, Any]) -> AddFile:
-        values = tuple(each["partition"][name] for name in self._columns)
+        values = tuple(each["partition"].get(name) for name in self._columns)
         self._partitions[each["path"]] = values
         vector = each.get("deletion_vector") or ""
         return AddFile(
@@ -168,7 +172,7 @@ class DeltaCase:
             case "config":
                 values |= side.get("config", {})
                 for key in side.get("config_removed", ()):
-                    del values[key]
+                    values.pop(key, None)
             case "constraint":
                 values[f"delta.constraints.c{self._changes}"] = "x > 0"
             case "replace" | "identical":

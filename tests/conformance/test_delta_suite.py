@@ -63,6 +63,29 @@ AGREEING: dict[str, dict[str, Any]] = {
             "properties": {"identity_column": "id"},
         },
     ),
+    "a winner without the flag is not blind": case(
+        updated(),
+        {key: value for key, value in inserted("p1/w").items() if key != "blind_append"},
+        expect="ConcurrentAppendException",
+        isolation="WriteSerializable",
+    ),
+    "a partition column without a value is null": case(
+        updated(read_predicates=["part IS NULL"]),
+        inserted("w", adds=[{"path": "w", "partition": {}}]),
+        expect="ConcurrentAppendException",
+    ),
+    "a removal changes data unless it says otherwise": case(
+        updated(removes=[{"path": "p1/a"}]),
+        inserted("p1/w", blind_append=False, read_files=["p1/a"], removes=[{"path": "p1/a"}]),
+        expect="ConcurrentAppendException",
+    ),
+    "a property that two winners take away": case(
+        inserted("p1/n"),
+        altered("config", config_removed=["k"]),
+        altered("config", config_removed=["k"]),
+        expect="MetadataChangedException",
+        conflicting_winner=0,
+    ),
 }
 
 
