@@ -13,8 +13,10 @@ from tests.conformance.delta_samples import (
     created,
     inserted,
     updated,
+    upgraded,
 )
 from tests.conformance.logs import MemoryLedgers
+from tests.conformance.suite import Mismatch
 
 VERSION_ENABLED = "delta.inCommitTimestampEnablementVersion"
 AGREEING: dict[str, dict[str, Any]] = {
@@ -86,6 +88,23 @@ AGREEING: dict[str, dict[str, Any]] = {
         expect="MetadataChangedException",
         conflicting_winner=0,
     ),
+    "statistics, which no predicate is judged by": case(
+        updated(),
+        inserted(
+            "p1/w", adds=[{"path": "p1/w", "partition": {"part": "1"}, "stats": {"x": [7, 9]}}]
+        ),
+        expect="ConcurrentAppendException",
+        stats={"x": [1, 5]},
+    ),
+}
+UNREADABLE: dict[str, dict[str, Any]] = {
+    "hint": case(inserted("p1/n"), hint=1),
+    "engine": case(inserted("p1/n"), table={**ONE_FILE, "engine": "kernel"}),
+    "versions": case(inserted("p1/n"), table={**ONE_FILE, "protocol": {"versions": [3, 7]}}),
+    "rows": case(inserted("p1/n", rows=1)),
+    "version": case(inserted("p1/n"), upgraded(version=7)),
+    "moved": case(inserted("p1/n", adds=[{"path": "w", "partition": {}, "moved": True}])),
+    "tags": case(updated(removes=[{"path": "p1/a", "tags": {}}])),
 }
 
 
@@ -93,3 +112,10 @@ AGREEING: dict[str, dict[str, Any]] = {
 def test_the_product_agrees(name: str) -> None:
     """What the fact sheet says becomes of a case does."""
     SUITE.run(AGREEING[name], MemoryLedgers())
+
+
+@pytest.mark.parametrize("field", UNREADABLE)
+def test_nothing_is_read_past(field: str) -> None:
+    """A field that the runner does not know fails the case, wherever it stands."""
+    with pytest.raises(Mismatch, match=rf"got also \['{field}'\]"):
+        SUITE.run(UNREADABLE[field], MemoryLedgers())
