@@ -93,7 +93,7 @@ class DeltaCase:
         """Commit what a side read and wrote; its application, if any, reaches `version`."""
         footprint = self._footprint(side, version)
         if is_winner:
-            footprint = footprint._replace(not_blind=side.get("blind_append") is not True)
+            footprint = recorded(footprint, is_blind=side.get("blind_append") is True)
         write = TableWrite(begun.table, begun.read_at, (), footprint)
         event = self._ledger.ask(begun.session, CommitTxn, begun.txn, (write,), "")
         if isinstance(event.body, TxnCommitted):
@@ -186,6 +186,13 @@ class DeltaCase:
         if not isinstance(event.body, wanted):
             raise UnexpectedAnswerError(f"{command.__name__} was answered {event.body}")
         return event
+
+
+def recorded(footprint: Footprint, *, is_blind: bool) -> Footprint:
+    """Return a winner's footprint with its recorded flag, which is believed whatever it read."""
+    if is_blind:
+        return footprint._replace(reads=[], reads_whole=False, read_files=b"")
+    return footprint._replace(not_blind=True)
 
 
 def operation_of(side: Side) -> str:

@@ -96,6 +96,11 @@ AGREEING: dict[str, dict[str, Any]] = {
         expect="ConcurrentAppendException",
         stats={"x": [1, 5]},
     ),
+    "a winner that says it is blind is believed": case(
+        updated(),
+        inserted("p1/w", read_predicates=["TRUE"], read_files=["p1/a"]),
+        isolation="WriteSerializable",
+    ),
 }
 UNREADABLE: dict[str, dict[str, Any]] = {
     "hint": case(inserted("p1/n"), hint=1),
