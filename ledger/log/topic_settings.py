@@ -77,17 +77,12 @@ class FoundTopic(NamedTuple):
 
 def topic_name(ledger: str, topic: Topic) -> str:
     """Return Kafka's name of a topic; raises SettingsError for a name no ledger can have."""
-    if not is_ledger_name(ledger):
+    if _LEDGER_NAME.fullmatch(ledger) is None:
         raise SettingsError(
             f"{ledger!r} cannot be the name of a ledger, because it begins the names of topics. "
             "Use up to 200 letters, digits, - and _, the first a letter or digit"
         )
     return f"{ledger}.{topic}"
-
-
-def is_ledger_name(text: str) -> bool:
-    """Tell whether a ledger can have this name."""
-    return _LEDGER_NAME.fullmatch(text) is not None
 
 
 def settings_for(topic: Topic, replicas: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The topics of a ledger in a cluster: made, compared, found; and whether a broker is ready.
+"""The topics of a ledger in a cluster: made, compared; and whether a broker is ready.
 
 How they must be kept is in `topic_settings`. `client` is librdkafka settings of the deployment,
 such as the login, and `timeout_s` bounds each question asked. Nothing here is called while a ledger
@@ -29,7 +29,6 @@ from ledger.log.topic_settings import (
     FoundTopic,
     breaches,
     doubts,
-    is_ledger_name,
     settings_for,
     topic_name,
 )
@@ -144,23 +143,6 @@ def topic_ids(
     return {names[name]: str(each.topic_id) for name, each in described.items()}
 
 
-def list_ledgers(
-    bootstrap: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
-) -> list[str]:
-    """Return the names of the ledgers of a cluster: those that have all their topics.
-
-    Raises LogUnavailableError if the cluster does not answer.
-    """
-    names = _Admin(bootstrap, client, timeout_s).names()
-    ending = f".{Topic.EVENTS}"
-    ledgers = {name.removesuffix(ending) for name in names if name.endswith(ending)}
-    return sorted(
-        ledger
-        for ledger in ledgers
-        if is_ledger_name(ledger) and {topic_name(ledger, topic) for topic in REQUIRED} <= names
-    )
-
-
 def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
     """Wait until a broker answers and counts as alive; return whether it did in time.
 
@@ -193,13 +175,6 @@ class _Admin:
         self._timeout_s = timeout_s
         self._trouble = Trouble()
         self._client = made(AdminClient, Connection(bootstrap, client).admin(self._trouble))
-
-    def names(self) -> set[str]:
-        """Return the names of all topics."""
-        try:
-            return set(self._client.list_topics(timeout=self._timeout_s).topics)
-        except KafkaException as problem:
-            raise self._as_log_error(problem, self._bootstrap) from problem
 
     def describe(self, names: list[str]) -> dict[str, TopicDescription]:
         """Return the descriptions of those topics that exist."""

@@ -15,7 +15,6 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import (
     create_topics,
-    list_ledgers,
     topic_ids,
     verify_topics,
     wait_until_ready,
@@ -145,11 +144,10 @@ ASKED: list[Callable[[str], object]] = [
     lambda nowhere: create_topics(nowhere, LEDGER, timeout_s=0.5),
     lambda nowhere: verify_topics(nowhere, LEDGER, timeout_s=0.5),
     lambda nowhere: topic_ids(nowhere, LEDGER, timeout_s=0.5),
-    lambda nowhere: list_ledgers(nowhere, timeout_s=0.5),
 ]
 
 
-@pytest.mark.parametrize("ask", ASKED, ids=["create", "verify", "ids", "list"])
+@pytest.mark.parametrize("ask", ASKED, ids=["create", "verify", "ids"])
 def test_topics(nowhere: str, ask: Callable[[str], object]) -> None:
     """Whatever is asked about topics, the answer that does not come names the reason."""
     with pytest.raises(LogUnavailableError, match=rf"no answer.*{nowhere}.*Connection refused"):
@@ -179,7 +177,7 @@ def test_unfit_settings(client: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         KafkaLog("127.0.0.1:1", LEDGER, client=client)
     with pytest.raises(SettingsError, match=message):
-        list_ledgers("127.0.0.1:1", client=client)
+        topic_ids("127.0.0.1:1", LEDGER, client=client)
 
 
 @pytest.mark.parametrize("name", ["", "-flights", "air lines", "a.b", "x" * 201, "Flüge"])
