@@ -1,4 +1,4 @@
-"""Rows of the cache topic: what another host published, read into a store of one's own.
+"""Rows of the cache topic: what another host published, read into memory.
 
 Rows change by whole batches only, each closed by a marker, so they are always those of one position
 of the publisher's store. Compaction complicates that. A record that is missing was replaced by a
@@ -24,11 +24,11 @@ from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
-from projections.errors import CacheTopicMissingError, StoreForeignError, StoreVersionError
+from projections.errors import CacheTopicMissingError, StoreVersionError
 from projections.fold import Mark
-from projections.rows import HISTORY, LOG, number_key, read_value
+from projections.rows import HISTORY, number_key
 from projections.store.memory import MemoryStore
-from projections.store.port import FORMAT_VERSION, Row, RowReader, RowStore
+from projections.store.port import FORMAT_VERSION, Row, RowReader
 
 READ_TOGETHER: Final = 10_000
 FIRST_READ_S: Final = 5.0
@@ -50,10 +50,7 @@ def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> Met
 
 
 class PublishedRows(RowReader):
-    """The rows of metadata of another host, for one thread; closes the store they are kept in.
-
-    Without a `store` they are kept in memory. One on disk serves what it holds while the topic is
-    read again. Nothing is read before `open`.
+    """The rows of metadata of another host, for one thread. Nothing is read before `open`.
 
     Attributes:
         mark: where the rows end.
@@ -63,26 +60,23 @@ class PublishedRows(RowReader):
         trouble: why the topic cannot be read now, None if it can.
     """
 
-    def __init__(
-        self, log: Log, store: RowStore | None = None, *, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
+        self.mark = Mark(0, "", 0, "")
         self.has_come = False
         self.next_offset = self.end = 0
         self.trouble: LedgerError | None = None
         self._log = log
         self._clock = clock or SystemClock()
-        self._store = store or MemoryStore()
-        kept = self._store.get(LOG)
-        self.mark = Mark(0, "", 0, "") if kept is None else Mark(*read_value(kept))
+        self._store = MemoryStore()
         self._reader: LogReader | None = None
         self._is_open = False
         self._replaced = 0
         self._again_s = 0.0
 
     @classmethod
-    def whole(cls, log: Log, store: RowStore | None = None) -> Self:
+    def whole(cls, log: Log) -> Self:
         """Return the rows after the topic was read to its end; raises as `open` and `refresh`."""
-        rows = cls(log, store)
+        rows = cls(log)
         rows.open()
         rows._read_to(rows.end)
         return rows
@@ -95,13 +89,9 @@ class PublishedRows(RowReader):
     def open(self) -> None:
         """Begin to read, which `refresh` goes on with.
 
-        Raises CacheTopicMissingError, StoreForeignError for a store of another log, and
-        LogUnavailableError; it may be called again then.
+        Raises CacheTopicMissingError and LogUnavailableError; it may be called again then.
         """
-        topic = self._log.topic_id(Topic.EVENTS)
-        if self.mark.topic not in {"", topic}:
-            raise StoreForeignError(self.mark.topic, topic)
-        self.mark = self.mark._replace(topic=topic)
+        self.mark = self.mark._replace(topic=self._log.topic_id(Topic.EVENTS))
         self._begin()
         self._is_open = True
 

@@ -16,11 +16,10 @@ from projections.cache.publishing import Publisher
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore
-from projections.cache.topic import KINDS, MARKER, Gathered, Marker, difference
-from projections.errors import PublishedElsewhereError, StoreForeignError, StoreVersionError
+from projections.cache.topic import MARKER, Gathered, Marker, difference
+from projections.errors import PublishedElsewhereError, StoreVersionError
 from projections.reads import lookups
-from projections.rows import LOG, value
-from projections.store.memory import MemoryStore
+from projections.rows import value
 from projections.store.port import FORMAT_VERSION
 from tests.core.histories import Step
 from tests.driver import CATALOG
@@ -277,32 +276,19 @@ def test_nothing_is_kept_of_a_lost_history() -> None:
     assert [location(each) for each in (*before, *after)] == ["lost", "kept"]
 
 
-def test_rows_kept_on_disk(host: Host) -> None:
-    """Rows that were kept serve at once, and what they have too many goes."""
+def test_rows_read_anew_do_not_go_back(host: Host) -> None:
+    """While the topic is read again, the rows stay until it has come as far."""
+    followed, seen = list[PublishedRows](), list[int]()
     host.feed(40)
-    store = MemoryStore()
-    PublishedRows.whole(host.log, store)
-    store.write([(KINDS[0] + b"never", b"0")])
-    host.feed_all()
-    assert metadata_rows(PublishedRows.whole(host.log, store)) == metadata_rows(host.store)
+    log = slow(host.log, 5, lambda: seen.extend(map(lookups.position, followed)))
+    followed.append(PublishedRows.whole(log))
+    host.log.recreate(Topic.CACHE)
+    fresh = Host(host.log)
+    fresh.feed(20)
+    fresh.feed(20)
+    followed[0].refresh()
 
-
-def test_rows_kept_on_disk_do_not_go_back(host: Host) -> None:
-    """While the topic is read again, rows that were kept stay until it has come as far."""
-    store, seen = MemoryStore(), list[int]()
-    host.feed(20)
-    host.feed(20)
-    PublishedRows.whole(host.log, store)
-    PublishedRows.whole(slow(host.log, 5, lambda: seen.append(lookups.position(store))), store)
     assert set(seen) == {40}
-
-
-def test_rows_of_another_log_are_refused(host: Host) -> None:
-    """Rows that were made from another log are not read on."""
-    store = MemoryStore()
-    store.write([(LOG, value([3, "00", 3, "events-of-another"]))])
-    with pytest.raises(StoreForeignError):
-        PublishedRows.whole(host.log, store)
 
 
 def test_batches_of_another_log_are_not_taken(host: Host) -> None:
