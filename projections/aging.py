@@ -11,7 +11,6 @@ from typing import Final
 import structlog
 
 from ledger.clock import Clock, SystemClock
-from ledger.settings import CHECKPOINT_S
 from projections.fold import Fold
 
 SHARE: Final = 100
@@ -25,9 +24,7 @@ class AgingCheckpoint:
     It counts as made when this was made: what it was before, nobody knows.
     """
 
-    def __init__(
-        self, fold: Fold, age_s: float = CHECKPOINT_S, *, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, fold: Fold, age_s: float, *, clock: Clock | None = None) -> None:
         self._fold = fold
         self._clock = clock or SystemClock()
         self._age_s = age_s

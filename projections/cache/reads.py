@@ -93,9 +93,12 @@ class MetadataCache(MetadataReads):
         return cls(entries, RowMetadataStore(RocksReader.open(store or path)), catalog)
 
     @classmethod
-    def over(cls, rows: RowReader, *, catalog: str = "", bytes_max: int = BYTES_MAX) -> Self:
-        """Return the cache over rows that are read here; they stay their opener's to close."""
-        return cls(RowEntries(rows, bytes_max=bytes_max), RowMetadataStore(rows), catalog)
+    def over(cls, rows: RowReader, *, bytes_max: int = BYTES_MAX) -> Self:
+        """Return the cache over rows that are read here, for reads that name their catalogs.
+
+        The rows stay their opener's to close.
+        """
+        return cls(RowEntries(rows, bytes_max=bytes_max), RowMetadataStore(rows), "")
 
     @classmethod
     def following(

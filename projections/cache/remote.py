@@ -132,7 +132,7 @@ class PublishedEntries(RowEntries, ServedEntries):
             return [Answer(None, "store", self.position(), "loading")] * len(wanted)
         return super().read_many(wanted)
 
-    def lag(self, clock: Clock | None = None) -> Lag | None:
+    def lag(self) -> Lag | None:
         """Return how far they are behind the log, None before there are any.
 
         A record at the end of the log that does not count looks like one that was not published.
@@ -140,8 +140,7 @@ class PublishedEntries(RowEntries, ServedEntries):
         if self.is_loading():
             return None
         mark = self._site.rows.mark
-        clock = clock or self._site.clock
-        return self._backlog.measure(clock, mark.position, mark.offset, self.at_ms())
+        return self._backlog.measure(self._site.clock, mark.position, mark.offset, self.at_ms())
 
 
 class PublishedStore(RowMetadataStore):

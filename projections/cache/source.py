@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Protocol
 
-from ledger.clock import Clock
 from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
@@ -102,7 +101,7 @@ class ServedEntries(Entries, Protocol):
         """Return why they do not follow, "" if they do."""
         ...
 
-    def lag(self, clock: Clock | None = None) -> Lag | None:
+    def lag(self) -> Lag | None:
         """Return how far they are behind the log, None before they have begun to follow."""
         ...
 

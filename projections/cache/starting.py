@@ -10,7 +10,7 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final, Self
 
-from ledger.clock import Clock, SystemClock
+from ledger.clock import SystemClock
 from ledger.errors import LogUnavailableError
 from ledger.log.port import Log
 from ledger.metadata import Answer
@@ -30,9 +30,8 @@ class StartingEntries(ServedEntries):
 
     remedy = ""
 
-    def __init__(self, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(self, log: Log, *, bytes_max: int = BYTES_MAX) -> None:
         self._log = log
-        self._domain = domain
         self.tables = HeldTables(bytes_max)
         self._followed: FollowedEntries | None = None
         self._ended: Exception | None = None
@@ -81,10 +80,10 @@ class StartingEntries(ServedEntries):
         """Return the time of that event, 0 before there is one."""
         return 0 if self._followed is None else self._followed.at_ms()
 
-    def lag(self, clock: Clock | None = None) -> Lag | None:
+    def lag(self) -> Lag | None:
         """Return how far they are behind the log, None before they have begun to follow."""
         followed = self._followed
-        return None if followed is None else followed.lag(clock or SystemClock())
+        return None if followed is None else followed.lag(SystemClock())
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
         """Return answers as of the last event applied; raises what ended the following."""
@@ -126,7 +125,7 @@ class StartingEntries(ServedEntries):
         while not self._stop.is_set():
             try:
                 bytes_max = self.tables.bytes_max
-                followed = FollowedEntries.start(self._log, self._domain, bytes_max=bytes_max)
+                followed = FollowedEntries.start(self._log, bytes_max=bytes_max)
             except LogUnavailableError:
                 self._stop.wait(AWAY_PAUSE_S)
             except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain

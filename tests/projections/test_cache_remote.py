@@ -182,13 +182,13 @@ def test_lag(far: Far) -> None:
     """It is counted in records of the log that are not published, and in time since they are."""
     far.publish()
     far.entries.check()
-    in_time = far.entries.lag(far.clock)
+    in_time = far.entries.lag()
     far.clock.elapsed_s += 60
     far.domain.open_session()
-    just_now = far.entries.lag(far.clock)
+    just_now = far.entries.lag()
     far.clock.elapsed_s += 60
     assert (in_time, just_now) == (Lag(5, 0, 0), Lag(5, 1, 0))
-    assert far.entries.lag(far.clock) == Lag(5, 1, 60_000)
+    assert far.entries.lag() == Lag(5, 1, 60_000)
 
 
 def test_one_position(far: Far) -> None:
