@@ -7,7 +7,7 @@ over, so a consumer may go back to any earlier position and read on from there.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -243,11 +243,6 @@ def read(cache: CacheState, wanted: Wanted) -> Answer:
 def is_called(name: Name | None, wanted: Name) -> bool:
     """Tell whether a name is the wanted one; names differ by more than case, as in Hive."""
     return name is not None and name_key(*name) == name_key(*wanted)
-
-
-def read_many(cache: CacheState, wanted: Iterable[Wanted]) -> list[Answer]:
-    """Return several answers as of one position."""
-    return at_one_position([read(cache, each) for each in wanted], cache.position)
 
 
 def at_one_position(answers: list[Answer], position: int) -> list[Answer]:
