@@ -7,6 +7,7 @@ task ever sees metadata that moves. Nothing here loads Spark.
 import atexit
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
@@ -103,12 +104,15 @@ class HostTables:
     Attributes:
         cache: the metadata cache, with its counts.
         reads: the read model of the same rows.
+        catalog: that of names.
     """
 
-    def __init__(self, rows: RowReader, reads: Reads, metadata: MetadataCache, name: str) -> None:
+    def __init__(
+        self, rows: RowReader, reads: Reads, metadata: MetadataCache, catalog: str
+    ) -> None:
         self.cache = metadata
         self.reads = reads
-        self.catalog = name
+        self.catalog = catalog
         self._rows = rows
 
     @classmethod
@@ -117,8 +121,12 @@ class HostTables:
 
         Raises StoreMissingError.
         """
-        reads = StoreReads(RocksReader.open(store))
-        return cls(RocksReader.open(store), reads, MetadataCache.open(store, catalog), catalog)
+        with ExitStack() as opened:
+            reads = StoreReads(opened.enter_context(RocksReader.open(store)))
+            rows = opened.enter_context(RocksReader.open(store))
+            metadata = MetadataCache.open(store, catalog)
+            opened.pop_all()
+        return cls(rows, reads, metadata, catalog)
 
     def resolve(self, name: str, snapshot: Snapshot, max_wait_ms: int = WAIT_MS) -> HostTable:
         """Return what a snapshot sees of the table that had a name then.

@@ -77,8 +77,12 @@ class PublishedRows(RowReader):
     def whole(cls, log: Log) -> Self:
         """Return the rows after the topic was read to its end; raises as `open` and `refresh`."""
         rows = cls(log)
-        rows.open()
-        rows._read_to(rows.end)
+        try:
+            rows.open()
+            rows._read_to(rows.end)
+        except BaseException:
+            rows.close()
+            raise
         return rows
 
     @property

@@ -9,6 +9,7 @@ the store.
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
@@ -89,8 +90,12 @@ class MetadataCache(MetadataReads):
 
         Misses go to the store at `store`, or to the same rows. Raises StoreMissingError.
         """
-        entries = RowEntries(RocksReader.open(path), bytes_max=bytes_max)
-        return cls(entries, RowMetadataStore(RocksReader.open(store or path)), catalog)
+        with ExitStack() as opened:
+            rows = opened.enter_context(RocksReader.open(path))
+            behind = opened.enter_context(RocksReader.open(store or path))
+            cache = cls(RowEntries(rows, bytes_max=bytes_max), RowMetadataStore(behind), catalog)
+            opened.pop_all()
+        return cache
 
     @classmethod
     def over(cls, rows: RowReader, *, bytes_max: int = BYTES_MAX) -> Self:
@@ -108,8 +113,11 @@ class MetadataCache(MetadataReads):
 
         Raises StoreMissingError, and as `FollowedEntries.start`.
         """
-        behind = RowMetadataStore(RocksReader.open(store))
-        return cls(FollowedEntries.start(log, domain, bytes_max=bytes_max), behind, catalog)
+        with ExitStack() as opened:
+            behind = opened.enter_context(RocksReader.open(store))
+            entries = FollowedEntries.start(log, domain, bytes_max=bytes_max)
+            opened.pop_all()
+        return cls(entries, RowMetadataStore(behind), catalog)
 
     def read(
         self,
