@@ -121,7 +121,7 @@ def test_any_free_port(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", V6, "localhost"])
 def test_port_that_is_named(host: str) -> None:
     """What is named is taken as it is."""
-    http = f"{host}:{free_endpoint().rpartition(':')[2]}"
+    http = f"{host}:{free_endpoint().port}"
     assert [endpoint_of(each) for each in (http, "off")] == [http, "off"]
 
 

@@ -1,7 +1,8 @@
-"""Endpoints: where this machine is to be listened at, told before anybody listens."""
+"""Endpoints: where this machine is to be listened at, and that told before anybody listens."""
 
 import socket
 from errno import EADDRINUSE
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from ledger.embedded.broker_folder import LOOPBACK
@@ -9,42 +10,59 @@ from ledger.errors import SettingsError
 from ledger.settings import OFF
 
 
-def is_endpoint(http: str) -> bool:
-    """Tell whether this is `host:port`; port 0 is one, too."""
-    try:
-        parts = urlsplit(f"//{http}")
-        return bool(parts.hostname) and parts.port is not None and not parts.path
-    except ValueError:
-        return False
+class Endpoint(NamedTuple):
+    """Where a server listens; port 0 = any that is free. Its text form is `host:port`."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the endpoint of `host:port`; raises SettingsError if it is none."""
+        try:
+            parts = urlsplit(f"//{text}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if not host or port is None or parts.path:
+            raise SettingsError(f"{text!r} is no host:port to listen at, such as 127.0.0.1:8181")
+        return cls(host, port)
+
+    def listen(self, backlog: int | None = None) -> socket.socket:
+        """Return a socket that listens there; raises OSError if that is not possible."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        return socket.create_server(self, family=family, backlog=backlog)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+ANY_PORT = Endpoint(LOOPBACK, 0)
 
 
 def endpoint_of(http: str | None) -> str:
-    """Return where the follower is to answer, with a port that others can be told.
+    """Return where a role is to answer, with a port that others can be told, or OFF as it is.
 
     Raises SettingsError if nobody can listen at the host that is named, or somebody does at the
     port.
     """
-    if http is None:
-        return free_endpoint()
-    parts = urlsplit(f"//{http}")
     if http == OFF:
-        return http
+        return OFF
+    wanted = ANY_PORT if http is None else Endpoint.parse(http)
     try:
-        found = free_endpoint(parts.hostname or LOOPBACK, parts.port or 0)
+        found = free_endpoint(wanted)
     except OSError as problem:
-        # What else keeps a port from being listened at, the follower is to tell.
-        if parts.port and problem.errno != EADDRINUSE:
-            return http
+        # What else keeps a port from being listened at, the role is to tell.
+        if wanted.port and problem.errno != EADDRINUSE:
+            return str(wanted)
         raise SettingsError(
-            f"nobody can listen at {http}: {problem}. Name another host or port"
+            f"nobody can listen at {wanted}: {problem}. Name another host or port"
         ) from problem
-    return http if parts.port else found
+    return str(found)
 
 
-def free_endpoint(host: str = LOOPBACK, port: int = 0) -> str:
-    """Return a `host:port` of this machine where nobody listens now; port 0 = any."""
-    is_v6 = ":" in host
-    family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    with socket.create_server((host, port), family=family) as server:
-        found = server.getsockname()[1]
-        return f"[{host}]:{found}" if is_v6 else f"{host}:{found}"
+def free_endpoint(wanted: Endpoint = ANY_PORT) -> Endpoint:
+    """Return an endpoint, with a port where nobody listens now; raises OSError if it has none."""
+    with wanted.listen() as server:
+        return wanted._replace(port=server.getsockname()[1])

@@ -21,7 +21,7 @@ from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
-from ledger.machine.endpoints import endpoint_of, is_endpoint
+from ledger.machine.endpoints import Endpoint, endpoint_of
 from ledger.machine.folder import SPARK, STORE, alone_in, remove_rows
 from ledger.machine.process import ExitCode
 from ledger.machine.supervisor import Role, Supervisor
@@ -114,9 +114,9 @@ def check(settings: UpSettings) -> None:
             f"cache.http is {settings.cache_http}, where one cache can answer and not "
             f"{settings.caches}; leave that setting out, and each gets a port of its own"
         )
-    for http in {settings.http, settings.cache_http} - {None, OFF}:
-        if not is_endpoint(str(http)):
-            raise SettingsError(f"{http!r} is no host:port to listen at, such as 127.0.0.1:8181")
+    for http in (settings.http, settings.cache_http):
+        if http is not None and http != OFF:
+            Endpoint.parse(http)
 
 
 def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:

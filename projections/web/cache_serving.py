@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ledger.errors import LedgerError
+from ledger.machine.endpoints import Endpoint
 from ledger.settings import CacheSettings
 from projections.cache.process import CacheProcess
 from projections.cache.source import ServedEntries
@@ -14,7 +15,7 @@ from projections.web.cache_questions import CACHE_QUESTIONS
 from projections.web.health import Check, Health, lag_check
 from projections.web.metrics import Metrics
 from projections.web.readers import Readers
-from projections.web.server import Endpoint, WebServer
+from projections.web.server import WebServer
 from projections.web.waiting import Waiting
 
 # Readers wait for the log in them, so there are more than answers that are computed at once.

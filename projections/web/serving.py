@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ledger.machine.endpoints import Endpoint
 from ledger.reads import Reads
 from ledger.settings import FollowerSettings
 from projections.follower import Follower
@@ -16,7 +17,7 @@ from projections.web.health import Followed, FollowerHealth
 from projections.web.metrics import FollowerCollector, Metrics
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
-from projections.web.server import Endpoint, WebServer
+from projections.web.server import WebServer
 from projections.web.waiting import Waiting
 
 # There are several readers in one process; the operating system caches files for all of them.

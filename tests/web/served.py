@@ -9,16 +9,16 @@ import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
 from ledger.http.reads import HttpReads
+from ledger.machine.endpoints import ANY_PORT
 from ledger.reads import Reads
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.readers import Readers
-from projections.web.server import Endpoint, WebServer
+from projections.web.server import WebServer
 from projections.web.serving import read_pages
 from tests.projections.followed import Followed
 
-ANY_PORT: Final = Endpoint("127.0.0.1", 0)
 LAG_MAX_S: Final = 10.0
 
 OpenReads = Callable[[], Reads]

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import structlog
 
+from ledger.machine.endpoints import Endpoint
 from ledger.machine.process import role_process, set_up_logging
 from ledger.reads import Reads
 from projections.cache.lists import ReadLists
@@ -27,7 +28,7 @@ from projections.web.cache_questions import CACHE_QUESTIONS
 from projections.web.health import Check, Health
 from projections.web.metrics import Metrics
 from projections.web.readers import Readers
-from projections.web.server import Endpoint, WebServer
+from projections.web.server import WebServer
 from projections.web.waiting import Waiting
 
 THREADS = 8
