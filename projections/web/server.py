@@ -63,7 +63,7 @@ def listen(endpoint: Endpoint) -> socket.socket:
     except OSError as problem:
         raise SettingsError(
             f"nobody can listen at {endpoint} ({problem.strerror}). Choose another place with "
-            "--http host:port, port 0 for any that is free, or --no-http"
+            "--http host:port, port 0 for any that is free"
         ) from problem
     # Named TCP, or asyncio leaves Nagle's algorithm on: 40 ms for each answer in two parts.
     return socket.socket(found.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, found.detach())
