@@ -199,7 +199,7 @@ class Ledger(LedgerTables, LedgerFiles):
         command = OpenTxn(*UNNUMBERED, type, count, deadline_ms, numbers)
         session, answer = self._sessions.ask(command)
         self._view.note(answer.control.position)
-        body = body_as(TxnOpened, answer.control, answer.body)
+        body = body_as(TxnOpened, answer)
         opening = answer.control, body
         first = answer.control.txn
         txns = [
@@ -322,8 +322,8 @@ class Ledger(LedgerTables, LedgerFiles):
         answer = self._ask(command)
         body = answer.body
         if not (isinstance(body, CommandRepeated) and body.outcome == kind.__name__):
-            body_as(kind, answer.control, body)
-        return receipt_of(answer.control, body, self._view.origin, is_repeat=answer.is_repeat)
+            body_as(kind, answer)
+        return receipt_of(answer, self._view.origin)
 
     def __enter__(self) -> Self:
         return self

@@ -139,10 +139,10 @@ def defined(
     after = imported.known_as(commit.metadata.id, after)
     if not imported.table:
         answer = txn.ask(CreateTable(*UNNUMBERED, txn.id, 0, catalog, imported.name, after))
-        return body_as(TableCreated, answer.control, answer.body).table, after
+        return body_as(TableCreated, answer).table, after
     alter = AlterTable(*UNNUMBERED, txn.id, read_at, imported.table, after, operation_of(commit))
     answer = txn.ask(alter)
-    body_as(TableAltered, answer.control, answer.body)
+    body_as(TableAltered, answer)
     return imported.table, after
 
 
@@ -152,7 +152,7 @@ def committed(txn: Transaction, writes: Sequence[TableWrite], level: str) -> tup
     body = answer.body
     if isinstance(body, CommandRepeated) and body.outcome == TxnCommitted.__name__:
         return None, body.answered
-    part = body_as(TxnCommitted, answer.control, body).parts[0]
+    part = body_as(TxnCommitted, answer).parts[0]
     return part.version, answer.control.position
 
 
@@ -161,6 +161,6 @@ def stages_in(txn: Transaction) -> Send:
 
     def send(table: int, number: int, chunk: Footprint) -> None:
         answer = txn.ask(StageWrites(*UNNUMBERED, txn.id, table, number, chunk))
-        body_as(WritesStaged, answer.control, answer.body)
+        body_as(WritesStaged, answer)
 
     return send

@@ -135,10 +135,8 @@ class LedgerFiles:
     def _commit(self, writes: Sequence[TableWrite], level: str) -> Receipt:
         answer = self._ask(CommitTxn(*UNNUMBERED, 0, writes, level))
         try:
-            check_done(answer.control, answer.body)
+            check_done(answer)
         except ConflictError as error:
             name_conflict(error, self._view.at_hand, lambda _table, _hash: ())
             raise
-        return receipt_of(
-            answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
-        )
+        return receipt_of(answer, self._view.origin)

@@ -68,7 +68,7 @@ class LedgerTables:
         check_name(name)
         definition = table_definition(columns, **options)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
-        row = created_row(answer.control, body_as(TableCreated, answer.control, answer.body))
+        row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
         return row
 

@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple, Self
 
 from ledger.core.events import (
-    Body,
     CommandRepeated,
-    Control,
     Event,
     TableAltered,
     TxnAborted,
@@ -21,6 +19,7 @@ from ledger.core.events import (
 from ledger.core.evolve import answered
 from ledger.read_errors import check_number
 from ledger.reads import OutcomeRow
+from ledger.sdk.session import Answer
 
 ALREADY_APPLIED: Final = "already_applied"
 """Why a commit was not needed: its applications had made the same progress before."""
@@ -104,8 +103,9 @@ class Receipt:
         return f"<Receipt {what} at position {self.position}, {when}{''.join(ends)}>"
 
 
-def receipt_of(control: Control, body: Body, token: Token, *, is_repeat: bool = False) -> Receipt:
-    """Return the receipt of an answer; `token` is any one of the same domain."""
+def receipt_of(answer: Answer, origin: Token) -> Receipt:
+    """Return the receipt of an answer; `origin` is any token of the same domain."""
+    control, body, is_repeat = answer
     txn, position, is_skipped = control.txn, control.position, False
     tables: dict[int, TableVersion] = {}
     match body:
@@ -120,7 +120,7 @@ def receipt_of(control: Control, body: Body, token: Token, *, is_repeat: bool = 
         case _:
             pass
     at = datetime.fromtimestamp(control.at / 1000, UTC)
-    return Receipt(txn, position, at, token.at(position), tables, is_repeat, is_skipped)
+    return Receipt(txn, position, at, origin.at(position), tables, is_repeat, is_skipped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from ledger.core.event_parts import Evidence
 from ledger.core.events import (
-    Body,
     CommandRefused,
     CommandRepeated,
     Control,
+    Event,
     TxnAborted,
     TxnCommitted,
 )
@@ -43,6 +43,7 @@ from ledger.errors import (
 )
 from ledger.sdk.explain import Explanation
 from ledger.sdk.receipt import ALREADY_APPLIED
+from ledger.sdk.session import Answer
 
 Wanted = TypeVar("Wanted")
 
@@ -183,8 +184,9 @@ def ended(message: str, txn: int, control: Control) -> TxnNotOpenError:
     )
 
 
-def body_as(kind: type[Wanted], control: Control, body: Body) -> Wanted:
+def body_as(kind: type[Wanted], answer: Answer | Event) -> Wanted:
     """Return the body of an answer if it is of this kind; raise what it says if it is not."""
+    control, body = answer.control, answer.body
     match body:
         case kind():
             return body
@@ -198,12 +200,13 @@ def body_as(kind: type[Wanted], control: Control, body: Body) -> Wanted:
             raise AssertionError(f"a command was answered with {body}, not with {kind.__name__}")
 
 
-def check_done(control: Control, body: Body) -> None:
+def check_done(answer: Answer) -> None:
     """Raise what the answer to a commit says, unless its work is done, by it or before."""
+    body = answer.body
     match body:
         case TxnAborted() if body.reason == ALREADY_APPLIED:
             pass
         case CommandRepeated() if body.outcome in {TxnCommitted.__name__, ALREADY_APPLIED}:
             pass
         case _:
-            body_as(TxnCommitted, control, body)
+            body_as(TxnCommitted, answer)

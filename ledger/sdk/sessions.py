@@ -147,8 +147,7 @@ class Sessions:
 
 def opened_number(event: Event) -> int:
     """Return the number of the session that an OpenSession was answered with; raises a refusal."""
-    control, body = event
-    if isinstance(body, CommandRepeated):
-        return body.first
-    body_as(SessionOpened, control, body)
-    return control.position
+    if isinstance(event.body, CommandRepeated):
+        return event.body.first
+    body_as(SessionOpened, event)
+    return event.control.position

@@ -208,7 +208,7 @@ class Transaction(TxnFiles, TxnTables):
         try:
             answer = self.ask(AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], tables))
             if not isinstance(answer.body, CommandRepeated | TxnAborted):
-                body_as(TxnAborted, answer.control, answer.body)
+                body_as(TxnAborted, answer)
         except SessionExpiredError:
             if self.status == "open":
                 self._end("aborted")  # With its session.
@@ -241,7 +241,7 @@ class Transaction(TxnFiles, TxnTables):
         self.status, self._writes.is_frozen = "unknown", True
         try:
             answer = self.ask(command, asked=self._unanswered)
-            check_done(answer.control, answer.body)
+            check_done(answer)
         except OutcomeUnknownError:
             raise
         except Exception as error:
@@ -264,7 +264,7 @@ class Transaction(TxnFiles, TxnTables):
 
     def _stage(self, table: int, number: int, chunk: Footprint) -> None:
         answer = self.ask(StageWrites(*UNNUMBERED, self.id, table, number, chunk))
-        body_as(WritesStaged, answer.control, answer.body)
+        body_as(WritesStaged, answer)
 
     def _declare(
         self,
@@ -284,9 +284,7 @@ class Transaction(TxnFiles, TxnTables):
         self.status, self._writes.has_ended = status, True
 
     def _receipt(self, answer: Answer) -> Receipt:
-        return receipt_of(
-            answer.control, answer.body, self._view.origin, is_repeat=answer.is_repeat
-        )
+        return receipt_of(answer, self._view.origin)
 
     def _abandon(self, error: BaseException) -> None:
         """Abort because of an error, which stays the one that is raised."""
@@ -341,7 +339,7 @@ def allocate(txns: Sequence[Transaction], tables: Sequence[int]) -> Mapping[tupl
     ids = (
         repeated.ids
         if isinstance(repeated, CommandRepeated) and repeated.ids
-        else body_as(WriteIdsAllocated, answer.control, answer.body).ids
+        else body_as(WriteIdsAllocated, answer).ids
     )
     by_txn = {txn.id: txn for txn in txns}
     for each in ids:

@@ -161,7 +161,7 @@ class Metastore:
         changes a table does not wait for the log. With many versions the log is the only way.
         """
         answer = txn.ask(command)
-        body = body_as(kind, answer.control, answer.body)
+        body = body_as(kind, answer)
         if self._mode == "one version":
             self._entries.apply(Event(answer.control, body))
         return answer.control.position, body

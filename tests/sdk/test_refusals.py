@@ -10,6 +10,7 @@ from ledger.core.events import (
     CommandRefused,
     CommandRepeated,
     Control,
+    Event,
     SessionOpened,
     TxnAborted,
     TxnCommitted,
@@ -49,7 +50,7 @@ def test_every_reason(reason: Reason) -> None:
     row = ROWS[reason]
 
     with pytest.raises(row.error) as raised:
-        body_as(TxnCommitted, CONTROL, refused(reason))
+        body_as(TxnCommitted, Event(CONTROL, refused(reason)))
 
     assert str(raised.value) == f"why it was. {row.advice}"
     assert row.error is not RefusedError
@@ -58,7 +59,7 @@ def test_every_reason(reason: Reason) -> None:
 def test_where_it_was_refused() -> None:
     """A refusal names its reason, what it is about and where it stands in the log."""
     with pytest.raises(UnknownTableError) as raised:
-        body_as(TxnCommitted, CONTROL, refused("UnknownTable"))
+        body_as(TxnCommitted, Event(CONTROL, refused("UnknownTable")))
 
     found = raised.value
     assert (found.reason, found.subject, found.position) == ("UnknownTable", 3, 44)
@@ -67,7 +68,7 @@ def test_where_it_was_refused() -> None:
 def test_forgotten_is_unknown() -> None:
     """A command too old to be remembered is no refusal: its first copy may have been executed."""
     with pytest.raises(OutcomeUnknownError) as raised:
-        body_as(TxnCommitted, CONTROL, refused("CommandForgotten"))
+        body_as(TxnCommitted, Event(CONTROL, refused("CommandForgotten")))
 
     assert (raised.value.session, raised.value.n) == (4, 2)
 
@@ -75,7 +76,7 @@ def test_forgotten_is_unknown() -> None:
 def test_reason_of_a_later_version() -> None:
     """A reason that this version does not know is a refusal all the same."""
     with pytest.raises(RefusedError, match="why it was") as raised:
-        body_as(TxnCommitted, CONTROL, refused("QuotaSpent"))
+        body_as(TxnCommitted, Event(CONTROL, refused("QuotaSpent")))
 
     assert raised.value.reason == "QuotaSpent"
 
@@ -95,7 +96,7 @@ def test_conflict(exception: str) -> None:
     lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=evidence)
 
     with pytest.raises(CONFLICTS.get(exception, ConflictError), match="retry in a new") as raised:
-        body_as(TxnCommitted, CONTROL, lost)
+        body_as(TxnCommitted, Event(CONTROL, lost))
 
     assert raised.value.evidence is evidence
     assert (raised.value.reason, raised.value.subject) == (exception, 7)
@@ -106,19 +107,17 @@ def test_conflict_is_explained() -> None:
     lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=EVIDENCE)
 
     with pytest.raises(ConflictError) as raised:
-        body_as(TxnCommitted, CONTROL, lost)
+        body_as(TxnCommitted, Event(CONTROL, lost))
 
     assert raised.value.explain().startswith("ConcurrentDeleteDelete: txn 7 lost\n")
 
 
 def test_abort_where_a_commit_was_hoped_for() -> None:
     """A commit that is answered with an abort without evidence says that the txn ended."""
+    ended = TxnAborted("deadline", one_shot=False, parts=(), evidence=None)
+
     with pytest.raises(TxnNotOpenError, match="txn 7 was aborted: deadline"):
-        body_as(
-            TxnCommitted,
-            CONTROL,
-            TxnAborted("deadline", one_shot=False, parts=(), evidence=None),
-        )
+        body_as(TxnCommitted, Event(CONTROL, ended))
 
 
 @pytest.mark.parametrize(
@@ -127,13 +126,13 @@ def test_abort_where_a_commit_was_hoped_for() -> None:
 def test_repeat_of_something_else(outcome: str, error: type[LedgerError]) -> None:
     """A repeat whose first answer was an abort or a refusal is raised as that was."""
     with pytest.raises(error, match="answered before, at position 41"):
-        body_as(TxnCommitted, CONTROL, CommandRepeated(b"", 41, outcome, 7, 1, ()))
+        body_as(TxnCommitted, Event(CONTROL, CommandRepeated(b"", 41, outcome, 7, 1, ())))
 
 
 def test_answer_of_another_kind() -> None:
     """An answer that cannot be one stops the caller."""
     with pytest.raises(AssertionError, match="TxnCommitted"):
-        body_as(TxnCommitted, CONTROL, SessionOpened(b"", "", "", "", 0))
+        body_as(TxnCommitted, Event(CONTROL, SessionOpened(b"", "", "", "", 0)))
 
 
 @pytest.mark.parametrize(
