@@ -6,9 +6,8 @@ from threading import Event as Signal
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
-from ledger.cli.answers import err
+from ledger.cli.answers import progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.root import serve
 from ledger.client_config import client_settings
@@ -91,11 +90,5 @@ def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:
     """Make the rows of a feeder anew with the fold that it runs, and show how far that is."""
     from projections.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
 
-    with Progress(console=err, disable=not err.is_terminal) as bar:
-        task = bar.add_task("rebuilding", total=None)
-        rebuild(
-            log,
-            rows,
-            stop,
-            progress=lambda read, end: bar.update(task, completed=read, total=end),
-        )
+    with progress_bar("rebuilding") as progress:
+        rebuild(log, rows, stop, progress=progress)

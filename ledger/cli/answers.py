@@ -1,11 +1,14 @@
 """Answers of commands: on stdout, as a table or in JSON; what is said about the work on stderr."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -58,6 +61,20 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(str(each) for each in value) or "-"
     return "-" if value is None or value == "" else str(value)
+
+
+@contextmanager
+def progress_bar(
+    what: str, *columns: ProgressColumn, transient: bool = False
+) -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal how far work is; yields what is told how much is done, and of how much.
+
+    Other `columns` than those of the library may be shown; a `transient` bar goes when it ends.
+    """
+    bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=transient)
+    with bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, end: bar.update(task, completed=done, total=end)
 
 
 def say(line: str) -> None:

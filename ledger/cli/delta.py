@@ -5,9 +5,9 @@ from threading import Event as Signal
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from ledger.cli.answers import Output, OutputOption, answer, err, say
+from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import NameOption
 from ledger.client import CATALOG_DEFAULT, Ledger
 from ledger.delta.report import ImportReport
@@ -15,6 +15,7 @@ from ledger.delta_import import import_delta
 from ledger.machine.process import ExitCode, heed_signals
 
 APPLICATION = "lakeledger import delta"
+COLUMNS = (TextColumn("version"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 imports = typer.Typer(help="Bring tables of other formats in.", no_args_is_help=True)
 
@@ -47,25 +48,10 @@ def import_delta_table(
     stop = Signal()
     with (
         Ledger.connect(ledger=ledger, catalog=catalog, application=APPLICATION) as connection,
-        Progress(
-            TextColumn("version"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=err,
-            disable=not err.is_terminal,
-        ) as bar,
+        progress_bar("version", *COLUMNS) as progress,
     ):
         heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing was begun.
-        task = bar.add_task("version", total=None)
-        report = import_delta(
-            connection,
-            path,
-            table,
-            follow=follow,
-            stop=stop,
-            progress=lambda done, newest: bar.update(task, completed=done, total=newest),
-        )
+        report = import_delta(connection, path, table, follow=follow, stop=stop, progress=progress)
     answer(fields_of(report), output)
     if stop.is_set():
         say("stopped; started again, the import goes on with the next version")

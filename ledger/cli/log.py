@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from ledger.address import find_address
-from ledger.cli.answers import Output, OutputOption, answer, answer_rows, err, say
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.options import NameOption, number_option
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
@@ -44,12 +43,8 @@ def log_verify(
 ) -> None:
     """Read the whole log as every reader does; name the position of the first damage."""
     address = find_address(bootstrap, ledger)
-    with (
-        closing(address.log()) as kafka,
-        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
-    ):
-        task = progress.add_task("reading", total=None)
-        found = verify(kafka, lambda done, end: progress.update(task, completed=done, total=end))
+    with closing(address.log()) as kafka, progress_bar("reading", transient=True) as progress:
+        found = verify(kafka, progress)
     answer(
         {
             "ledger": address.ledger,
@@ -129,19 +124,8 @@ def whatif(
     """Judge the commits of the log again at another level; list those that would end otherwise."""
     wanted = level_of(level)
     address = find_address(bootstrap, ledger)
-    with (
-        closing(address.log()) as kafka,
-        Progress(console=err, disable=not err.is_terminal, transient=True) as progress,
-    ):
-        task = progress.add_task("judging", total=None)
-        found = list(
-            what_if(
-                kafka,
-                wanted,
-                since=since,
-                progress=lambda done, end: progress.update(task, completed=done, total=end),
-            )
-        )
+    with closing(address.log()) as kafka, progress_bar("judging", transient=True) as progress:
+        found = list(what_if(kafka, wanted, since=since, progress=progress))
     changed = [each for each in found if each.committed != each.would_commit]
     say(f"{len(found)} commits judged at {wanted}: {len(changed)} would end otherwise")
     answer_rows([changed_row(each) for each in changed], output)

@@ -12,9 +12,8 @@ from typing import Annotated
 
 import structlog
 import typer
-from rich.progress import Progress
 
-from ledger.cli.answers import err
+from ledger.cli.answers import progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.config import load
 from ledger.errors import OffsetGoneError
@@ -54,23 +53,20 @@ def serve_follower(
     client = found.client()
 
     def run(stop: Signal) -> None:
-        log = KafkaLog(kafka, found.ledger, client=client)
         with (
-            closing(log),
+            closing(KafkaLog(kafka, found.ledger, client=client)) as log,
             answering(rows, found.follower) as started,
-            Progress(console=err, disable=not err.is_terminal) as bar,
         ):
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Until the broker is reached there is nothing to end.
-            task = bar.add_task("catching up", total=None)
-            with final(StoreDamagedError, OffsetGoneError):
+            with progress_bar("catching up") as progress, final(StoreDamagedError, OffsetGoneError):
                 follow(
                     log,
                     rows,
                     stop,
                     rebuild=rebuild,
                     checkpoint_s=found.follower.checkpoint_s,
-                    progress=lambda read, end: bar.update(task, completed=read, total=end),
+                    progress=progress,
                     started=started,
                 )
 
