@@ -118,24 +118,22 @@ class Supervisor:
 
     def stop(self) -> None:
         """Ask every role to end, last started first, and kill what does not."""
-        running = [role for role in reversed(self.roles) if role.process is not None]
-        for role in running:
+        for role in reversed(self.roles):
             end(role, self.stop_s)
 
     def kill(self) -> None:
         """Kill every role that runs."""
-        left = [role for role in self.roles if role.process is not None]
-        for role in left:
-            if role.process is not None:
-                role.process.kill()
-        for role in left:
-            if role.process is not None:
-                role.process.wait()
+        left = [role.process for role in self.roles if role.process is not None]
+        for process in left:
+            process.kill()
+        for process in left:
+            process.wait()
+        for role in self.roles:
             role.release()
 
 
 def end(role: Role, stop_s: float) -> None:
-    """End one role: politely, and after a while not; then it tells first where it is."""
+    """End one role if it runs: politely, and after a while not; then it tells first where it is."""
     process = role.process
     if process is None:
         return
