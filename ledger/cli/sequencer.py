@@ -45,7 +45,7 @@ def init(
 def serve_sequencer(
     bootstrap: BootstrapOption = None,
     ledger: LedgerOption = None,
-    name: Annotated[str, typer.Option(help="Shown in the log.")] = f"{socket.gethostname()}",
+    name: Annotated[str, typer.Option(help="Shown in the log.")] = socket.gethostname(),
     catalog: Annotated[str | None, typer.Option(help="First catalog of a new ledger.")] = None,
     lease_s: LeaseOption = None,
     *,

@@ -55,8 +55,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
 
 def seen_in_log(address: Address) -> tuple[Token, int, dict[str, Any] | None]:
     """Return whose the log is, its end, and the leader if it beats within a second."""
-    log = address.log()
-    with closing(log):
+    with closing(address.log()) as log:
         created = read_genesis(log, GENESIS_WAIT_S)
         end = log.ends(Topic.EVENTS)[1]
         with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
