@@ -10,6 +10,7 @@ import typer
 from ledger.address import Address, find_address
 from ledger.cli.answers import Output, say
 from ledger.client import Ledger
+from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.process import ExitCode
 from ledger.read_errors import is_number
@@ -69,7 +70,7 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
         raise UnknownTableError(
             f"there is no table {catalog}.{name}; see lakeledger table list, with --dropped for "
             "those that are gone and can be named by their id",
-            reason="UnknownTable",
+            reason=Reason.UNKNOWN_TABLE.value,
         )
     return found
 
