@@ -39,10 +39,9 @@ from ledger.sdk.tail import read_genesis
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
-from ledger.settings import ClientSettings, checked_timeout
+from ledger.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
 from ledger.whole_numbers import whole
 
-CATALOG_DEFAULT: Final = "main"
 MS: Final = 1000
 
 Result = TypeVar("Result")

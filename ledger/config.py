@@ -19,7 +19,13 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from ledger.client_config import client_settings
 from ledger.config_layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
 from ledger.errors import SettingsError
-from ledger.settings import CacheSettings, FeederSettings, FollowerSettings, SequencerSettings
+from ledger.settings import (
+    CATALOG_DEFAULT,
+    CacheSettings,
+    FeederSettings,
+    FollowerSettings,
+    SequencerSettings,
+)
 
 # A number is a duration, a size or a count: above nothing, where no other bound is given here.
 LEAST: Final = {
@@ -63,7 +69,7 @@ class Settings(BaseSettings):
 
     bootstrap: str | None = None
     ledger: str = "lake"
-    catalog: str = "main"
+    catalog: str = CATALOG_DEFAULT
     store: Path | None = None
     reads_url: str | None = None
     home: Path | None = None

@@ -18,6 +18,9 @@ from ledger.log.port import Log, Topic
 OFF: Final = "off"
 """The setting of what is not wanted."""
 
+CATALOG_DEFAULT: Final = "main"
+"""The first catalog of a ledger, and that of names whose catalog nobody says."""
+
 TIMEOUT_MAX_S: Final = 2_000_000.0
 """The longest wait; Kafka's client counts milliseconds in 32 bits."""
 
@@ -33,7 +36,7 @@ class Genesis:
     """
 
     name: str
-    catalog: str = "main"
+    catalog: str = CATALOG_DEFAULT
     domain: int = 0
     limits: Limits = DEFAULT_LIMITS
     ledger: str = field(default_factory=lambda: secrets.token_hex(8))

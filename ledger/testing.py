@@ -23,11 +23,10 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Log
 from ledger.sdk.channel import Channel, Line
 from ledger.sequencer import Sequencer
-from ledger.settings import ClientSettings, Genesis, SequencerSettings
+from ledger.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.state_reads.reads import StateReads
 
 STARTED_AT_MS: Final = 1_767_225_600_000
-CATALOG: Final = "main"
 STEP_WAIT_S: Final = 0.005
 # Once the broker has answered for a while, what is silent is noted in one round and judged in a
 # later one.
@@ -134,7 +133,7 @@ class InMemoryLedger:
     def __init__(
         self,
         *,
-        catalog: str = CATALOG,
+        catalog: str = CATALOG_DEFAULT,
         limits: Limits = DEFAULT_LIMITS,
         clock: Clock | None = None,
         settings: SequencerSettings | None = None,

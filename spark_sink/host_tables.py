@@ -24,6 +24,7 @@ from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_identity
+from ledger.settings import CATALOG_DEFAULT
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.metadata_cache import is_called
@@ -116,7 +117,7 @@ class HostTables:
         self._rows = rows
 
     @classmethod
-    def open(cls, store: Path, catalog: str = "main") -> Self:
+    def open(cls, store: Path, catalog: str = CATALOG_DEFAULT) -> Self:
         """Return the tables of the rows that a feeder or follower keeps at `store`.
 
         Raises StoreMissingError.

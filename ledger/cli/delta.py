@@ -9,10 +9,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import NameOption
-from ledger.client import CATALOG_DEFAULT, Ledger
+from ledger.client import Ledger
 from ledger.delta.report import ImportReport
 from ledger.delta_import import import_delta
 from ledger.machine.process import ExitCode, heed_signals
+from ledger.settings import CATALOG_DEFAULT
 
 APPLICATION = "lakeledger import delta"
 COLUMNS = (TextColumn("version"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

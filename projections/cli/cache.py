@@ -31,6 +31,7 @@ from ledger.metadata import (
 )
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_name, open_rows
+from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
@@ -96,7 +97,7 @@ def check_ledger(cache: CacheReads, name: str | None) -> None:
 def cache_status(
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say how far a cache is, what it holds, what it answered from where, and what differed."""
@@ -113,7 +114,7 @@ def cache_read(
     table: Annotated[str, typer.Argument(help="The name of the table, or its id.")],
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     table_id: Annotated[int | None, number_option("Its id, should it be known.", least=1)] = None,
     write_ids: Annotated[
@@ -171,7 +172,7 @@ def cache_wait(
     position: Annotated[str, typer.Argument(help="A position, or a token.")],
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     timeout_ms: Annotated[int, number_option("How long to wait.")] = 30_000,
     output: OutputOption = Output.TABLE,
@@ -186,7 +187,7 @@ def cache_wait(
 def cache_verify(
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     tables: Annotated[int, number_option("So many tables.", least=1)] = TABLES,
     output: OutputOption = Output.TABLE,

@@ -12,6 +12,7 @@ from ledger.cli.options import NameOption, number_option
 from ledger.client import Ledger
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
+from ledger.settings import CATALOG_DEFAULT
 from projections.cli.reading import (
     LIST_MAX,
     CatalogOption,
@@ -30,7 +31,7 @@ app = typer.Typer(help="What may be cleaned, and what holds it back.", no_args_i
 def watermark_explain(
     ledger: NameOption = None,
     table: Annotated[str | None, typer.Option(help="The mark of this table's files.")] = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     since: Annotated[int, number_option("With --table: files removed from this position on.")] = 0,
     path: Annotated[str, typer.Option(help="At --since itself, only those behind this path.")] = "",
@@ -150,7 +151,7 @@ def clean(
         str | None, typer.Option(help="With --write-id: the table, or its id.")
     ] = None,
     write_id: Annotated[list[int] | None, number_option("A write id whose data is gone.")] = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     yes: YesOption = False,
 ) -> None:

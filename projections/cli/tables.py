@@ -11,6 +11,7 @@ from ledger.cli.options import NameOption, number_option
 from ledger.core.partitions import null_or
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
+from ledger.settings import CATALOG_DEFAULT
 from projections.cli.reading import (
     LIST_MAX,
     CatalogOption,
@@ -52,7 +53,7 @@ def table_list(
 def table_show(
     name: str,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show one table, the write ids that are not cleaned yet, and what cannot be in its log."""
@@ -65,7 +66,7 @@ def table_show(
 def table_files(
     name: str,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     version: Annotated[int | None, number_option("As of a version of it.")] = None,
     position: Annotated[int | None, number_option("As of a position.", least=1)] = None,
@@ -103,7 +104,7 @@ def table_files(
 def table_history(
     name: str,
     ledger: NameOption = None,
-    catalog: CatalogOption = "main",
+    catalog: CatalogOption = CATALOG_DEFAULT,
     *,
     below: Annotated[int | None, number_option("Only versions below this one.")] = None,
     limit: LimitOption = LIST_MAX,

@@ -24,13 +24,12 @@ from ledger.metadata import (
 )
 from ledger.read_errors import check_list_is_of, check_reads, unknown_object
 from ledger.reads import Reads
+from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError
 
 READS_MAX: Final = 10_000
-# The catalog of clients who name none.
-CATALOG: Final = "main"
 
 ReadListed = Callable[[Sequence[Read], Bounds], Sequence[Answer]]
 """Answers reads that say what they see."""
@@ -50,7 +49,7 @@ def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
         reads.wait(bounds.token, 0)
         return read_listed([read_at(reads, one)], bounds)[0]
 
-    return answered(read_listed, asked, read_now, CATALOG)
+    return answered(read_listed, asked, read_now, CATALOG_DEFAULT)
 
 
 def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
