@@ -43,7 +43,7 @@ class Lines:
 
         Raises as `Tail.start` and as `make_log`.
         """
-        with self._turn:
+        with self._turn(key):
             line = self._lines.get(key)
             if line is None or line.tail.has_ended:
                 line = self._lines[key] = SharedLine(make_log, domain)
@@ -52,10 +52,14 @@ class Lines:
 
     def _start(self) -> None:
         self._lines: dict[Hashable, SharedLine] = {}
-        self._turn = Lock()
+        self._turns: dict[Hashable, Lock] = {}
+
+    def _turn(self, key: Hashable) -> Lock:
+        """Return the lock of one line: to open it may take long, which is no matter of others."""
+        return self._turns.setdefault(key, Lock())
 
     def _leave(self, key: Hashable, line: "SharedLine") -> None:
-        with self._turn:
+        with self._turn(key):
             line.channels -= 1
             if line.channels:
                 return

@@ -1,0 +1,50 @@
+"""Lines: which clients of a process share one, and who waits for whom while one is opened."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event as Signal
+from typing import Final
+
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Log
+from ledger.sdk.lines import Lines
+
+WAIT_S: Final = 5.0
+
+
+def near(*, linger_ms: float = 0.0) -> Log:
+    """Return a log that answers at once."""
+    assert linger_ms >= 0
+    return MemoryLog()
+
+
+def test_clients_that_are_connected_alike_share_a_line() -> None:
+    """They hear the events once; the last of them to leave ends the line."""
+    lines = Lines()
+    one, other = (lines.channel("here", near, 0) for _ in range(2))
+    one.close()
+    left = other.tail.has_ended
+    other.close()
+
+    assert one.tail is other.tail
+    assert (left, other.tail.has_ended) == (False, True)
+    lines.channel("here", near, 0).close()
+
+
+def test_nobody_waits_for_a_line_to_elsewhere() -> None:
+    """A broker that takes long to answer keeps those waiting who connect to it, and nobody else."""
+    lines, is_asked, answers = Lines(), Signal(), Signal()
+
+    def far(*, linger_ms: float = 0.0) -> Log:
+        is_asked.set()
+        answers.wait(WAIT_S)
+        return near(linger_ms=linger_ms)
+
+    with ThreadPoolExecutor() as pool:
+        opening = pool.submit(lines.channel, "far", far, 0)
+        is_asked.wait(WAIT_S)
+        lines.channel("near", near, 0).close()
+        is_waiting = not opening.done()
+        answers.set()
+        opening.result().close()
+
+    assert is_waiting
