@@ -45,11 +45,12 @@ class View:
         self._timeout_ms = round(timeout_s * 1000)
         self._reads: Reads | None = None
         self._is_ours = False
-        self._turn = Lock()
+        self._opening = Lock()
+        self._noting = Lock()
 
     def note(self, position: int) -> None:
         """Note a write of this client, which every later read sees."""
-        with self._turn:
+        with self._noting:
             self.written = max(self.written, position)
 
     def reads(self, position: int = 0, timeout_ms: int | None = None) -> Reads:
@@ -85,7 +86,7 @@ class View:
         does not know in time whose it is.
         """
         self._channel.check()
-        with self._turn:
+        with self._opening:
             if self._reads is None:
                 self._reads = self._open_reads()
             reads = self._reads
@@ -134,7 +135,7 @@ class View:
 
     def close(self) -> None:
         """Let go of the read model, if it was opened."""
-        with self._turn:
+        with self._opening:
             if self._reads is not None:
                 self._reads.close()
                 self._reads = None

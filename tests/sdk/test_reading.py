@@ -3,7 +3,11 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event as Signal
+from typing import Final
 
 import pytest
 
@@ -16,6 +20,8 @@ from ledger.settings import ClientSettings
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from tests.sdk.lossy import LossyLog
+
+WAIT_S: Final = 5.0
 
 
 def test_token_text() -> None:
@@ -111,6 +117,28 @@ def test_no_such_ledger() -> None:
     """A log without a ledger in it is told so, with what starts one."""
     with pytest.raises(SettingsError, match="lakeledger up"):
         Ledger(MemoryLog(), open_reads=lambda: None, settings=ClientSettings(timeout_s=0.01))  # type: ignore[arg-type,return-value]
+
+
+def test_writes_do_not_wait_for_rows_to_open(memory: InMemoryLedger) -> None:
+    """While one thread opens the read model, which may take long, another goes on to write."""
+    is_opening, may_open = Signal(), Signal()
+
+    def open_reads() -> StateReads:
+        is_opening.set()
+        may_open.wait(WAIT_S)
+        return StateReads(memory.log)
+
+    with (
+        closing(Ledger(memory.log, open_reads=open_reads)) as ledger,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        reading = pool.submit(ledger.tables)
+        is_opening.wait(WAIT_S)
+        ledger.begin().abort()
+        is_open = reading.done()
+        may_open.set()
+
+        assert (is_open, len(reading.result())) == (False, 0)
 
 
 def test_nothing_to_read_from(memory: InMemoryLedger, log: LossyLog) -> None:
