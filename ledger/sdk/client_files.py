@@ -86,10 +86,11 @@ class LedgerFiles:
         `app` is the name and the version of an application: if the table has that version or a
         later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
         applied once. More files than fit one record take a txn, whose chunks go before its commit.
-        Raises ValueError as `Transaction.add_files` and ConflictError as `Transaction.commit`, of
-        which a change of the table after its look-up is one, and other columns than a row of it
-        that is given has; without an `app`, ask `outcome` after OutcomeUnknownError before doing it
-        again.
+
+        Raises ValueError as `Transaction.add_files`, and ConflictError as `Transaction.commit`,
+        also if the table was changed since it was looked up, or has other columns than the row
+        that was given for `table`. After OutcomeUnknownError ask `outcome` before doing it again,
+        unless an `app` is named.
         """
         made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
         asked = level_named(level)

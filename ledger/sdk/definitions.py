@@ -14,7 +14,7 @@ from ledger.core.traits import known_key
 
 HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
 HIGHEST_ID_DIGITS: Final = 18
-"""More are no number that an id comes near to, and may not fit 64 bits."""
+"""No id has more digits, and a number of more may not fit 64 bits."""
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
@@ -70,14 +70,14 @@ def table_definition(
 
 
 def check_named(given: Mapping[str, object], options: type) -> None:
-    """Raise TypeError for names that a caller misspelled: they would be passed over unnoticed."""
+    """Raise TypeError for unknown names: a misspelled one would be passed over unnoticed."""
     unknown, known = given.keys() - options.__annotations__.keys(), options.__annotations__
     if unknown:
         raise TypeError(f"a table has no {', '.join(sorted(unknown))}; name {', '.join(known)}")
 
 
 def check_lasting(changes: Mapping[str, object]) -> None:
-    """Raise TypeError for what can be read once only: read again, it would be a list of nothing."""
+    """Raise TypeError for an iterator: read a second time, it would be an empty list."""
     for name, given in changes.items():
         if isinstance(given, Iterator):
             raise TypeError(f"{name} is {given!r}, which can be read once only: give a list")
@@ -103,7 +103,7 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
 
 
 def names_of(what: str, names: Iterable[str]) -> list[str]:
-    """Return names as a list; raises TypeError for one text in their place: each letter is none."""
+    """Return names as a list; raises TypeError for a single text, whose letters are no names."""
     if isinstance(names, str):
         raise TypeError(f"{what} are a list of names, such as [{names!r}]")
     return list(names)
@@ -122,7 +122,7 @@ def check_several(columns: object) -> None:
 
 
 def check_texts(properties: Iterable[object]) -> None:
-    """Raise TypeError for a property that is no pair of texts: nobody could say what it becomes."""
+    """Raise TypeError for a property that is no pair of texts: how to write it is not defined."""
     for each in properties:
         match each:
             case (str(), str()):

@@ -52,7 +52,7 @@ def exchange(
         if isinstance(command, OpenSession):
             # A session that nobody knows has done nothing: to ask for another is always safe.
             raise
-        # Who will hear of no answer knows no better than who had none in time.
+        # No answer can arrive here any more, so the outcome is as unknown as after a time-out.
         raise unanswered(command, error) from error
     if event is None:
         trouble = trouble or channel.tail.trouble

@@ -194,9 +194,9 @@ class FootprintWriter:
 
 
 def several(files: Any) -> Iterable[Any]:
-    """Return files as they are; raises TypeError for what is no list of any.
+    """Return files as they are; raises TypeError for what is no list.
 
-    Of a text each letter would be one.
+    A text is none: each of its letters would be taken for a path.
     """
     if isinstance(files, str):
         raise TypeError(f"files are a list, such as [{files!r}]")

@@ -93,9 +93,9 @@ class Names:
             self._given[name_key(row.catalog, row.name)] = row.table, position
 
     def known(self, table: int) -> tuple[TableRow | None, int]:
-        """Return a table, and up to where it is known to be so; None if it may have changed since.
+        """Return a table, and the position up to which that is known; None if it may have changed.
 
-        It is never what a caller says of it: that may be old.
+        The row is never one that a caller handed in, which may be old.
         """
         known = self._known(table)
         return (None, 0) if known is None else (known.row, known.position)
@@ -116,7 +116,7 @@ class Names:
         return row, standing(row, position)
 
     def _unchanged(self, row: TableRow) -> Standing:
-        """Return where a table of the caller's is still as the row says."""
+        """Return the newest position at which the caller's row is known to hold; as `look_up`."""
         known = self._known(row.table)
         if known is None or known.position < row.changed:
             known = self._read_again(row)
@@ -204,14 +204,14 @@ def created_row(control: Control, body: TableCreated) -> TableRow:
 
 
 def standing(row: TableRow, position: int) -> Standing:
-    """Return how a table stands that rows of a position, or of a later one, told of."""
+    """Return how a table stands by its row, which was read at a position or a later one."""
     return Standing(row.table, row, max(position, row.changed))
 
 
 def is_changed(then: TableRow, now: TableRow) -> bool:
     """Tell whether a table has other columns, or is partitioned by others, than a row says.
 
-    Files are made for those. A row is held for long, so other properties are in nobody's way.
+    Files are made for those. Other changes do not matter to who holds a row for long.
     """
     return metadata_kind(then.definition, now.definition, frozenset()) == "shape"
 

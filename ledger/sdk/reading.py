@@ -91,7 +91,7 @@ def read_files(
     row = known_row(reads, table)
     tree = tree_of(where)
     schema = traits_of(row.definition).schema
-    # What can be concluded from a part of the condition leaves out no file that it may concern.
+    # What follows from parts of a condition is weaker than it: no file it may concern is left out.
     scan = compile_predicate(tree, schema, derive=True)
     files = reads.files(table, position=position)
     if not scan.always:
@@ -102,8 +102,8 @@ def read_files(
 def may_concern(scan: CompiledPredicate, file: FileRow, table: TableRow, columns: int) -> bool:
     """Tell whether a scan may concern a file; one that cannot be judged counts as read.
 
-    That is one whose values may be of other than the present partition columns, which are so many.
-    A read of a position before those finds no file that came after it.
+    A file cannot be judged if its values may belong to other partition columns than the present
+    ones, of which there are `columns`. A read of an earlier position finds no later file anyway.
     """
     values = tuple(file.partition)
     return file.added <= table.partitioned or len(values) != columns or scan.matches(values)

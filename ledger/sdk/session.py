@@ -84,7 +84,8 @@ class Session:
     ) -> Answer:
         """Return the answer to a command, which is numbered here; refusals are answers too.
 
-        What it is known by is noted in `asked` before it is sent, for whom Ctrl-C may interrupt.
+        Its session and number are appended to `asked` before it is sent: a caller that Ctrl-C
+        interrupts can still ask for its outcome.
 
         Raises OutcomeUnknownError if none comes in time, or the tail ends first. Nothing was sent
         where it raises LimitExceededError, as too many others are unanswered, or LogError, as the

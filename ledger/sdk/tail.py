@@ -83,7 +83,7 @@ class Tail:
         self, log: Log, head: LogHead, offset: int, read_wait_s: float = READ_WAIT_S
     ) -> None:
         self.position = head.position
-        # What was redefined up to there was not heard here, and may have been the last event.
+        # Events up to there were not read here, and the last of them may have redefined a table.
         self._redefined = head.position, head.position
         self.trouble: LogUnavailableError | None = None
         self._read_wait_s = read_wait_s

@@ -237,7 +237,7 @@ class Transaction(TxnFiles, TxnTables):
         """Ask for the commit and return the receipt if its work is done; raise what else it is."""
         command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
         earlier, before = list(self._unanswered), (self.status, self._writes.is_frozen)
-        # Before it is sent, for Ctrl-C may come at any moment: nothing is known from then on.
+        # Set before it is sent, for Ctrl-C may come at any moment, and then the outcome is unknown.
         self.status, self._writes.is_frozen = "unknown", True
         try:
             answer = self.ask(command, asked=self._unanswered)
@@ -258,7 +258,7 @@ class Transaction(TxnFiles, TxnTables):
         """Return what the commit declares, having staged what is too large for its record."""
         declared = self._writes.parts(self._taken, self.level, self._write_ids)
         if self.type == "read_only" and not self._writes.has_written:
-            # What only read is right as of its snapshot: nobody has to judge it.
+            # A txn that only read is correct as of its snapshot: there is nothing to judge.
             return []
         return self._staging.fit(declared, self._stage, starts=self._writes.freeze)
 
@@ -296,7 +296,7 @@ class Transaction(TxnFiles, TxnTables):
         except SessionExpiredError:
             pass  # It is aborted.
         except LedgerError as failure:
-            # What became of a txn that is not open its refusal says in words alone.
+            # How a txn ended that is not open stands in the message of its refusal only.
             if "is not open (committed)" in str(failure):
                 self._end("committed")
                 error.add_note(f"txn {self.id} could not be aborted, it is committed: {failure}")

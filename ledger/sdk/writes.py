@@ -124,12 +124,11 @@ class DeclaredWrites:
     ) -> Sequence[DeclaredPart]:
         """Return the parts of a commit that asks for `level`, by table id.
 
-        Tables that are themselves `changed` by the txn are judged by what it read there, as those
-        that it writes are.
-
-        Who took a write id in a table meant to write there: of the tables in `taken` those without
-        a declared write count as inserted into, so that one dropped meanwhile is a conflict and not
-        passed over. Raises ValueError if an application made progress in no table.
+        What was read in a table counts where the txn writes the table, or has `changed` the table
+        itself. A txn that took a write id in a table meant to write there: tables in `taken`
+        without a declared write count as inserted into, so that one that was dropped meanwhile is
+        a conflict and not passed over. Raises ValueError if an application made progress in no
+        table.
         """
         written = {table for table, writer in self._writers.items() if writer.is_written}
         written |= self._coarse.keys() | self._app_tables
