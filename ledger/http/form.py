@@ -29,9 +29,9 @@ NOTHING: Final = "NothingFound"
 """The name in an answer that stands for None: there is nothing of that number or name."""
 
 BAD_REQUEST: Final = "BadRequest"
-"""The name in an answer to what cannot be meant, such as a negative position."""
+"""The name in an answer to a question that makes no sense, such as a negative position."""
 
-# What a question may be answered with instead of rows; anything else says that the reader is ill.
+# Errors that answer a question; any other one means that the server cannot answer at all.
 RAISED: Final[Mapping[str, type[LedgerError]]] = {
     kind.__name__: kind
     for kind in (
@@ -98,7 +98,7 @@ def error_from(form: Mapping[str, Any]) -> LedgerError | None:
     kind, said = RAISED.get(str(form.get("error"))), form.get("fields")
     if kind is None or not isinstance(said, dict):
         return None
-    # As from a pickle: the constructors make the message, and here it is made.
+    # Made as pickle does, without its constructor: that would compose a message, which is here.
     error = kind.__new__(kind, str(form.get("message")))
     vars(error).update(said)
     return error

@@ -41,8 +41,8 @@ class HttpQuestions(MetadataReads):
     """Asks a URL such as `http://host:8181`; threads may share it.
 
     `headers` go with every question, for a proxy that wants a login. Every call raises
-    ReadsUnavailableError if there is no answer within `timeout_s`, and as long on top as it
-    waits by itself, and ValueError for what cannot be meant.
+    ReadsUnavailableError if there is no answer within `timeout_s`, not counting how long the
+    question itself is to wait, and ValueError for a question that makes no sense.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class HttpQuestions(MetadataReads):
                 sleep(pause_s)
 
     def _raise(self, status: int, data: bytes) -> NoReturn:
-        """Raise what an answer says that is none."""
+        """Raise the error that a response with another status than 200 stands for."""
         form = read_object(data)
         if form.get("error") == NOTHING:
             raise _NothingFound
@@ -140,9 +140,10 @@ class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
 
 
 def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
-    """Return what is answered within a wait, of which `ask` is given as much as one may last.
+    """Return the answer to a question that may wait for `wait_ms`, asked again and again.
 
-    Raises ReaderBehindError once all of it has passed.
+    One request may wait for `WAIT_MAX_MS` at most, so `ask` is told how long each of them waits.
+    Raises ReaderBehindError once all of the time has passed.
     """
     until_s = monotonic() + wait_ms / 1000
     while True:

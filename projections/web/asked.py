@@ -24,7 +24,7 @@ FLAGS: Final = {"true": True, "false": False}
 
 
 class BadRequestError(Exception):
-    """The request says something that cannot be meant."""
+    """The request makes no sense, such as one with a negative position."""
 
 
 class Asked:
