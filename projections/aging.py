@@ -1,9 +1,9 @@
 """Aging: when the state checkpoint of a store is replaced, other than every so many positions.
 
-A restart reads the log again behind the newest checkpoint. On a ledger with few events that would
-be nearly all of it, for whole days; so a checkpoint is also replaced once it is so many seconds old
-and something came since. The fold stands still meanwhile, and how long that takes goes with the
-state: so it is not done again before a hundred times as long has passed.
+A restart reads the log again from the newest checkpoint on. A ledger with few events reaches the
+next one only after days, so a checkpoint is also replaced once it is so many seconds old and an
+event came since. The fold stands still while it is written, the longer the larger the state is: so
+the next one waits for a hundred times as long.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ log_lines = structlog.get_logger("lakeledger.checkpoint")
 class AgingCheckpoint:
     """The checkpoint of one fold; it is looked at between two batches, by whoever feeds the fold.
 
-    It counts as made when this was made: what it was before, nobody knows.
+    Its age is counted from when this object was made, for nothing tells when it was written.
     """
 
     def __init__(self, fold: Fold, age_s: float, *, clock: Clock | None = None) -> None:

@@ -158,13 +158,11 @@ class Fold:
     def feed(self, records: Sequence[Record]) -> Fed:
         """Apply records and store the rows of all their events in one write.
 
-        Where an event fails halfway, which no log of ours can bring about, the state is one between
-        two positions, and nothing of the batch is stored.
-
         Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
-        before it are stored then; the fold is of no more use. Where that record says nothing of
-        what was read before, the log is asked; raises LogUnavailableError if it does not answer,
-        and can then be fed again from `offset`.
+        before it are stored then; the fold is of no more use. Raises LogUnavailableError if it
+        cannot be found out whether the log still holds what was read before; then it can be fed
+        again from `offset`. Where applying an event fails, which only a fault of the program can
+        cause, the state is between two positions, and nothing of the batch is stored.
         """
         batch, began_s = Batch(self._store.get), monotonic()
         position, dropped = self.position, self._acceptor.dropped.total()

@@ -30,7 +30,7 @@ class Look(NamedTuple):
 class Backlog:
     """What one reader of a log has not read yet; threads may share it.
 
-    It remembers where the log ended at earlier looks, as far as that is not read.
+    It remembers where the log ended at earlier looks, until that has been read.
     """
 
     def __init__(self, log: Log) -> None:
@@ -41,13 +41,13 @@ class Backlog:
         self._read_s: float | None = None
 
     def measure(self, clock: Clock, position: int, offset: int, at_ms: int) -> Lag:
-        """Return how far the reader is behind that read up to an offset, asked of the broker now.
+        """Return how far a reader at `offset` is behind the log, whose end the broker is asked now.
 
-        `at_ms` is the time of the event at `position`. It may be long ago, for nothing happens in
-        an idle ledger, or be that of a clock which differs from this one: so what it says counts
-        within what was seen, how long records have been there that are still unread, and how long
-        there have been any. Raises LogUnavailableError when the broker does not answer: then nobody
-        knows.
+        `at_ms` is the time of the event at `position`, the last one read. The time behind is
+        measured from it, within bounds: an idle ledger's last event may be long ago, and another
+        machine's clock may differ. It is at least as long as some record was seen to be unread, and
+        at most as long as there has been any unread one. Raises LogUnavailableError when the broker
+        does not answer: then nobody knows.
         """
         _, end = self._log.ends(Topic.EVENTS, ASK_S)
         now = Look(end, clock.monotonic_s())

@@ -74,8 +74,9 @@ class Snapshot(Protocol):
 class Level(NamedTuple):
     """A way in which folders may be laid out: the names that the partition columns had.
 
-    Each comes with the name it has now. Where folders of one name tell of other columns since,
-    `write_ids` are those that the later ones are of; None = all that no later level has.
+    Each comes with the name it has now. Where folders of the same form stood for different columns
+    at different times, `write_ids` are those written since this meaning holds. None = the oldest
+    meaning: all folders of the form that no later one claims.
     """
 
     names: Mapping[str, str]

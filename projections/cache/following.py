@@ -38,7 +38,7 @@ AWAY_PAUSE_S: Final = 0.2
 
 
 class FollowedEntries(Entries):
-    """The entries of a domain, at most `bytes_max` of objects, from `start` to `close`.
+    """The entries of a domain, in at most `bytes_max` bytes of objects, from `start` to `close`.
 
     They answer nobody before they have come to `end`, where the log ended at the start. The log
     stays its maker's to close.
@@ -56,7 +56,7 @@ class FollowedEntries(Entries):
         state, head, offset = resumed
         self._backlog = Backlog(log)
         self._end = end
-        # Records that do not count are read as well, and are no lag.
+        # The lag is counted from here: records that do not count are read as well.
         self._read_to = offset
         self._has_come = False
         self.tables = HeldTables(bytes_max)

@@ -37,10 +37,10 @@ Stamp = tuple[bytes | None, ...]
 
 
 class RowEntries(Entries):
-    """Entries of the tables that were asked for, at most `bytes_max` of them; closes its reader.
+    """Entries of the tables that were asked for, in at most `bytes_max` bytes; closes its reader.
 
-    Who reads without need to wait reads rows that are no older than `refresh_s`. If others refresh
-    the same rows, all take them by the same `turn`, a lock that one thread may hold twice.
+    A read that need not wait is answered from rows that are at most `refresh_s` old. Where others
+    read the same rows too, all of them share `turn`, a reentrant lock.
     """
 
     def __init__(
