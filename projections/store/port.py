@@ -12,7 +12,6 @@ store is `scan(b"", KEYS_END)`. Rows are a function of the log; nothing is store
 from collections.abc import Hashable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from projections.errors import StoreDamagedError, StoreVersionError
@@ -82,12 +81,7 @@ class RowReader(Protocol):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Final, Self
 
 from spark_sink.demo.producer import Job
@@ -50,12 +49,7 @@ class Fleet:
             self._processes[name] = started("spark_sink.demo.producer")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self._processes.values():
             process.kill()
             end(process)

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
-from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
@@ -132,11 +131,6 @@ class Views:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()

@@ -12,7 +12,6 @@ from functools import partial
 from statistics import quantiles
 from threading import Event as Signal
 from threading import Thread
-from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from ledger.errors import LedgerError
@@ -107,12 +106,7 @@ class Watches:
             watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for watch in self._watches.values():
             watch.stop()
 
