@@ -80,10 +80,9 @@ class StoreAt(MetadataStore):
         """Return answers as of one position."""
         return self._rows.ask(lambda store: store.read_many(wanted))
 
-    def floors(self, tables: Iterable[int]) -> dict[int, ReaderIds]:
+    def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
         """Return the least ids that a protected reader of each table sees."""
-        found: Mapping[int, ReaderIds] = self._rows.ask(lambda store: store.floors(tables))
-        return dict(found)
+        return self._rows.ask(lambda store: store.floors(tables))
 
     def close(self) -> None:
         """Close the store, if it was opened."""
