@@ -6,6 +6,7 @@ a record that does not count answers nothing. Damage, or a version this one does
 tail, and everyone who waits is told; a broker that is away is waited for.
 """
 
+from contextlib import closing
 from copy import copy
 from threading import Event as Signal
 from threading import Lock, Thread
@@ -188,16 +189,13 @@ class Tail:
     def _follow(self) -> None:
         """Read until told to stop, or until the broker is away."""
         try:
-            reader = self._batches.open()
-            try:
+            with closing(self._batches.open()) as reader:
                 while not self._stop.is_set():
                     records = reader.read(READ_MAX, self._read_wait_s)
                     for record, control in self._batches.controls(records):
                         if control is not None:
                             self._take(control, record.value)
                     self.trouble = None
-            finally:
-                reader.close()
         except LogUnavailableError as error:
             self.trouble = error
             self._stop.wait(AWAY_PAUSE_S)
@@ -255,11 +253,8 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
     topic or the first are gone, LogUnavailableError if the broker does not answer.
     """
     check_beginning(log.ends(Topic.EVENTS, timeout_s)[0])
-    reader = log.reader(Topic.EVENTS, 0)
-    try:
+    with closing(log.reader(Topic.EVENTS, 0)) as reader:
         created = first_created(reader, timeout_s)
-    finally:
-        reader.close()
     if created is None:
         # A broker that is away looks to readers like one that has nothing; this tells it.
         log.ends(Topic.EVENTS, timeout_s)

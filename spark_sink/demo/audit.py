@@ -6,6 +6,7 @@ Kafka, under the accept rule.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -157,15 +158,12 @@ def read_audit(log: Log) -> Audit:
 def records(log: Log, topic: Topic) -> Iterator[Record]:
     """Return the records of a topic, from its first to its end as it is now."""
     start, end = log.ends(topic)
-    reader = log.reader(topic, start)
-    try:
+    with closing(log.reader(topic, start)) as reader:
         while reader.next_offset() < end:
             found = reader.read(READ_MAX, PATIENCE_S)
             if not found:
                 raise LogUnavailableError(f"{topic} cannot be read up to offset {end}")
             yield from found
-    finally:
-        reader.close()
 
 
 def is_dense(ids: list[int]) -> bool:
