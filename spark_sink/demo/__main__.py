@@ -22,7 +22,6 @@ from spark_sink.demo.report import CheckFailedError, Report
 from spark_sink.demo.stage import Home
 from spark_sink.demo.story import play
 
-INTERRUPTED: Final = 130
 STDERR: Final = 2
 LINES: Final = "processes.log"
 
@@ -43,13 +42,13 @@ def main(
     sys.exit(code)
 
 
-def perform(home: Path, report: Report) -> int:
+def perform(home: Path, report: Report) -> ExitCode:
     """Play the story and return the exit code."""
     try:
         with errors_to(home / LINES):
             play(Home(home), report)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except (CheckFailedError, LedgerError) as error:
         report.end(f"failed: {type(error).__name__}: {error}", well=False)
         return ExitCode.FAILED

@@ -10,10 +10,11 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from ledger.client import Ledger
 from ledger.sdk.transaction import Transaction
@@ -47,7 +48,7 @@ class Job(NamedTuple):
         return json.dumps(self).encode() + b"\n"
 
     @classmethod
-    def read(cls, line: bytes) -> "Job":
+    def read(cls, line: bytes) -> Self:
         """Return the job of a line."""
         return cls(*json.loads(line))
 
@@ -55,12 +56,12 @@ class Job(NamedTuple):
 class Producer:
     """Does one job with one connection of its own."""
 
-    def __init__(self, ledger: Ledger, job: Job, ended: Signal) -> None:
+    def __init__(self, ledger: Ledger, job: Job, manifest: Manifest, ended: Signal) -> None:
         self._ledger = ledger
         self._job = job
         self._ended = ended
         self._flights = read_days(Path(job.flights))
-        self._manifest = Manifest(Path(job.manifests), job.name)
+        self._manifest = manifest
 
     def run(self) -> None:
         """Load day after day, until all are loaded or standard input has ended."""
@@ -114,8 +115,11 @@ def main() -> None:
     job = Job.read(line)
     ended = Signal()
     Thread(target=wait_for_end, args=(ended,), daemon=True).start()
-    with Ledger.connect(bootstrap=job.bootstrap, ledger=job.ledger) as ledger:
-        Producer(ledger, job, ended).run()
+    with (
+        Ledger.connect(bootstrap=job.bootstrap, ledger=job.ledger) as ledger,
+        closing(Manifest(Path(job.manifests), job.name)) as manifest,
+    ):
+        Producer(ledger, job, manifest, ended).run()
 
 
 def wait_for_end(ended: Signal) -> None:

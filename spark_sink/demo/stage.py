@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.machine.folder import SPARK
 from ledger.machine.up import Running, UpSettings, running
 from ledger.reads import Reads
 from projections.errors import StoreMissingError
@@ -145,7 +146,7 @@ def set_up(home: Home, report: Report) -> Iterator[Stage]:
         assert up.address.store is not None, "a ledger that is up keeps rows"
         reads = open_when_there(open_reads, up.address.store, watchman)
         held.enter_context(closing(reads))
-        tables = open_when_there(HostTables.open, settings.folder / "spark" / "rows", watchman)
+        tables = open_when_there(HostTables.open, settings.folder / SPARK / "rows", watchman)
         held.enter_context(closing(tables))
         log = held.enter_context(closing(KafkaLog(up.address.bootstrap, LEDGER)))
         ledger = held.enter_context(
