@@ -18,7 +18,6 @@ from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
 from ledger.core.traits import partitioned_by
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.write_form import definition_from, pending_from
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
@@ -29,17 +28,9 @@ from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.metadata_cache import is_called
 from projections.queries import StoreReads
-from projections.reads.metadata_store import takers
-from projections.rows import (
-    DEFINITION,
-    NAMED,
-    WAITING,
-    last_number,
-    number_key,
-    pair_key,
-    read_value,
-)
-from projections.store.port import RowReader, prefix_end
+from projections.reads.lookups import definitions
+from projections.reads.metadata_store import is_named_at, named_in, takers
+from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
 WAIT_MS: Final = 30_000
@@ -200,14 +191,14 @@ class HostTables:
     ) -> Sequence[Level]:
         """Return how the folders of a table may be laid out, by any definition it had so far."""
         row, seen = self.reads.table(found.table), found.definition
-        definitions = [(snapshot.opened, seen)]
+        known = [(snapshot.opened, seen)]
         if row is not None and (row.partitioned or is_partitioned_otherwise(seen, row.definition)):
             # The partition columns of now are those of all definitions since.
             before = min(snapshot.opened, row.partitioned)
-            definitions += definitions_of(self._rows, found.table, snapshot.opened, limit=1)
-            definitions += definitions_of(self._rows, found.table, before)
+            known += definitions(self._rows, found.table, snapshot.opened, limit=1)
+            known += definitions(self._rows, found.table, before)
         alike: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
-        for since, then in definitions:
+        for since, then in known:
             level = dict(zip(partition_columns(then), names.of(then, since), strict=True))
             same = alike.setdefault(tuple(map(str.lower, level)), [])
             if same and [*same[-1][1].values()] == [*level.values()]:
@@ -260,7 +251,7 @@ class NamesNow:
         """From which position on the table had the columns of now; only a rename asks for it."""
         since = dict.fromkeys(self._names, self._position)
         left = set(since)
-        for position, then in definitions_of(self._rows, self._table, self._position):
+        for position, then in definitions(self._rows, self._table, self._position):
             left &= {column.id for column in then.columns}
             if not left:
                 break
@@ -271,15 +262,6 @@ class NamesNow:
 def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
     """Tell whether the partition columns of two definitions differ, in names, types or ids."""
     return partitioned_by(table) != partitioned_by(other)
-
-
-def definitions_of(
-    rows: RowReader, table: int, position: int, limit: int | None = None
-) -> Iterator[tuple[int, TableDefinition]]:
-    """Yield what a table was up to a position, and since which one, the newest first."""
-    ends = pair_key(DEFINITION, table, 0), pair_key(DEFINITION, table, position + 1)
-    for key, data in rows.scan(*ends, limit=limit, reverse=True):
-        yield last_number(key), definition_from(read_value(data))
 
 
 def partition_columns(table: TableDefinition) -> list[str]:
@@ -297,22 +279,6 @@ def named_for(rows: RowReader, name: Name, snapshot: Snapshot) -> Iterator[int]:
         yield holder
     else:
         yield from takers(rows, name, after=snapshot.opened)
-
-
-def is_named_at(rows: RowReader, table: int, name: Name, position: int) -> bool:
-    """Tell whether a table had a name as of a position."""
-    ends = pair_key(NAMED, table, 0), pair_key(NAMED, table, position + 1)
-    found = next(rows.scan(*ends, limit=1, reverse=True), None)
-    return found is not None and is_called(read_value(found[1]).get("name"), name)
-
-
-def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
-    """Return the tables that changes which wait with a txn give a name, the last one first."""
-    prefix = number_key(WAITING, txn)
-    for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
-        change = pending_from(read_value(data)[1])
-        if change.name and is_called((change.catalog, change.name), name):
-            yield change.table
 
 
 def host_table(name: str, snapshot: Snapshot) -> HostTable:

@@ -186,12 +186,18 @@ def is_text(text: str) -> bool:
 
 def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:
     """Return what a table was for all as of an applied position."""
+    return next((found for _, found in definitions(rows, number, where, limit=1)), None)
+
+
+def definitions(
+    rows: RowReader, number: int, where: int, limit: int | None = None
+) -> Iterator[tuple[int, TableDefinition]]:
+    """Yield what a table was for all up to a position, and since which one, the newest first."""
     if not is_row_number(number):
-        return None
+        return
     ends = pair_key(DEFINITION, number, 0), pair_key(DEFINITION, number, max(0, where) + 1)
-    for _, data in rows.scan(*ends, limit=1, reverse=True):
-        return definition_from(read_value(data))
-    return None
+    for key, data in rows.scan(*ends, limit=limit, reverse=True):
+        yield last_number(key), definition_from(read_value(data))
 
 
 def tables(rows: RowReader) -> list[TableRow]:

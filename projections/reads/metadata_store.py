@@ -105,6 +105,22 @@ def takers(
         yield int(read_value(data))
 
 
+def is_named_at(rows: RowReader, table: int, name: Name, position: int) -> bool:
+    """Tell whether a table had a name as of a position."""
+    ends = pair_key(NAMED, table, 0), pair_key(NAMED, table, position + 1)
+    found = next(rows.scan(*ends, limit=1, reverse=True), None)
+    return found is not None and is_called(read_value(found[1]).get("name"), name)
+
+
+def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
+    """Yield the tables that changes which wait with a txn give a name, the last one first."""
+    prefix = number_key(WAITING, txn)
+    for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
+        change = pending_from(read_value(data)[1])
+        if change.name and is_called((change.catalog, change.name), name):
+            yield change.table
+
+
 def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:
     """Return the name of a table for a reader, None if it does not exist for it."""
     named = newest(rows, NAMED, table, sees)
