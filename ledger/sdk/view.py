@@ -151,7 +151,7 @@ def check_identity(reads: Reads, origin: Token, timeout_ms: int) -> None:
         raise other_ledger(found, f"the log is that of {origin}")
 
 
-def check_name(found: Identity, name: str) -> None:
+def check_ledger_name(found: Identity, name: str) -> None:
     """Make sure that rows are of the ledger that was asked for; raises SettingsError if not."""
     if found.name != name:
         raise other_ledger(found, f"asked for was ledger {name}")

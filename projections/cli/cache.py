@@ -30,7 +30,7 @@ from ledger.metadata import (
     TableMetadata,
 )
 from ledger.sdk.receipt import Token
-from ledger.sdk.view import check_name, open_rows
+from ledger.sdk.view import check_ledger_name, open_rows
 from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
@@ -90,7 +90,7 @@ def no_cache(address: Address) -> SettingsError:
 def check_ledger(cache: CacheReads, name: str | None) -> None:
     """Make sure that a cache is of the ledger of a name, where it knows; raises SettingsError."""
     if name is not None and (found := cache.status().ledger) is not None:
-        check_name(found, name)
+        check_ledger_name(found, name)
 
 
 @app.command("status")

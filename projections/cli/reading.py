@@ -15,7 +15,7 @@ from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownT
 from ledger.machine.process import ExitCode
 from ledger.read_errors import is_number
 from ledger.reads import AnomalyRow, Reads, TableRow
-from ledger.sdk.view import check_name, open_rows
+from ledger.sdk.view import check_ledger_name, open_rows
 from projections.web.asked import LIMIT_MAX, NUMBER
 
 LIST_MAX = 50
@@ -37,7 +37,7 @@ def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
     address = find_address(ledger=ledger)
     with closing(open_rows(address)) as reads:
         with suppress(ReaderBehindError):  # Without any events they are still nobody's.
-            check_name(reads.identity(), address.ledger)
+            check_ledger_name(reads.identity(), address.ledger)
         say(f"as of position {reads.position()}")
         yield address, reads
 
