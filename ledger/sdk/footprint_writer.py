@@ -83,7 +83,7 @@ class FootprintWriter:
         Raises ValueError for one that was noted before; then none of them is noted.
         """
         self._take((), files)
-        self._note("WRITE")
+        self._usual_operation = "WRITE"
 
     def remove(self, files: Iterable[RemoveLike]) -> None:
         """Note files removed, by a DELETE unless files are added too or another name is given.
@@ -91,7 +91,7 @@ class FootprintWriter:
         Raises as `add`.
         """
         self._take(map(self._removed, files), ())
-        self._note(self._usual_operation or "DELETE")
+        self._usual_operation = self._usual_operation or "DELETE"
 
     def read_whole(self) -> None:
         """Note that the part depends on every file of the table."""
@@ -105,7 +105,7 @@ class FootprintWriter:
         """
         gone = (self._removed(each)._replace(data_change=False) for each in removes)
         self._take(gone, (each._replace(data_change=False) for each in adds))
-        self._note("OPTIMIZE")
+        self._usual_operation = "OPTIMIZE"
 
     def removal(self, file: RemoveLike) -> RemoveFile:
         """Return the removal of a file, with what a read of this txn knows of it.
@@ -129,12 +129,12 @@ class FootprintWriter:
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Note a protocol action."""
-        self._note(self._usual_operation or "UPGRADE PROTOCOL")
+        self._usual_operation = self._usual_operation or "UPGRADE PROTOCOL"
         self._protocol = protocol
 
     def set_domain(self, domain: Domain) -> None:
         """Note a domain metadata entry."""
-        self._note(self._usual_operation or "Manual Update")
+        self._usual_operation = self._usual_operation or "Manual Update"
         self._domains[domain.name] = domain
 
     def paths_of(self, hashed: bytes) -> Sequence[str]:
@@ -175,9 +175,6 @@ class FootprintWriter:
 
     def _knows_partitions(self) -> bool:
         return all(each.partition is not None for each in self._removes.values())
-
-    def _note(self, usual_operation: str) -> None:
-        self._usual_operation = usual_operation
 
     def _removed(self, file: RemoveLike) -> RemoveFile:
         return removed(*self.removal(file))
