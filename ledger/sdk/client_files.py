@@ -109,7 +109,7 @@ class LedgerFiles:
         """
         return self._commit(list(writes), level_named(level))
 
-    def _append(self, table: TableLike, made: "Appended", level: str) -> Receipt:
+    def _append(self, table: TableLike, made: Appended, level: str) -> Receipt:
         """Append to a table as it is found to be now."""
         number, row, position = self._names.look_up(table)
         columns = None if row is None else row.definition.partition_columns

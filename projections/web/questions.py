@@ -100,18 +100,12 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question("/tables/{table}/mappings", of_table(lambda reads, table, _: reads.mappings(table))),
     Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
-    Question(
-        "/tables/{table}/files",
-        of_table(files),
-    ),
+    Question("/tables/{table}/files", of_table(files)),
     Question(
         "/tables/{table}/paths",
         of_table(lambda reads, table, asked: reads.file_paths(table, asked.digits("hash"))),
     ),
-    Question(
-        "/tables/{table}/version",
-        of_table(version),
-    ),
+    Question("/tables/{table}/version", of_table(version)),
     Question(
         "/tables/{table}/versions",
         of_table(
