@@ -14,7 +14,6 @@ from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.options import NameOption, number_option
-from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.http.form import form_of
@@ -29,6 +28,7 @@ from ledger.metadata import (
     ReadAt,
     TableMetadata,
 )
+from ledger.read_errors import check_list_is_of
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_ledger_name, open_rows
 from ledger.settings import CATALOG_DEFAULT
@@ -259,14 +259,10 @@ def list_of(text: str | None) -> ValidWriteIdList | None:
 
 def check_list(listed: ValidWriteIdList, catalog: str, name: str) -> None:
     """Raise BadParameter for a list of another table; one without a table is of any."""
-    if listed.table is None:
-        return
-    key = name_key(catalog, name)
-    if name_key(catalog, listed.table.removeprefix(f"{catalog}.")) != key:
-        raise typer.BadParameter(
-            f"the list is one of {listed.table}, the table to read is {catalog}.{name}; write ids "
-            "of one table say nothing about another"
-        )
+    try:
+        check_list_is_of(catalog, name, listed)
+    except ValueError as problem:
+        raise typer.BadParameter(str(problem)) from problem
 
 
 def position_of(text: str) -> int | None:

@@ -204,10 +204,10 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
     ("table", "listed", "said"),
     [
         ("t", "garbage", "'garbage' is no list"),
-        ("t", "lake.sales:2:2::", "the list is one of lake.sales, the table to read is lake.t"),
-        ("t", "other.t:2:2::", "the list is one of other.t, the table to read is lake.t"),
+        ("t", "lake.sales:2:2::", "those of table lake.sales, and lake.t is asked for"),
+        ("t", "other.t:2:2::", "those of table other.t, and lake.t is asked for"),
         ("1", f"sales:{2**63 - 1}::", "'sales:9223372036854775807::' is no list"),
-        ("1", "lake.sales:0:1::", "the list is one of lake.sales, the table to read is lake.t"),
+        ("1", "lake.sales:0:1::", "those of table lake.sales, and lake.t is asked for"),
     ],
 )
 def test_lists_of_others(run: Lakeledger, table: str, listed: str, said: str) -> None:
@@ -218,7 +218,7 @@ def test_lists_of_others(run: Lakeledger, table: str, listed: str, said: str) ->
     assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
-@pytest.mark.parametrize("name", ["t", "T", f"{CATALOG}.t", "null"])
+@pytest.mark.parametrize("name", ["t", "T", f"{CATALOG}.t", f"{CATALOG.upper()}.T", "null"])
 @pytest.mark.parametrize("table", ["t", "1"])
 def test_lists_of_the_table(run: Lakeledger, table: str, name: str) -> None:
     """A list of the table may name its catalog or not, in any case, or name no table."""
