@@ -52,7 +52,7 @@ from typing import Any, Final
 
 from msgspec import json
 
-from projections.keys import pack
+from projections.keys import INT_BYTES, pack
 
 GENESIS: Final = b"g"
 CATALOG: Final = b"a"
@@ -89,8 +89,6 @@ HISTORY: Final = b"h"
 EXCEPTIONS: Final = b"e"
 LOG: Final = b"!log"
 CHECKPOINT: Final = b"!checkpoint"
-
-ID_BYTES: Final = 8
 
 _ONE = struct.Struct(">cQ")
 _TWO = struct.Struct(">cQQ")
@@ -131,18 +129,18 @@ def name_row_key(name: tuple[str, str]) -> bytes:
 
 def last_number(key: bytes) -> int:
     """Return the last number of a key."""
-    return int.from_bytes(key[-ID_BYTES:], "big")
+    return int.from_bytes(key[-INT_BYTES:], "big")
 
 
 def read_number(key: bytes, which: int) -> int:
     """Return a number of a key that ends with numbers; -1 is the last, -2 the one before."""
-    first = len(key) + which * ID_BYTES
-    return int.from_bytes(key[first : first + ID_BYTES], "big")
+    first = len(key) + which * INT_BYTES
+    return int.from_bytes(key[first : first + INT_BYTES], "big")
 
 
 def id_value(number: int) -> bytes:
     """Return a number as the value of a mapping row."""
-    return number.to_bytes(ID_BYTES, "big")
+    return number.to_bytes(INT_BYTES, "big")
 
 
 def value(content: Any) -> bytes:
