@@ -146,6 +146,23 @@ CASES: dict[str, Steps] = {
         step("drop_table", table="db.v"),
         step("watermark", expect="T4"),
     ],
+    "a list of a reader older than a writer": [
+        opened("T1"),
+        step("allocate_write_id", txn="T1", table="db.t", expect=1),
+        step("commit", txn="T1", writes=wrote("insert"), expect="ok"),
+        opened("R"),
+        seen("R", "S"),
+        opened("T2"),
+        step("allocate_write_id", txn="T2", table="db.t", expect=2),
+        step(
+            "valid_write_ids",
+            snapshot="S",
+            table="db.t",
+            expect={"hwm": 1, "min_open": None, "open": [], "aborted": []},
+        ),
+        step("t2w_entries", table="db.t", expect=["T2"]),
+        step("valid_write_ids", snapshot="S", table="db.t", expect={"hwm": 2, "open": [2]}),
+    ],
     "cleaning": [
         step("watermark", expect="next"),
         opened("T1"),
