@@ -11,7 +11,7 @@ from ledger.core.valid_list_compare import compare
 from ledger.core.valid_lists import ValidCompactorWriteIdList, ValidTxnList, ValidWriteIdList
 from tests.conformance.suite import Case, Mismatch, Suite, at_step, require_known
 
-ABOUT = {"kind", "name", "source"}
+ABOUT = {"kind", "name", "source", "note", "confidence", "tags"}
 FIELDS = ("table", "hwm", "min_open", "open", "aborted")
 POINT_QUERIES = ("is_valid", "is_aborted", "is_valid_base")
 RANGE_QUERIES = ("range_valid", "range_aborted")
