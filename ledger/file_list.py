@@ -105,7 +105,10 @@ def unpack_chunks(chunks: Iterable[Footprint]) -> FileList:
 
 
 def records_again(part: CommittedPart, files: FileList) -> bool:
-    """Tell whether a part, of these files, only records files again that were there."""
+    """Tell whether a part, of these files, only records files again that were there.
+
+    Those that are gone by then are no part of it (facts a.4 step 5).
+    """
     if part.footprint is None or not is_backfill(part.footprint):
         return False
     added = any(each.data_change for each in files.adds)

@@ -84,11 +84,16 @@ def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterato
 
 
 def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> Iterator[Anomaly]:
-    """Add files; return those that were live, which are replaced and may be so by a backfill."""
-    may_be_live = records_again(part, files)
+    """Add files; return those that were live, which are replaced.
+
+    A backfill replaces those that are live and adds no others: what it read and is gone stays so.
+    """
+    is_again = records_again(part, files)
     for file in files.adds:
         was_live = take_out(batch, part.table, file.path, file.vector, position)
-        if was_live and not may_be_live:
+        if is_again and not was_live:
+            continue
+        if was_live and not is_again:
             yield Anomaly(part.table, "added_live", file.path, file.vector)
         batch.put(live_key(part.table, file.path, file.vector), live(file, part, position))
         batch.put(path_key(part.table, file.path), NOTHING)

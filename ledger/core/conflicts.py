@@ -198,7 +198,10 @@ def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iter
         yield Hit(position, 7, "file_read_removed", "table")
     if reads_anywhere(attempt, footprint) and (at := winners.first("coarse", read_at)):
         yield Hit(at, 7, "file_read_removed", "table")
-    for position, unit in removers(winners, read_at, footprint.read_files):
+    # A backfill that reads files only to record them again leaves out those that are gone (a.4 step
+    # 5): so does everyone who takes its files in.
+    read_files = b"" if is_backfill(footprint) else footprint.read_files
+    for position, unit in removers(winners, read_at, read_files):
         yield Hit(position, 7, "file_read_removed", unit)
     for position, unit in removers(winners, read_at, footprint.removes):
         # Two commits that only rearrange read what they remove: the documented answer is that both

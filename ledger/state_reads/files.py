@@ -34,10 +34,12 @@ class StateFiles:
         for gone in files.removes:
             if not self._remove(position, part.table, gone.path, gone.vector):
                 self._anomaly(position, part.table, "removed_not_live", gone.path, gone.vector)
-        may_be_live = records_again(part, files)
+        is_again = records_again(part, files)
         for new in files.adds:
             was_live = self._remove(position, part.table, new.path, new.vector)
-            if was_live and not may_be_live:
+            if is_again and not was_live:
+                continue
+            if was_live and not is_again:
                 self._anomaly(position, part.table, "added_live", new.path, new.vector)
             self._add(position, part, new)
         return files

@@ -143,6 +143,11 @@ KEPT = [
         lambda a: a.follows(a.part("ROW TRACKING UNBACKFILL", reads=[DAY_1], **AGAIN)),
     ),
     Kept(
+        "files removed, before a backfill that lists them again",
+        lambda a: a.wins(a.part("DELETE", remove=["a"], removes_in=[partition("1")])),
+        lambda a: a.follows(a.part("ROW TRACKING BACKFILL", read=["a", "b"], **AGAIN)),
+    ),
+    Kept(
         "anything, before a blind append",
         lambda a: a.wins(a.part("MERGE", remove=["a"], removes_in=[partition("1")], **APPEND)),
         lambda a: a.follows(a.part(**APPEND)),

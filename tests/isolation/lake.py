@@ -218,7 +218,9 @@ class Lake:
         if footprint is not None:
             for name in footprint.removed:
                 files.pop(name, None)
-            files.update({file.name: file for file in footprint.added})
+            is_again = footprint.operation == BACKFILL
+            added = (file for file in footprint.added if file.name in files or not is_again)
+            files.update({file.name: file for file in added})
             table.apps.update({app: (v, position) for app, v in footprint.apps.items()})
             table.features = table.features if footprint.features is None else footprint.features
         table.contents.append((position, files))

@@ -249,7 +249,9 @@ def read_was_removed(side: Side, win: Win) -> bool:
         return True
     kept = side.level == SNAPSHOT and own.read_files - own.removes
     anywhere = own.read_files and (kept or not own.scans)
-    return bool(own.read_files & removes or (coarse and anywhere))
+    # A backfill leaves out what is gone.
+    gone = own.operation != BACKFILL and own.read_files & removes
+    return bool(gone or (coarse and anywhere))
 
 
 def removed_twice(side: Side, win: Win) -> bool:

@@ -59,7 +59,9 @@ def lost_updates(table: Table, footprint: Footprint) -> Iterator[str]:
     for file in footprint.added:
         if file.name in live and footprint.operation != BACKFILL:
             yield f"{file.name} was added and was live"
-    for name in sorted(footprint.read_files - live.keys()):
+    # A backfill takes its files for live ones only: those that are gone it leaves out.
+    read_files = frozenset() if footprint.operation == BACKFILL else footprint.read_files
+    for name in sorted(read_files - live.keys()):
         yield f"{name} was read and is gone"
 
 
