@@ -16,6 +16,14 @@ MetadataKind = Literal["identity", "resolvable", "properties", "shape"]
 IDENTITY_MARK: Final = "delta.identity.highWaterMark"
 MAPPING_MODE: Final = "delta.columnMapping.mode"
 MAPPING_KEYS: Final = frozenset({"delta.columnMapping.id", "delta.columnMapping.physicalName"})
+ROW_TRACKING: Final = "delta.enableRowTracking"
+# The names of columns that count for nothing unless rows are tracked.
+ROW_COLUMNS: Final = frozenset(
+    {
+        "delta.rowTracking.materializedRowIdColumnName",
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+    }
+)
 TRUE: Final = "true"
 
 Old = str | None
@@ -39,9 +47,8 @@ def any_value(_old: Old, _new: str) -> bool:
 
 # Property: (feature the protocol must have, which change is accepted).
 RESOLVABLE: Final[Mapping[str, tuple[str, Allowed]]] = {
-    "delta.enableRowTracking": ("rowTracking", becomes_true),
-    "delta.rowTracking.materializedRowIdColumnName": ("rowTracking", any_value),
-    "delta.rowTracking.materializedRowCommitVersionColumnName": ("rowTracking", any_value),
+    ROW_TRACKING: ("rowTracking", becomes_true),
+    **dict.fromkeys(ROW_COLUMNS, ("rowTracking", any_value)),
     MAPPING_MODE: ("columnMapping", lambda old, new: old in (None, "none") and new == "name"),
     "delta.columnMapping.maxColumnId": ("columnMapping", any_value),
     "delta.enableDeletionVectors": ("deletionVectors", becomes_true),
@@ -121,7 +128,9 @@ def are_resolvable(old: TableDefinition, new: TableDefinition, features: frozens
     before, after = properties(old), properties(new)
     if before.keys() - after.keys():
         return False
-    changed = (key for key, value in after.items() if before.get(key) != value)
+    changed = [key for key, value in after.items() if before.get(key) != value]
+    if not ROW_COLUMNS.isdisjoint(changed) and after.get(ROW_TRACKING, "").lower() != TRUE:
+        return False
     return all(is_allowed(key, before.get(key), after[key], features) for key in changed)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.json_text import DEPTH_MAX
-from ledger.core.metadata_diff import RESOLVABLE, metadata_kind
+from ledger.core.metadata_diff import RESOLVABLE, ROW_COLUMNS, ROW_TRACKING, metadata_kind
 from tests.core.parts import table_of
 
 EVERY_FEATURE = frozenset(feature for feature, _ in RESOLVABLE.values())
@@ -41,9 +41,9 @@ PROPERTIES = [
     ("delta.enableRowTracking", None, "true", "resolvable"),
     ("delta.enableRowTracking", "false", "TRUE", "resolvable"),
     ("delta.enableRowTracking", "true", "false", "properties"),
-    ("delta.rowTracking.materializedRowIdColumnName", None, "_row_id", "resolvable"),
-    ("delta.rowTracking.materializedRowIdColumnName", "_a", "_b", "resolvable"),
-    ("delta.rowTracking.materializedRowCommitVersionColumnName", None, "_v", "resolvable"),
+    ("delta.rowTracking.materializedRowIdColumnName", None, "_row_id", "properties"),
+    ("delta.rowTracking.materializedRowIdColumnName", "_a", "_b", "properties"),
+    ("delta.rowTracking.materializedRowCommitVersionColumnName", None, "_v", "properties"),
     ("delta.columnMapping.mode", None, "name", "resolvable"),
     ("delta.columnMapping.mode", "none", "name", "resolvable"),
     ("delta.columnMapping.mode", None, "id", "properties"),
@@ -79,6 +79,20 @@ def test_properties(key: str, old: str | None, new: str, expected: str) -> None:
     before = having(**({} if old is None else {key: old}))
 
     assert metadata_kind(before, having(**{key: new}), EVERY_FEATURE) == expected
+
+
+@pytest.mark.parametrize("key", sorted(ROW_COLUMNS))
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [(None, "true", "resolvable"), ("true", "TRUE", "resolvable"), ("true", "false", "properties")],
+)
+def test_row_columns(key: str, old: str | None, new: str, expected: str) -> None:
+    """Columns of row tracking are taken on where the same table tracks rows, now or already."""
+    before = having(**({} if old is None else {ROW_TRACKING: old}))
+    after = having(**{key: "_row", ROW_TRACKING: new})
+
+    assert metadata_kind(before, after, EVERY_FEATURE) == expected
+    assert metadata_kind(before, after, EVERY_FEATURE - {"rowTracking"}) == "properties"
 
 
 @pytest.mark.parametrize("key", sorted(RESOLVABLE))
