@@ -158,7 +158,7 @@ class Session:
                 return False
         if self._next_n > self._answered_n + WINDOW:
             late = [n for n, awaited in self._unanswered.items() if awaited.has_come]
-            self._answered_n = max(late, default=self._answered_n)
+            self._answered_n = max([self._answered_n, *late])
         return self._next_n <= self._answered_n + WINDOW
 
     def _oldest(self) -> int:

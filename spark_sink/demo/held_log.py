@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import islice, takewhile
 from threading import Condition
 
-from ledger.core.valid_list_text import ID_MAX
 from ledger.log.codec import read_control
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.whole_numbers import NUMBER_MAX
 
 
 class HeldLog(Log):
@@ -20,7 +20,7 @@ class HeldLog(Log):
     def __init__(self, log: Log) -> None:
         self.moved = Condition()
         self._log = log
-        self._last = ID_MAX
+        self._last = NUMBER_MAX
 
     def hold(self, position: int) -> None:
         """Let events up to a position be read, and none behind it."""
