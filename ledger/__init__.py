@@ -48,6 +48,7 @@ from ledger.errors import (
     TxnNotOpenError,
     UnknownTableError,
     UnknownVersionError,
+    UnsupportedTableFeatureException,
 )
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ __all__ = [
     "TxnNotOpenError",
     "UnknownTableError",
     "UnknownVersionError",
+    "UnsupportedTableFeatureException",
     "ValidTxnList",
     "ValidWriteIdList",
     "col",

@@ -22,7 +22,8 @@ LedgerError
 │   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
 │       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
 │       ├── ConcurrentDeleteDeleteException ├── MetadataChangedException
-│       └── ConcurrentTransactionException  └── ProtocolChangedException
+│       ├── ConcurrentTransactionException  ├── ProtocolChangedException
+│       └── UnsupportedTableFeatureException
 ├── OutcomeUnknownError      nobody knows yet whether the command was executed
 ├── LogError
 │   ├── LogUnavailableError  the broker does not answer
@@ -151,7 +152,8 @@ class ConflictError(RefusedError):
     """An earlier commit won; `evidence` says what met what, and `subject` is the loser.
 
     A commit that lost has aborted its txn. A change of metadata that came too late is refused
-    before, without evidence. The six subclasses carry the names Delta gives them.
+    before, without evidence. Six of the subclasses carry the names Delta gives them; the seventh is
+    what Delta's client finds out by itself.
     """
 
     retry_anew = True
@@ -204,6 +206,12 @@ class ConcurrentTransactionException(ConflictError):  # noqa: N818 - Delta's own
 
 class ProtocolChangedException(ConflictError):  # noqa: N818 - Delta's own name
     """The table's protocol was changed, or its name taken by another table."""
+
+
+class UnsupportedTableFeatureException(ConflictError):  # noqa: N818 - as Delta's own are called
+    """The table has a feature now that is not known here: nobody can tell what it asks of files."""
+
+    retry_anew = False
 
 
 class OutcomeUnknownError(LedgerError):

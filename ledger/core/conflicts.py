@@ -69,9 +69,12 @@ def first_hit(winners: TableWinners, attempt: Attempt, predicates: Predicates) -
 
 
 def protocol_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Step 1: two protocol actions, two replacements, or a feature taken away."""
+    """Step 1: a feature that is not known, or taken away, two protocol actions or replacements."""
     footprint = attempt.footprint
-    asked: list[tuple[object, str]] = [(("protocol", "breaks"), "feature_dropped")]
+    asked: list[tuple[object, str]] = [
+        (("protocol", "beyond"), "feature_beyond_known"),
+        (("protocol", "breaks"), "feature_dropped"),
+    ]
     if footprint is not None and footprint.protocol is not None:
         asked.append(("protocol", "protocol_twice"))
     if attempt.replaces:

@@ -24,6 +24,11 @@ from ledger.core.traits import is_level, known_key
 
 NAME_MAX = 255
 CHANGES_PER_TXN_MAX = 1_000
+# What nothing planned before survives, by the kind that `features` tells.
+PROTOCOL_CHANGES = {
+    "beyond": "gained a feature that is not known here",
+    "breaks": "lost a feature, or gained one that is enforced",
+}
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
 NAME_FORBIDDEN = ":$\0"
 
@@ -125,19 +130,21 @@ def changeable(state: DomainState, command: AlterTable | RenameTable | DropTable
 
 
 def check_features(state: DomainState, command: AlterTable) -> None:
-    """Refuse a change outside a txn that was planned before the table lost a feature (a.4 step 1).
+    """Refuse a change outside a txn that was planned before the protocol changed (a.4 step 1).
 
     In a txn the commit is asked for that.
     """
     winners = state.winners.tables.get(command.table)
-    lost = winners.first(("protocol", "breaks"), command.read_at) if winners is not None else 0
-    if command.read_at and lost:
-        raise Refused(
-            Reason.METADATA_CHANGED,
-            f"the protocol of table {command.table} lost a feature at position {lost}, after the "
-            f"table was read at {command.read_at}",
-            command.table,
-        )
+    if winners is None or not command.read_at:
+        return
+    for kind, what in PROTOCOL_CHANGES.items():
+        if position := winners.first(("protocol", kind), command.read_at):
+            raise Refused(
+                Reason.METADATA_CHANGED,
+                f"the protocol of table {command.table} {what} at position {position}, after the "
+                f"table was read at {command.read_at}",
+                command.table,
+            )
 
 
 def dropped_here(state: DomainState, txn: int, table: int) -> bool:

@@ -20,6 +20,10 @@ class Rule(NamedTuple):
 
 
 RULES: Final[Mapping[str, Rule]] = {
+    "feature_beyond_known": Rule(
+        "UnsupportedTableFeature",
+        "see that what you write with knows all features of the table, then read it again",
+    ),
     "protocol_twice": Rule("ProtocolChanged", "change the protocol from one place at a time"),
     "replaced_twice": Rule("ProtocolChanged", "create or replace the table from one place only"),
     "feature_dropped": Rule("ProtocolChanged", "read the table again; it lost or gained a feature"),

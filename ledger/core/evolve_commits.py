@@ -12,14 +12,8 @@ from ledger.core.event_parts import CommittedPart
 from ledger.core.events import Control, TableAltered, TxnCommitted
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
-from ledger.core.footprints import (
-    HARMLESS_FEATURES,
-    REPLACES,
-    features_of,
-    joined,
-    rearranges,
-    won,
-)
+from ledger.core.features import features_of, protocol_change
+from ledger.core.footprints import REPLACES, joined, rearranges, won
 from ledger.core.ids import JUDGED_TYPES
 from ledger.core.metadata_diff import metadata_kind
 from ledger.core.state import DomainState
@@ -124,7 +118,7 @@ def enter_winner(
         footprint is not None and rearranges(footprint, does_more=does_more),
         kind_of_change(table, last.definition if last is not None else None, protocol),
         any(change.operation in REPLACES for change in altered),
-        protocol_change(table, protocol),
+        protocol_change(table.protocol, protocol, enforced=table.traits.enforces_features),
         coarse,
         None if footprint is None else won(footprint),
     )
@@ -152,15 +146,6 @@ def kind_of_change(
     if definition is None:
         return ""
     return metadata_kind(table.definition, definition, features_of(protocol or table.protocol))
-
-
-def protocol_change(table: Table, protocol: Protocol | None) -> str:
-    """Return "" without a protocol action, "breaks" for one that no commit in flight survives."""
-    if protocol is None:
-        return ""
-    before, after = features_of(table.protocol), features_of(protocol)
-    enforced = table.traits.enforces_features and (after - before) - HARMLESS_FEATURES
-    return "breaks" if before - after or enforced else "adds"
 
 
 def reshape(state: DomainState, position: int, table_id: int) -> None:

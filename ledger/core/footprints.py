@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
-from ledger.core.commands import Footprint, Protocol
+from ledger.core.commands import Footprint
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.partitions import PARTITION_TEXT_MAX, partition_values
 
@@ -47,35 +47,6 @@ CHANGES_DATA: Final = frozenset(
     }
 )
 REPLACES: Final = frozenset(each for each in CHANGES_DATA if "REPLACE" in each)
-# Features that a legacy protocol has without naming them, by writer version (PROTOCOL.md).
-LEGACY_FEATURES: Final = (
-    (2, ("appendOnly", "invariants")),
-    (3, ("checkConstraints",)),
-    (4, ("changeDataFeed", "generatedColumns")),
-    (5, ("columnMapping",)),
-    (6, ("identityColumns",)),
-)
-FEATURES_NAMED_FROM: Final = 7
-# Every other feature, once added, may make files of commits in flight wrong (facts a.4, step 1).
-HARMLESS_FEATURES: Final = frozenset(
-    {
-        "appendOnly",
-        "changeDataFeed",
-        "columnMapping",
-        "timestampNtz",
-        "deletionVectors",
-        "rowTracking",
-        "domainMetadata",
-        "icebergCompatV1",
-        "icebergCompatV2",
-        "icebergCompatV3",
-        "v2Checkpoint",
-        "catalogManaged",
-        "typeWidening",
-        "inCommitTimestamp",
-        "vacuumProtocolCheck",
-    }
-)
 
 # A part that neither read nor wrote anything.
 EMPTY_FOOTPRINT: Final = Footprint(
@@ -272,11 +243,3 @@ def effective_level(
             return "SnapshotIsolation"
     ranks = (LEVELS.index(table_level), LEVELS.index(asked) if asked in LEVELS else 0)
     return LEVELS[max(ranks)]
-
-
-def features_of(protocol: Protocol) -> frozenset[str]:
-    """Return the features a protocol has, those of the legacy versions included."""
-    if protocol.min_writer >= FEATURES_NAMED_FROM:
-        return frozenset(protocol.features)
-    legacy = (names for version, names in LEGACY_FEATURES if protocol.min_writer >= version)
-    return frozenset(chain.from_iterable(legacy)) | frozenset(protocol.features)

@@ -24,10 +24,10 @@ from ledger.core.decide_commit import (
 from ledger.core.event_parts import CommittedPart, Evidence
 from ledger.core.events import Answer
 from ledger.core.evidence import changed_by, evidence_of
+from ledger.core.features import features_of
 from ledger.core.footprints import (
     REPLACES,
     effective_level,
-    features_of,
     is_blind,
     reads_anything,
     rearranges,

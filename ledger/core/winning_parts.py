@@ -37,8 +37,8 @@ ANYWHERE: Final = "*"
 class WinningPart(NamedTuple):
     """One table of a commit, as later commits may meet it; its footprint has no files.
 
-    `metadata` is the kind of its metadata change or "", `protocol` "adds" or "breaks" for a
-    protocol action, `rearranges` says that it changed no data.
+    `metadata` is the kind of its metadata change or "", `protocol` that of its protocol action, as
+    `features` tells it, `rearranges` says that it changed no data.
     """
 
     position: int

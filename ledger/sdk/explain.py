@@ -18,6 +18,7 @@ from ledger.errors import ConflictError, LedgerError
 from ledger.reads import Reads
 
 RULES: Final[Mapping[str, str]] = {
+    "feature_beyond_known": "the winner gave the table a feature that is not known here",
     "protocol_twice": "both change the protocol of the table",
     "replaced_twice": "both create or replace the table",
     "feature_dropped": "the winner changed which features the table has",

@@ -40,6 +40,7 @@ from ledger.errors import (
     TableExistsError,
     TxnNotOpenError,
     UnknownTableError,
+    UnsupportedTableFeatureException,
 )
 from ledger.sdk.explain import Explanation
 from ledger.sdk.receipt import ALREADY_APPLIED
@@ -121,6 +122,7 @@ CONFLICTS: Final[Mapping[str, type[ConflictError]]] = {
     "MetadataChanged": MetadataChangedException,
     "ConcurrentTransaction": ConcurrentTransactionException,
     "ProtocolChanged": ProtocolChangedException,
+    "UnsupportedTableFeature": UnsupportedTableFeatureException,
 }
 
 

@@ -30,7 +30,7 @@ SIDE_FIELDS = {
     *("protocol_change", "protocol", "app_id", "app_id_mode", "domain_metadata"),
 }
 PROTOCOL_FIELDS = {"features"}
-# The product takes every client to know every feature: a case that says otherwise fails by itself.
+# What follows from the names of the features: the product knows them.
 CLIENT_FIELDS = {"fail_concurrent_at_upgrade", "unsupported_by_client"}
 UPGRADE_FIELDS = {"features_added", "features_removed", *CLIENT_FIELDS}
 ADD_FIELDS = {"path", "partition", "data_change", "deletion_vector", "stats"}

@@ -19,7 +19,8 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
-from ledger.core.footprints import EMPTY_FOOTPRINT, features_of, packed
+from ledger.core.features import features_of
+from ledger.core.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY
 from ledger.file_list import AddFile, FileList, RemoveFile, listed

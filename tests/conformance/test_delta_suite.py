@@ -46,6 +46,15 @@ AGREEING: dict[str, dict[str, Any]] = {
         conflicting_winner=0,
         table=ABSENT,
     ),
+    "a feature that no client knows": case(
+        inserted("p1/n"),
+        altered(
+            metadata_change=False,
+            protocol_change=True,
+            protocol={"features_added": ["thinkingColumns"], "unsupported_by_client": True},
+        ),
+        expect="UnsupportedTableFeatureException",
+    ),
     "a property that the table has had before": case(
         inserted("p1/n"),
         altered("config", config={VERSION_ENABLED: "4"}),

@@ -19,6 +19,7 @@ from ledger.core.outcomes import Reason
 from ledger.core.state import DomainState
 from ledger.core.whatif import redecide
 from tests.core.arena import (
+    BEYOND,
     BY_DAY,
     CLUSTERING,
     DAY_1,
@@ -100,15 +101,23 @@ def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) ->
     assert isinstance(body, TxnAborted) == meets
 
 
-def test_alter_at_once_after_a_feature_was_dropped() -> None:
-    """What was planned for a table with a feature that is gone is not applied."""
+@pytest.mark.parametrize(
+    ("protocol", "why"),
+    [(SUPPORTING, "lost a feature"), (BEYOND, "gained a feature that is not known")],
+)
+def test_alter_at_once_after_features_changed(protocol: Protocol, why: str) -> None:
+    """What was planned for a table with other features is not applied, unless read since."""
     arena = Arena()
     arena.wins(arena.part(protocol=VECTORS))
     base = arena.state.position
-    arena.wins(arena.part(protocol=SUPPORTING))
+    arena.wins(arena.part(protocol=protocol))
     told: Any = arena.alter_table(arena.ada, arena.table, WIDER, "ADD COLUMNS", read_at=base).body
+    again: Any = arena.alter_table(
+        arena.ada, arena.table, WIDER, "ADD COLUMNS", read_at=arena.state.position
+    ).body
 
-    assert (told.reason, "lost a feature" in told.message) == (Reason.METADATA_CHANGED, True)
+    assert (told.reason, why in told.message) == (Reason.METADATA_CHANGED, True)
+    assert again.definition == WIDER
 
 
 def test_what_if_of_a_bare_write_id() -> None:

@@ -15,6 +15,7 @@ from ledger.core.evidence import RULES
 from ledger.core.footprints import path_hash
 from tests.core.arena import (
     APPEND,
+    BEYOND,
     BY_DAY,
     CLUSTERING,
     COMMENTED,
@@ -76,6 +77,25 @@ LOST = [
         "feature_dropped", "protocol", "WRITE",
         lambda a: a.wins(a.part("ADD FEATURE", protocol=NEWEST)),
         lambda a: a.follows(a.part(**APPEND)),
+        winner="ADD FEATURE",
+        made=ENFORCING,
+    ),
+    Lost(
+        "feature_beyond_known", "protocol", "WRITE",
+        lambda a: a.wins(a.part("ADD FEATURE", protocol=BEYOND)),
+        lambda a: a.follows(a.part(**APPEND)),
+        winner="ADD FEATURE",
+    ),
+    Lost(
+        "feature_beyond_known", "protocol", "update",
+        lambda a: a.wins(a.part("ADD FEATURE", protocol=BEYOND)),
+        lambda a: a.follows(a.coarse(day("1"))),
+        winner="ADD FEATURE",
+    ),
+    Lost(
+        "feature_beyond_known", "protocol", "UPGRADE PROTOCOL",
+        lambda a: a.wins(a.part("ADD FEATURE", protocol=BEYOND)),
+        lambda a: a.follows(a.part("UPGRADE PROTOCOL", protocol=WITHOUT)),
         winner="ADD FEATURE",
         made=ENFORCING,
     ),

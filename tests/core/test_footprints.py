@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Domain, Footprint, Protocol
+from ledger.core.features import features_of
 from ledger.core.footprints import (
     CHANGES_DATA,
     HASH_BYTES,
     effective_level,
-    features_of,
     hashes,
     is_blind,
     joined,

@@ -25,7 +25,8 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.footprints import FEATURES_NAMED_FROM, hashes, path_hash
+from ledger.core.features import FEATURES_NAMED_FROM
+from ledger.core.footprints import hashes, path_hash
 from ledger.core.partitions import partition_values
 from tests.isolation import plain
 from tests.isolation.lake import DEFAULT_FEATURES

@@ -25,6 +25,7 @@ from tests.isolation.plain import (
 )
 from tests.isolation.rules import (
     BACKFILL,
+    BEYOND,
     ENFORCE,
     HARMLESS,
     JUDGED_TYPE,
@@ -248,7 +249,9 @@ def written(attempt: Attempt) -> set[int]:
 
 
 def protocol_kind(table: Table, after: frozenset[str]) -> str:
-    """Return "breaks" for a protocol action that no commit in flight survives."""
+    """Return "beyond" or "breaks" for a protocol action that no commit in flight survives."""
+    if BEYOND in after - table.features:
+        return "beyond"
     enforced = table.definition.properties.get(ENFORCE, "").lower() == "true"
     harmful = after - table.features - HARMLESS
     return "breaks" if table.features - after or (enforced and harmful) else "adds"

@@ -333,6 +333,9 @@ def any_operation(footprint: Footprint) -> Footprint:
 MUTANTS: Final = (
     Mutant("no protocol check", checks("protocol_hits")),
     Mutant("two replacements pass", only_rule(conflicts.protocol_hits, "replaced_twice")),
+    Mutant(
+        "a feature unknown here passes", only_rule(conflicts.protocol_hits, "feature_beyond_known")
+    ),
     Mutant("a feature dropped meanwhile", only_rule(conflicts.protocol_hits, "feature_dropped")),
     Mutant("no metadata check", checks("metadata_hits")),
     Mutant("a change beside a change passes", only_rule(conflicts.metadata_hits, "metadata_twice")),

@@ -167,6 +167,8 @@ def clashes_with(number: int, side: Side) -> Iterator[Clash]:
 
 def meet(side: Side, win: Win, *, marked: bool) -> Iterator[tuple[int, str, str]]:
     """Yield what stands between an attempt and one winner, in the order of the steps."""
+    if win.protocol == "beyond":
+        yield 1, "feature_beyond_known", "UnsupportedTableFeature"
     if protocols_clash(side, win):
         yield 1, "protocol", "ProtocolChanged"
     if metadata_clashes(side, win, marked=marked):

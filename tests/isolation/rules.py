@@ -31,6 +31,8 @@ HARMLESS: Final = frozenset({"appendOnly", "deletionVectors", "domainMetadata"})
 CHANGES_DATA: Final = frozenset(
     {"WRITE", "STREAMING UPDATE", "DELETE", "MERGE", "UPDATE", "REPLACE TABLE", "RESTORE"}
 )
+# A feature that delta-spark does not know.
+BEYOND: Final = "thinkingColumns"
 BACKFILL: Final = "ROW TRACKING BACKFILL"
 REPLACE: Final = "REPLACE TABLE"
 WHOLE: Final = ("table",)

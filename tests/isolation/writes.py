@@ -16,7 +16,10 @@ from tests.isolation import scans
 from tests.isolation.plain import Cells, Schema
 from tests.isolation.values import holds, typed
 
-FEATURES: Final = ("deletionVectors", "checkConstraints", "identityColumns", "domainMetadata")
+FEATURES: Final = (
+    *("deletionVectors", "checkConstraints", "identityColumns", "domainMetadata"),
+    "thinkingColumns",
+)
 NAMED: Final = (3, 7)
 APPS: Final = ("stream", "loader")
 DOMAINS: Final = ("clustering", "delta.rowTracking", "clustering")
