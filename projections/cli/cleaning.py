@@ -62,7 +62,9 @@ def watermark_explain(
 def explanation(reads: Reads) -> dict[str, Any]:
     """Return the watermark, its bounds, and what pins it, as fields."""
     mark = reads.watermark()
-    held = sum(len(reads.mappings(row.table)) for row in reads.tables())
+    # Mappings leave with the watermark and not with their table.
+    tables = reads.tables(include_dropped=True)
+    held = sum(len(reads.mappings(row.table)) for row in tables if row.last_write_id)
     fields: dict[str, Any] = {
         "watermark": mark.watermark,
         "next_txn": mark.next_txn,

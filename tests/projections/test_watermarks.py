@@ -132,6 +132,20 @@ def test_explanation(play: Play, held_by: str, remedy: str | None) -> None:
     assert bool(fields.get("since")) == (remedy is not None)
 
 
+def test_cost() -> None:
+    """What the watermark keeps are the mappings of every table, be it dropped or not yet there."""
+    domain = Followed()
+    session, later = domain.open_session(), domain.open_session("bob")
+    table = domain.create_table(session, "flights")
+    domain.open_txn(later)
+    for _ in range(3):
+        domain.commit(session, 0, write(table))
+    domain.drop_table(session, table)
+    domain.create_table(session, "planes", txn=domain.open_txn(session))
+
+    assert explanation(domain.reads)["mappings_kept"] == 4
+
+
 def test_explained() -> None:
     """Who holds the watermark is told with name, session and time."""
     domain = Followed()
