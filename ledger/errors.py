@@ -38,11 +38,11 @@ LedgerError
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
-call may succeed later, `retry_anew` whether the work may be done again from a new read. Every error
-survives pickling, so it can leave a worker process. This module imports nothing of the project, so
-that every other may import it. What only one part of the product can meet is a LedgerError of that
-part: `projections.errors` (stores and caches), PredicateSyntaxError (`ledger.sdk.predicate_sql`),
-UnreadableTableError (`spark_sink.frames`).
+call may succeed later and does nothing twice, `retry_anew` whether the work may be done again from
+a new read. Every error survives pickling, so it can leave a worker process. This module imports
+nothing of the project, so that every other may import it. What only one part of the product can
+meet is a LedgerError of that part: `projections.errors` (stores and caches), PredicateSyntaxError
+(`ledger.sdk.predicate_sql`), UnreadableTableError (`spark_sink.frames`).
 """
 
 from copyreg import __newobj__ as made_anew  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ from typing import Any, ClassVar
 class LedgerError(Exception):
     """Root of the tree: catching it catches everything below and nothing else."""
 
-    retry_unchanged: ClassVar[bool] = False
+    retry_unchanged: bool = False
     retry_anew: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -217,15 +217,17 @@ class UnsupportedTableFeatureException(ConflictError):  # noqa: N818 - as Delta'
 class OutcomeUnknownError(LedgerError):
     """No answer came in time; the command may or may not be executed.
 
-    Ask later with `ledger.outcome(session, n)`, or repeat it under the same number.
+    Ask later with `ledger.outcome(session, n)`. The same call again is another command, under a
+    number of its own: only where that cannot do the work twice is `retry_unchanged` true.
     """
 
-    retry_unchanged = True
-
-    def __init__(self, message: str, *, session: int, n: int) -> None:
+    def __init__(
+        self, message: str, *, session: int, n: int, retry_unchanged: bool = False
+    ) -> None:
         super().__init__(message)
         self.session = session
         self.n = n
+        self.retry_unchanged = retry_unchanged
 
 
 class LogError(LedgerError):

@@ -4,7 +4,14 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from ledger.clock import Clock
-from ledger.core.commands import OpenSession, SessionCommand
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CommitTxn,
+    OpenSession,
+    SessionCommand,
+    StageWrites,
+)
 from ledger.core.events import Event
 from ledger.core.outcomes import Reason
 from ledger.errors import LimitExceededError, OutcomeUnknownError
@@ -79,7 +86,23 @@ def unanswered(
         f"{then}",
         session=command.session,
         n=command.n,
+        retry_unchanged=is_done_once(command),
     )
+
+
+def is_done_once(command: OpenSession | SessionCommand) -> bool:
+    """Tell whether the ledger does this once, should it also be asked under another number.
+
+    What a txn asks for is told again, or a chunk that is there known; a commit without a txn, for
+    one, is a second commit.
+    """
+    match command:
+        case OpenSession() | AllocateWriteIds() | StageWrites() | AbortTxn():
+            return True
+        case CommitTxn():
+            return command.txn != 0
+        case _:
+            return False
 
 
 def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceededError:

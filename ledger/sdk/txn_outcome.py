@@ -49,6 +49,7 @@ def not_found_out(txn: int, session: int, n: int, failure: Exception) -> Outcome
         f"can, or ask ledger.outcome({session}, {n}) then",
         session=session,
         n=n,
+        retry_unchanged=True,
     )
 
 

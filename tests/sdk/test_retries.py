@@ -14,6 +14,7 @@ from ledger.errors import (
     LogUnavailableError,
     OutcomeUnknownError,
 )
+from ledger.file_list import AddFile
 from ledger.log.port import Topic
 from ledger.sdk.exchange import COMMAND_BYTES_MAX
 from ledger.sdk.receipt import TableVersion
@@ -303,3 +304,45 @@ def test_process_lost(memory: InMemoryLedger, log: LossyLog, step: Step) -> None
 
     assert outcome.answer == step.answer
     assert events(memory, step.answer) == before + 1
+
+
+def effects(memory: InMemoryLedger) -> list[int]:
+    """Return how many txns were opened and ended, and write ids given."""
+    ids = [row.last_write_id for row in memory.reads.tables()]
+    return ids + [events(memory, kind) for kind in ("TxnOpened", "TxnCommitted", "TxnAborted")]
+
+
+@pytest.mark.parametrize(
+    ("again", "is_done_once"),
+    [
+        (lambda ledger, _: ledger.append("flights", [AddFile("day1")]), False),
+        (lambda ledger, _: ledger.begin(), False),
+        (lambda _, txn: txn.write_id("flights"), True),
+        (lambda _, txn: txn.commit(), True),
+        (lambda _, txn: txn.abort(), True),
+    ],
+    ids=["append", "begin", "write id", "commit", "abort"],
+)
+def test_same_call_again(
+    memory: InMemoryLedger,
+    log: LossyLog,
+    again: Callable[[Ledger, Transaction], object],
+    *,
+    is_done_once: bool,
+) -> None:
+    """Who was not answered is told to call again only where that does nothing twice."""
+    view = LossyLog(log)
+    late = memory.connect(settings=HASTY, log=view)
+    late.create_table("flights")
+    txn = late.begin()
+    view.away[Topic.EVENTS] = ALWAYS
+    with pytest.raises(OutcomeUnknownError) as raised:
+        again(late, txn)
+    view.heal()
+    memory.leader.wait_rounds(2)
+    before = effects(memory)
+
+    again(late, txn)
+
+    is_same = effects(memory) == before
+    assert (raised.value.retry_unchanged, is_same) == (is_done_once, is_done_once)
