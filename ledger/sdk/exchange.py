@@ -107,8 +107,10 @@ def is_done_once(command: OpenSession | SessionCommand) -> bool:
 
 def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceededError:
     """Return the error for a command that was not sent because of its size."""
-    return LimitExceededError(
+    error = LimitExceededError(
         f"{type(command).__name__} has {size} bytes, a record holds {COMMAND_BYTES_MAX}. Nothing "
         "was sent; say less in one command: whole tables instead of many partitions, or more txns",
         reason=Reason.LIMIT_EXCEEDED,
     )
+    error.retry_unchanged = False  # Other limits have room again once others have ended.
+    return error

@@ -209,11 +209,12 @@ def test_command_too_large(ledger: Ledger) -> None:
     txn = ledger.begin()
     txn.update("flights", f"day={'9' * COMMAND_BYTES_MAX}")
 
-    with pytest.raises(LimitExceededError, match="Nothing was sent"):
+    with pytest.raises(LimitExceededError, match="Nothing was sent") as raised:
         txn.commit()
 
     txn.update("flights", "day=1")
     assert (txn.status, txn.abort().txn) == ("open", txn.id)
+    assert not raised.value.retry_unchanged
 
 
 @pytest.mark.parametrize(
