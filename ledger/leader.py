@@ -79,7 +79,7 @@ class Leader:
         self._settings = settings
         self._decide = rule
         self._barren = barren
-        self._key = created.catalog.encode()
+        self._key = catalog_of(state, created).encode()
         self._unsent: list[bytes] = []
         self._create(created)
         # Clients beat by the lease that the ledger was created with, whatever is set here.
@@ -283,6 +283,11 @@ class Leader:
 
     def _ends(self) -> tuple[int, int]:
         return self._log.ends(Topic.HEARTBEATS)[1], self._log.ends(Topic.COMMANDS)[1]
+
+
+def catalog_of(state: DomainState, created: Genesis) -> str:
+    """Return the catalog of a ledger: the one it was created with, or is going to be."""
+    return min(state.catalogs, default=created.catalog)
 
 
 def ended_over(waiting_since: int, barren: Sequence[int]) -> int:

@@ -29,7 +29,7 @@ from ledger.core.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
-from ledger.leader import DELIVERY_S, Decide, Leader, ended_over
+from ledger.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.codec import frame_fence
@@ -236,7 +236,8 @@ class Sequencer:
             self._writer.close()
             self._writer = self._log.writer(Topic.EVENTS)
         self._is_writer_fresh = False
-        self._writer.append(self._created.catalog.encode(), frame_fence(control, body))
+        key = catalog_of(self.state, self._created).encode()
+        self._writer.append(key, frame_fence(control, body))
         self.role = "claiming"
         self._sign_s = self._clock.monotonic_s()
         log_lines.info("claiming", epoch=head.epoch + 1, position=head.position)
@@ -274,6 +275,13 @@ class Sequencer:
                 "the lease that the ledger was created with counts, not sequencer.lease_s",
                 counts_s=counts_s,
                 given_s=given_s,
+            )
+        counts, given = catalog_of(self.state, self._created), self._created.catalog
+        if given != counts:
+            log_lines.warning(
+                "the catalog that the ledger was created with counts, not the one given",
+                counts=counts,
+                given=given,
             )
 
     def _beat(self) -> None:

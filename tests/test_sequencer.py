@@ -1,9 +1,10 @@
 """A leader and its standby over a log in memory, time moved by hand."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
+from structlog.typing import EventDict
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.commands import Command, OpenTxn
@@ -293,3 +294,21 @@ def test_events_of_another_topic(has_checkpoint: bool) -> None:  # noqa: FBT001
 def test_beats(value: bytes, epoch: int) -> None:
     """What is no beat is no sign of a leader, and ends nobody who hears it."""
     assert beat_epoch(value) == epoch
+
+
+@pytest.mark.parametrize(("given", "warned"), [("lake", []), ("main", [("lake", "main")])])
+def test_catalog_that_does_not_count(
+    given: str, warned: list[tuple[str, str]], log_lines: Sequence[EventDict]
+) -> None:
+    """Events are kept under the ledger's catalog; who is given another is told which counts."""
+    log, clock = MemoryLog(), FixedClock()
+    first = Sequencer(log, Genesis("catalogs", "lake"), clock=clock)
+    RawClient(log, lambda: first.step(0.0)).open_session()
+    first.resign()
+    second = Sequencer(log, Genesis("catalogs", given), clock=clock)
+    RawClient(log, lambda: second.step(0.0)).open_session()
+    second.close()
+
+    assert {record.key for record in log.topics[Topic.EVENTS].records} == {b"lake"}
+    told = [line for line in log_lines if line["log_level"] == "warning"]
+    assert [(line["counts"], line["given"]) for line in told] == warned
