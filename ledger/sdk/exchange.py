@@ -93,14 +93,17 @@ def unanswered(
 def is_done_once(command: OpenSession | SessionCommand) -> bool:
     """Tell whether the ledger does this once, should it also be asked under another number.
 
-    What a txn asks for is told again, or a chunk that is there known; a commit without a txn, for
-    one, is a second commit.
+    What a txn asks for is told again, or a chunk that is there known. A commit without a txn is a
+    second commit, unless an application made progress in each of its tables.
     """
     match command:
         case OpenSession() | AllocateWriteIds() | StageWrites() | AbortTxn():
             return True
+        case CommitTxn(txn=0):
+            footprints = [write.footprint for write in command.tables]
+            return all(each is not None and each.apps for each in footprints)
         case CommitTxn():
-            return command.txn != 0
+            return True
         case _:
             return False
 

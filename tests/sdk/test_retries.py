@@ -317,12 +317,13 @@ def effects(memory: InMemoryLedger) -> list[int]:
     ("again", "is_done_once"),
     [
         (lambda ledger, _: ledger.append("flights", [AddFile("day1")]), False),
+        (lambda ledger, _: ledger.append("flights", [AddFile("day1")], app=("job", 1)), True),
         (lambda ledger, _: ledger.begin(), False),
         (lambda _, txn: txn.write_id("flights"), True),
         (lambda _, txn: txn.commit(), True),
         (lambda _, txn: txn.abort(), True),
     ],
-    ids=["append", "begin", "write id", "commit", "abort"],
+    ids=["append", "batch", "begin", "write id", "commit", "abort"],
 )
 def test_same_call_again(
     memory: InMemoryLedger,
