@@ -62,9 +62,10 @@ def watermark_explain(
 def explanation(reads: Reads) -> dict[str, Any]:
     """Return the watermark, its bounds, and what pins it, as fields."""
     mark = reads.watermark()
-    # Mappings leave with the watermark and not with their table.
-    tables = reads.tables(include_dropped=True)
-    held = sum(len(reads.mappings(row.table)) for row in tables if row.last_write_id)
+    # Mappings leave with the watermark and not with their table; most tables have none left.
+    rows = reads.tables(include_dropped=True)
+    mapped = (row.table for row in rows if row.mapped_from <= row.last_write_id)
+    held = sum(len(reads.mappings(table)) for table in mapped)
     fields: dict[str, Any] = {
         "watermark": mark.watermark,
         "next_txn": mark.next_txn,
