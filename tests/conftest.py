@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from ledger.broker import Broker
+from tests.container_broker import ContainerBroker, is_chosen, running_container
 
 # Whoever starts the tests in the background has them ignore Ctrl-C, and all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -57,8 +58,12 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """Run one embedded Kafka for all tests marked `kafka`."""
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker | ContainerBroker]:
+    """Run one Kafka for all tests marked `kafka`: embedded, or in a container if that is chosen."""
+    if is_chosen():
+        with running_container() as container:
+            yield container
+        return
     with Broker.start(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
 

@@ -9,7 +9,10 @@ from typing import Any, Final
 import pytest
 
 from ledger.cli.root import whole_app
+from ledger.errors import BrokerError
+from ledger.machine.endpoints import Endpoint, free_endpoint
 from tests.command_line import done_in, invoked
+from tests.container_broker import IMAGE, environment, running_container
 
 pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed; it is in [dev]")
 yaml = pytest.importorskip("ruamel.yaml", reason="ruamel.yaml comes with check-jsonschema")
@@ -34,6 +37,31 @@ def test_schema() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_broker_of_tests() -> None:
+    """Tests in containers meet the broker of the deployment: its image, and all that it is told."""
+    broker = COMPOSE["services"]["broker"]
+    told = {name: str(each) for name, each in broker["environment"].items()}
+    own = environment(Endpoint("127.0.0.1", 9092), Endpoint("127.0.0.1", 9093))
+    # Where it is reached differs, and where it keeps what need not last.
+    places = {name for name in told if re.search("LISTENERS|PROTOCOL_MAP|VOTERS|LOG_DIRS", name)}
+
+    assert broker["image"] == IMAGE
+    assert {name: own.get(name) for name in told.keys() - places} == {
+        name: told[name] for name in told.keys() - places
+    }
+    assert own["KAFKA_ADVERTISED_LISTENERS"] == "INSIDE://127.0.0.1:9092"
+
+
+def test_no_container_engine() -> None:
+    """Without an engine it is said what to do."""
+    nowhere = {"DOCKER_HOST": f"tcp://{free_endpoint()}"}
+    with (
+        pytest.raises(BrokerError, match="Start a container engine, or leave"),
+        running_container(nowhere),
+    ):
+        raise AssertionError("there is no engine to start a broker in")
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
