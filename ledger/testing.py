@@ -1,10 +1,16 @@
-"""For tests of code that uses a ledger: a whole one in this process, and a clock that is set.
+"""For tests of code that uses a ledger: a whole one in this process, faults, and a clock to set.
 
     with InMemoryLedger() as memory:
         ledger = memory.connect()
 
 The rules, the sequencer and the client are the real ones; only Kafka and the follower's store are
-replaced by memory. Nothing here is for real data.
+replaced by memory. A `LossyLog` loses records, or their answers, when it is told to:
+
+    log = LossyLog()
+    with InMemoryLedger(log=log) as memory:
+        log.unacknowledged[Topic.COMMANDS] = 1
+
+Nothing here is for real data.
 """
 
 from math import ceil
@@ -19,12 +25,15 @@ from ledger.core.event_parts import Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogError
 from ledger.leases import SETTLED_PER_LEASE
+from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
-from ledger.log.port import Log
+from ledger.log.port import Log, Topic
 from ledger.sdk.channel import Channel, Line
 from ledger.sequencer import Sequencer
 from ledger.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.state_reads.reads import StateReads
+
+__all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]
 
 STARTED_AT_MS: Final = 1_767_225_600_000
 STEP_WAIT_S: Final = 0.005
@@ -122,7 +131,7 @@ class InMemoryLedger:
     """A ledger of its own in this process, from entering a `with` block to leaving it.
 
     `limits` are those of the new ledger, `clock` is the sequencer's and its clients'; `log` may be
-    one that loses things. Everything connected here is closed at the end.
+    a `LossyLog`. Everything connected here is closed at the end.
 
     Attributes:
         log: its log.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from ledger.client import Ledger
+from ledger.log.lossy import LossyLog
 from ledger.settings import ClientSettings, SequencerSettings
 from ledger.testing import InMemoryLedger
-from tests.sdk.lossy import LossyLog
 
 # Short, so that what was lost is sent again soon; long enough for a loaded machine to answer.
 IMPATIENT = ClientSettings(timeout_s=20.0, attempt_s=0.1)

@@ -12,10 +12,11 @@ from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events import TableAltered
 from ledger.core.traits import traits_of
 from ledger.file_list import AddFile
+from ledger.log.lossy import LossyLog
 from ledger.sdk.definitions import HIGHEST_ID, changed, operation_of, table_definition
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog, bodies
+from tests.sdk.told import bodies
 
 BEFORE = table_definition(
     [("day", "int"), ("tail", "string")],

@@ -12,13 +12,14 @@ from ledger.core.commands import Column
 from ledger.core.events import CommandRefused
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.file_list import AddFile
+from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.memory import MemoryLog, MemoryTopic
 from ledger.log.port import Topic
 from ledger.reads import TableRow
 from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog, LossyWriter, bodies
+from tests.sdk.told import bodies
 
 APP = "stream"
 MARKED = Column("day", "int", nullable=True, id=1, metadata='{"delta.identity.highWaterMark":7}')

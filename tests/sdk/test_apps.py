@@ -9,12 +9,12 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.events import CommandRepeated, Control, TxnAborted
 from ledger.errors import OutcomeUnknownError
+from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.session import Answer
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog
 from tests.sdk.test_retries import HASTY
 
 APP = "stream"

@@ -10,11 +10,12 @@ from ledger.core.events import TxnCommitted
 from ledger.core.footprints import EMPTY_FOOTPRINT
 from ledger.delta_import import import_delta
 from ledger.file_list import AddFile
+from ledger.log.lossy import LossyLog
 from ledger.replay import Replay
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import add, begin, commits, info, write_log
-from tests.sdk.lossy import LossyLog, bodies
+from tests.sdk.told import bodies
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.commands import Domain
-from ledger.core.commands import Protocol as TableProtocol
+from ledger.core.commands import Domain, Protocol
 from ledger.core.events import TxnCommitted
 from ledger.core.footprints import ROWS_MAX
 from ledger.errors import ConcurrentAppendException
 from ledger.file_list import AddFile, RemoveFile
+from ledger.log.lossy import LossyLog
 from ledger.reads import VersionRow
 from ledger.sdk.expressions import Expression, col
 from ledger.sdk.receipt import Token
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog, bodies
+from tests.sdk.told import bodies
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_protocol_and_domain(ledger: Ledger, memory: InMemoryLedger, table: int)
         txn.set_protocol(TABLE, 3, 7, ["domainMetadata", "appendOnly"])
         txn.set_domain(TABLE, "delta.clustering", '{"by":["tail"]}')
 
-    assert TableProtocol(3, 7, ["appendOnly", "domainMetadata"]) == memory.reads.protocol(table)
+    assert Protocol(3, 7, ["appendOnly", "domainMetadata"]) == memory.reads.protocol(table)
     assert [Domain("delta.clustering", '{"by":["tail"]}', removed=False)] == list(
         memory.reads.domains(table)
     )

@@ -8,9 +8,9 @@ from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import (
     LogError,
 )
+from ledger.log.lossy import LossyLog
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
-from tests.sdk.lossy import LossyLog
 from tests.sdk.writing import written
 
 

@@ -17,10 +17,10 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.file_list import AddFile
+from ledger.log.lossy import LossyLog
 from ledger.reads import TableRow
 from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
-from tests.sdk.lossy import LossyLog
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.sdk.receipt import Outcome, Token
 from ledger.sdk.view import open_store
 from ledger.settings import ClientSettings
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
-from tests.sdk.lossy import LossyLog
 
 WAIT_S: Final = 5.0
 

@@ -15,6 +15,7 @@ from ledger.errors import (
     OutcomeUnknownError,
 )
 from ledger.file_list import AddFile
+from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.exchange import COMMAND_BYTES_MAX
 from ledger.sdk.receipt import TableVersion
@@ -22,7 +23,6 @@ from ledger.sdk.transaction import Transaction
 from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
-from tests.sdk.lossy import LossyLog
 
 HASTY = ClientSettings(timeout_s=0.5, attempt_s=0.1, close_s=0.05)
 ALWAYS = 10**9

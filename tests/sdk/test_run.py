@@ -9,14 +9,15 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.events import TxnOpened
+from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.retry import Pace, run
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog, bodies
 from tests.sdk.test_retries import HASTY
+from tests.sdk.told import bodies
 
 ALWAYS = 10**9
 

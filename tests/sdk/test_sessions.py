@@ -23,6 +23,7 @@ from ledger.errors import (
     SessionExpiredError,
     SettingsError,
 )
+from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.port import Topic
 from ledger.sdk.channel import Channel
 from ledger.sdk.session import UNNUMBERED, Session
@@ -31,7 +32,6 @@ from ledger.sdk.tail import Awaited
 from ledger.settings import ClientSettings
 from ledger.testing import FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
-from tests.sdk.lossy import LossyLog, LossyWriter
 
 LEASE_S = 10
 ALWAYS = 10**9

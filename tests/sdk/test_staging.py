@@ -12,6 +12,7 @@ from ledger.core.events import TxnCommitted, WritesStaged
 from ledger.core.footprints import HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
+from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.staging import FILES_PER_CHUNK, RECORD_BYTES_MAX, Staging, fitting, size_of
@@ -19,7 +20,7 @@ from ledger.sdk.writes import DeclaredWrites
 from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights
-from tests.sdk.lossy import LossyLog, bodies
+from tests.sdk.told import bodies
 
 PATIENT = ClientSettings(timeout_s=2.0, attempt_s=0.1, close_s=0.05)
 MANY = 2 * FILES_PER_CHUNK + 1

@@ -3,11 +3,11 @@
 import pytest
 
 from ledger.errors import FencedError, LogError, OutcomeUnknownError
+from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.settings import ClientSettings
 from ledger.testing import STARTED_AT_MS, FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
-from tests.sdk.lossy import LossyLog
 
 HASTY = ClientSettings(timeout_s=1.0, attempt_s=0.05, close_s=0.05)
 

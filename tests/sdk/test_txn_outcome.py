@@ -11,6 +11,7 @@ from ledger.client import Ledger
 from ledger.core.commands import CommitTxn
 from ledger.core.events import TxnCommitted
 from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
+from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.transaction import Transaction
@@ -18,8 +19,8 @@ from ledger.state_reads.reads import StateReads
 from ledger.testing import FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.flights import TABLE, create_flights, of_day
-from tests.sdk.lossy import LossyLog, bodies
 from tests.sdk.test_retries import ALWAYS, HASTY
+from tests.sdk.told import bodies
 
 LEASE_S = 10
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
+from ledger.log.lossy import LossyLog
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from tests.sdk.lossy import LossyLog
 
 
 def in_a_block(ledger: Ledger, work: Callable[[Transaction], object]) -> None:

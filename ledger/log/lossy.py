@@ -2,15 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TypeVar
 
-from ledger.core.acceptance import LogHead
 from ledger.errors import LogUnavailableError
-from ledger.log.acceptor import Acceptor
 from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
-
-Kind = TypeVar("Kind")
 
 Fault = Counter[Topic]
 """How many of the next records of each topic it strikes."""
@@ -27,6 +22,8 @@ class LossyLog(MemoryLog):
         interrupted: records that are there, though Ctrl-C interrupts their writer.
         away: reads that find the broker away.
         writers: how many writers were made, by topic.
+
+    A fault strikes as often as it is told to: `log.unacknowledged[Topic.COMMANDS] = 1`.
     """
 
     def __init__(self, of: MemoryLog | None = None) -> None:
@@ -60,14 +57,18 @@ class LossyLog(MemoryLog):
     def heal(self) -> None:
         """Let no further fault strike."""
         with self.changed:
-            for fault in (self.lost, self.unacknowledged, self.refused, self.doubled, self.away):
+            for fault in self._faults():
                 fault.clear()
 
     def wait_for(self, topic: Topic, end: int, timeout_s: float = 10.0) -> None:
-        """Wait until a topic has grown to an end offset."""
+        """Wait until a topic has grown to an end offset; raises TimeoutError if it does not."""
         with self.changed:
-            grown = self.changed.wait_for(lambda: self.topics[topic].end() >= end, timeout_s)
-        assert grown, f"{topic} ends at {self.topics[topic].end()}, not at {end}"
+            if not self.changed.wait_for(lambda: self.topics[topic].end() >= end, timeout_s):
+                raise TimeoutError(f"{topic} ends at {self.topics[topic].end()}, not at {end}")
+
+    def _faults(self) -> Sequence[Fault]:
+        failing = self.unacknowledged, self.refused, self.interrupted
+        return self.lost, self.doubled, *failing, self.away
 
 
 class LossyReader(MemoryReader):
@@ -115,10 +116,3 @@ class LossyWriter(MemoryWriter):
         """Raise LogUnavailableError if a record failed."""
         if self._is_broken:
             raise LogUnavailableError("a record was not acknowledged")
-
-
-def bodies(log: MemoryLog, kind: type[Kind]) -> list[Kind]:
-    """Return the events of a type that count, in order."""
-    acceptor = Acceptor(LogHead())
-    events = (acceptor.take(record.value) for record in log.topics[Topic.EVENTS].records)
-    return [each.body for each in events if each is not None and isinstance(each.body, kind)]
