@@ -112,6 +112,7 @@ def test_many(domain: Followed) -> None:
 
     assert [row.position for row in reads.conflicts(0, 9)] == lost
     assert [row.position for row in reads.conflicts(lost[0], 2)] == lost[1:3]
+    assert [row.position for row in reads.conflicts(-7, 1)] == lost[:1]
     assert reads.conflicts(lost[-1], 9) == []
 
 
