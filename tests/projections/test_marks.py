@@ -114,9 +114,8 @@ def test_released(play: Play, released: list[str]) -> None:
     assert [each.path for each in domain.reads.released_files(FLIGHTS, 99)] == released
 
 
-def test_released_in_parts() -> None:
+def test_released_in_parts(domain: Followed) -> None:
     """Whoever took some goes on behind the last one, within a commit and after it."""
-    domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a", "ab", "b", "c"])
@@ -131,6 +130,7 @@ def test_released_in_parts() -> None:
     assert paths(9, first, "a\udcff") == ["b", "c"]
     assert paths(2, first, "ab") == ["b", "c"]
     assert (paths(9, first, "a"), paths(9, first + 1)) == (["ab", "b", "c"], ["c"])
+    assert paths(2, -7) == ["a", "ab"]
     assert (paths(0, 0), paths(9, first + 2), paths(9, 2**62)) == ([], [], [])
 
 
@@ -210,6 +210,17 @@ def test_younger_reader_holds_it(kind: TxnType) -> None:
     mark = domain.reads.table_mark(table)
     assert mark.open is not None
     assert (mark.open.txn, mark.position) == (reader, mark.open.opened)
+
+
+def test_not_there_for_all_yet() -> None:
+    """Nobody who reads holds a table that its creator has not committed, nor does its creator."""
+    domain = Followed()
+    session = domain.open_session()
+    txn = domain.open_txn(session)
+    table = domain.create_table(session, "logs", txn=txn)
+
+    mark = domain.reads.table_mark(table)
+    assert (mark.position, mark.version, mark.open) == (domain.head.position, -1, None)
 
 
 def test_dropped() -> None:
