@@ -14,6 +14,7 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.errors import ReaderBehindError
+from ledger.file_list import AddFile, FileList, listed
 from ledger.reads import AppRow, TxnPart
 from projections.queries import StoreReads
 from tests.core.parts import footprint, table_of
@@ -138,6 +139,18 @@ def test_version(
     row = reads.version_row(table, version=version)
     assert said(row, expected) == expected
     assert reads.versions(table, 1) == [row]
+
+
+def test_file_of_the_first_version(domain: Followed) -> None:
+    """A file that a table was created with is of version 0, and may be empty."""
+    session = domain.open_session()
+    txn = domain.open_txn(session)
+    table = domain.create_table(session, "planes", txn=txn)
+    made = listed(footprint(), FileList([AddFile("a", ("1",), 0, 7)], []))
+    domain.commit(session, txn, TableWrite(table, domain.head.position, (), made))
+
+    (file,) = domain.reads.files(table)
+    assert (file.path, file.version, file.size) == ("a", 0, 0)
 
 
 def read_only_part(domain: Followed, session: int, table: int) -> None:
