@@ -1,10 +1,12 @@
-"""Chains: versions stand in the order of their commits, whenever they come."""
+"""Chains and names: what came stands in the order of the log, each once."""
 
 from itertools import permutations
 
 import pytest
 
 from projections.cache.chain import Chain, Version
+from projections.cache.names import TakenNames
+from tests.driver import CATALOG
 
 
 def chain_of(*versions: tuple[int, int]) -> Chain[str]:
@@ -57,3 +59,15 @@ def test_history_is_cut(least: int, positions: list[int], *, tells: bool) -> Non
 
     assert chain.cut(lambda write_id: write_id == least) is tells
     assert [each.position for each in chain.versions] == positions
+
+
+def test_a_name_taken_again_is_taken_once() -> None:
+    """A table that gets an old name back is its last taker, and once forgotten is none."""
+    name, names = (CATALOG, "t"), TakenNames()
+    for table in (1, 2, 1):
+        names.take(name, table)
+    again = names.takers(name)
+    for table in (1, 9):
+        names.forget(name, table)
+
+    assert (again, names.takers(name)) == ((1, 2), (2,))
