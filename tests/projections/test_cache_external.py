@@ -3,7 +3,13 @@
 import pytest
 
 from ledger.core.valid_list_text import ID_MAX
+from ledger.errors import LimitExceededError, UnknownTableError
+from ledger.metadata import Read, ReadAt
+from projections.cache.lists import ReadLists
+from projections.cache.store import Reopened
+from tests.driver import CATALOG
 from tests.projections.cached import Cached, listed, location, made
+from tests.projections.followed import Followed
 
 LONG_MS = 30_000
 
@@ -45,3 +51,17 @@ def test_a_list_for_an_external_table_is_for_the_store(cached: Cached, ids: str)
     assert (location(empty), empty.source) == ("x1", "cache")
     assert (gone.value, gone.source) == (None, "store")
     assert waited == cached.cache.fills[True] == 0
+
+
+def test_no_list_of_an_external_table_is_told() -> None:
+    """Whoever brings none reads it as of now without one, and is refused a position."""
+    domain = Followed()
+    table = domain.create_table(domain.open_session(), "x", made=made("x0", "external"))
+    lists = ReadLists(Reopened(lambda: domain.reads))
+
+    assert lists.read_at(ReadAt("x", CATALOG)) == Read("x", None, table, catalog=CATALOG)
+    assert (lists.newest(0), lists.newest(9)) == ([], [Read(table, None)])
+    with pytest.raises(LimitExceededError, match="is external"):
+        lists.read_at(ReadAt("x", CATALOG, position=domain.head.position))
+    with pytest.raises(UnknownTableError):
+        lists.read_at(ReadAt(None, CATALOG))
