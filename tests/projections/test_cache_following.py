@@ -1,8 +1,11 @@
 """Entries fed by the log: where they begin, what they keep of the store's answers, how they end."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from copy import deepcopy
 from threading import Event as Signal
+from threading import enumerate as threads
 from time import monotonic
 
 import pytest
@@ -28,6 +31,7 @@ from tests.projections.publishing import SharedLog
 NO_IDS = ValidWriteIdList("t", 0, (), (), None)
 FIRST_ID = ValidWriteIdList("t", 1, (), (), None)
 WAIT_S = 10.0
+PAUSE_S = 0.02
 
 
 def made(word: str) -> TableDefinition:
@@ -48,7 +52,9 @@ class Begun:
         writer = CheckpointWriter(self.domain.log.writer(Topic.CHECKPOINTS), 0)
         offset = len(self.domain.records)
         writer.write(Checkpoint(self.domain.state, self.domain.head, offset))
+        others = set(threads())
         self.entries = FollowedEntries.start(self.domain.log)
+        self.threads = set(threads()) - others
         store = RowMetadataStore(self.domain.rows)
         self.cache = MetadataCache(self.entries, store, CATALOG)
 
@@ -78,6 +84,14 @@ def test_a_checkpoint_is_a_beginning(begun: Begun) -> None:
     assert begun.read(FIRST_ID) == ("v1", "cache", "hit_old_version")
 
 
+def test_what_a_checkpoint_brings_is_held(begun: Begun) -> None:
+    """It counts among the bytes before any event comes, and is compared with the store."""
+    held = [(each.table, each.ids) for each in begun.entries.held()]
+
+    assert held == [(begun.table, ReaderIds(1, ()))]
+    assert begun.entries.lengths() == {begun.table: 1}
+
+
 def test_older_readers_are_answered_by_the_store_once(begun: Begun) -> None:
     """What the store says to a list from before the beginning is kept for that list."""
     assert begun.read(NO_IDS) == ("v0", "store", "before_floor")
@@ -91,19 +105,65 @@ def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
     resumed = Checkpoint(begun.domain.state, begun.domain.head, len(begun.domain.records))
     entries = FollowedEntries(begun.domain.log, resumed, resumed.offset + 1)
 
-    answer = entries.read_many([Wanted(None, ReaderIds(1, ()), begun.table)])[0]
+    answers = entries.read_many([Wanted(None, ReaderIds(1, ()), begun.table)] * 2)
 
-    assert (answer.value, answer.reason) == (None, "ahead_of_cache")
+    assert [(each.value, each.reason) for each in answers] == [(None, "ahead_of_cache")] * 2
+
+
+@pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (1, 1)], ids=["at the end", "on the way"])
+def test_who_has_seen_all_there_is_waits(begun: Begun, ahead: int, behind: int) -> None:
+    """Nobody asks again and again for what has not come, nor before anybody is answered."""
+    offset = len(begun.domain.records)
+    resumed = Checkpoint(begun.domain.state, begun.domain.head, offset)
+    entries = begun.entries
+    if ahead:
+        entries = FollowedEntries(begun.domain.log, resumed, offset + ahead)
+    while not (ahead or entries.has_come):
+        entries.advance(WAIT_S)
+    began_s = monotonic()
+    entries.advance(PAUSE_S, entries.position() - behind)
+
+    assert monotonic() - began_s >= PAUSE_S
+
+
+def test_who_waits_hears_of_an_event_told_beforehand() -> None:
+    """What this process applies itself is as good as what the log brings."""
+    domain = Followed()
+    session = domain.open_session()
+    end = len(domain.records)
+    resumed = deepcopy(Checkpoint(domain.state, domain.head, end))
+    entries = FollowedEntries(domain.log, resumed, end)
+    began_s = monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(entries.advance, WAIT_S)
+        while not waiting.done():
+            domain.open_txn(session)
+            entries.apply(domain.events[-1])
+
+    assert monotonic() - began_s < WAIT_S
 
 
 def test_damage_ends_it(begun: Begun) -> None:
-    """Whoever reads after the log was damaged is told so."""
+    """Whoever reads after the log was damaged is told so at once, and nobody reads it again."""
+    began_s = monotonic()
     begun.domain.append(b"no record of a ledger")
 
     with pytest.raises(LogDamagedError):
         begun.entries.advance(WAIT_S)
     with pytest.raises(LogDamagedError):
         begun.read(FIRST_ID)
+    for thread in begun.threads:
+        thread.join(WAIT_S)
+    assert not begun.threads & set(threads())
+    assert monotonic() - began_s < WAIT_S
+
+
+def test_nothing_runs_on_once_closed(begun: Begun) -> None:
+    """Whoever closed the entries may close their log."""
+    assert begun.threads
+    begun.cache.close()
+
+    assert not begun.threads & set(threads())
 
 
 class Faulty(SharedLog):
@@ -208,6 +268,12 @@ def test_damage_behind_records_read_again(begun: Begun) -> None:
             entries.advance(WAIT_S, begun.domain.state.position)
         with pytest.raises(LogDamagedError):
             entries.check()
+
+
+def test_a_log_before_its_ledger() -> None:
+    """Nobody can say whose entries they are before the ledger is created."""
+    with closing(FollowedEntries.start(MemoryLog())) as entries:
+        assert entries.identity() is None
 
 
 def test_the_age_is_that_of_the_last_event(begun: Begun) -> None:
