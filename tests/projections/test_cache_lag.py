@@ -1,17 +1,20 @@
 """A cache that is behind its store: how old an answer may be, and who waits for a newer one."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from ledger.metadata import Read
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.fold import Fold
+from projections.metadata_cache import Stored, Wanted
 from projections.store.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
-from tests.projections.cached import Cached, location, made
+from tests.projections.cached import Cached, listed, location, made
 from tests.projections.followed import Followed
 
 LONG_MS = 30_000
@@ -90,3 +93,33 @@ def test_the_store_answers_who_does_not_wait(lagging: Lagging) -> None:
     answer = lagging.cache.read("x", None, token=token, max_wait_ms=0)
 
     assert (location(answer), answer.source, answer.reason) == ("x2", "store", "token")
+
+
+class Coming(RowMetadataStore):
+    """A store that hears of what was written since as soon as it has been asked."""
+
+    def __init__(self, domain: Followed) -> None:
+        super().__init__(domain.reader)
+        self._domain = domain
+
+    def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
+        """Return what is known now."""
+        found = super().read_many(wanted)
+        self._domain.follow()
+        return found
+
+
+def test_the_store_is_waited_for(in_memory: Followed) -> None:
+    """Who is not to wait for the entries waits for a store that does not know a list yet."""
+    session = in_memory.open_session()
+    table = in_memory.create_table(session, "t", made=made("v0"))
+    in_memory.follow()
+    in_memory.alter_table(session, table, made("v1"), "ALTER")
+    cache = MetadataCache(RowEntries(in_memory.reader), Coming(in_memory), CATALOG)
+
+    reads = [Read("none", None), Read(table, listed("1:"))]
+    none, found = cache.read_many(reads, max_wait_ms=LONG_MS)
+
+    assert (none.value, none.reason, cache.waits.count) == (None, "absent", 0)
+    assert (location(found), found.source) == ("v1", "store")
+    assert found.position == in_memory.head.position
