@@ -113,6 +113,21 @@ def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> Non
     assert location(cache.read(reader)) == "x1"
 
 
+@FOLDS
+def test_nothing_is_told_of_a_table_that_is_not_held(fold: Begin) -> None:
+    """Neither of one that nobody heard of, nor of one whose objects were let go."""
+    domain = Followed()
+    table = domain.create_table(domain.open_session(), "t", made=made("v0"))
+    cache = fold(domain.state)
+    cache.evict(table)
+
+    assert [cache.table_of(by_list(each, "0:")) for each in (table, 9)] == [table, 0]
+    for each in (table, 9):
+        said = cache.size(each), cache.length(each), cache.is_aged(each), cache.tag(each)
+        assert said == (0, 0, False, None)
+    assert cache.newest_reads([table, 9]) == []
+
+
 class Evicted:
     """A cache that knows a table as `v0` and was made to forget it; the store goes on."""
 

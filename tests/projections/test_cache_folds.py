@@ -8,6 +8,7 @@ import pytest
 from ledger.checkpoint import Checkpoint
 from projections.cache.folds import OneVersion
 from projections.cache.following import FollowedEntries
+from projections.cache.ids import ReaderIds
 from projections.cache.source import Entries
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.cached import Cached, listed, location, made
@@ -76,6 +77,19 @@ def test_abort_empties_an_entry_and_a_miss_fills_it(cached: Cached) -> None:
     assert cached.read("1:1", **AT_ONCE) == ("v0", "store", "absent")
     assert cached.read("1:1", **AT_ONCE) == ("v0", "cache", "hit")
     assert cached.cache.sampler.verify() == []
+
+
+def test_there_is_no_history(cached: Cached) -> None:
+    """One version is held however often a table was altered, and nothing of it grows old."""
+    for word in ("v1", "v2"):
+        cached.alter(word)
+    cached.domain.abort(cached.session, cached.domain.open_txn(cached.session))
+    cached.catch_up()
+    entries = cached.cache.entries
+
+    assert (entries.lengths(), list(entries.aged())) == ({cached.table: 1}, [])
+    assert entries.cut({cached.table: ReaderIds(2, ())}) == 0
+    assert cached.read("2:", **AT_ONCE) == ("v2", "cache", "hit")
 
 
 def test_a_list_for_an_external_table(cached: Cached) -> None:
