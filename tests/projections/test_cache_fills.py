@@ -6,6 +6,7 @@ from copy import deepcopy
 
 import pytest
 
+from ledger.core.ids import TableKind
 from ledger.core.state import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
@@ -13,6 +14,7 @@ from ledger.metadata import Read
 from projections.cache.folds import CacheFold, ManyVersions, OneVersion
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
+from projections.cache.one_version import OneVersionCache, bootstrap
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.metadata_cache import Wanted
@@ -207,3 +209,50 @@ def test_a_name_from_later_begins_no_entry() -> None:
     it.catch_up()
 
     assert it.read("1:") is None
+
+
+def waiting_for(it: Evicted) -> tuple[OneVersionCache, int]:
+    """Return the cache of a domain in which a txn altered the table, and that txn."""
+    txn = it.domain.open_txn(it.session)
+    it.domain.alter_table(it.session, it.table, made("v1"), "ALTER", txn=txn)
+    return bootstrap(deepcopy(it.domain.state)), txn
+
+
+def test_an_entry_that_waits_is_for_readers_of_its_change_alone() -> None:
+    """An answer without the change would lose it; one with it ends the wait."""
+    it = Evicted(OneVersion)
+    cache, txn = waiting_for(it)
+    old, new = by_list(it.table, "1:1"), by_list(it.table, "1:")
+    early = cache.fill(old, stored(it.domain.rows, old))
+    end = it.domain.commit(it.session, txn)
+    late = cache.fill(new, stored(it.domain.rows, new))
+    before = location(cache.read(new))
+    cache.apply(end)
+
+    assert (early, late) == (False, True)
+    assert (before, location(cache.read(new))) == ("v1", "v1")
+
+
+def test_what_waits_goes_with_the_objects() -> None:
+    """Nothing comes back of a table that was let go before its change was committed."""
+    it = Evicted(OneVersion)
+    cache, txn = waiting_for(it)
+    cache.entries[it.table].evict()
+    cache.apply(it.domain.commit(it.session, txn))
+
+    assert cache.entries[it.table].objects is None
+
+
+@pytest.mark.parametrize("kind", ["managed", "external"])
+def test_a_creation_that_comes_late_brings_nothing_old(kind: TableKind) -> None:
+    """Whoever applies its alter before the log brings the creation does not go back to that."""
+    domain = Followed()
+    session = domain.open_session()
+    txn = domain.open_txn(session) if kind == "managed" else 0
+    cache = bootstrap(deepcopy(domain.state))
+    table = domain.create_table(session, "x", txn=txn, made=made("x0", kind))
+    altered = domain.alter_table(session, table, made("x1", kind), "ALTER", txn=txn)
+    for event in (altered, domain.events[-2]):
+        cache.apply(event)
+
+    assert cache.entries[table].objects is None
