@@ -80,7 +80,7 @@ COMMITTED = {"txn": 1, "write_id": 1, "user": "ada", "level": "WriteSerializable
             lambda *_: None,
             FLIGHTS,
             0,
-            {"position": 5, "txn": 0, "operation": "CREATE TABLE", "metadata_events": 1},
+            {"position": 5, "txn": 0, "operation": "CREATE TABLE", "write_id": 0},
         ),
         (
             lambda d, s, t: commit(d, s, t, ["a", "b"]),
@@ -94,7 +94,7 @@ COMMITTED = {"txn": 1, "write_id": 1, "user": "ada", "level": "WriteSerializable
             1,
             {**COMMITTED, "operation": "DELETE", "removes": 1, "blind": False, "read_at": 5},
         ),
-        (in_a_txn, FLIGHTS, 1, {**COMMITTED, "position": 8, "adds": 3, "blind": True}),
+        (in_a_txn, FLIGHTS, 1, {**COMMITTED, "position": 8, "adds": 3, "metadata_events": 0}),
         (unreadable, FLIGHTS, 1, {**COMMITTED, "operation": "WRITE", "adds": 0, "removes": 0}),
         (
             lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"),
@@ -204,8 +204,9 @@ def test_newest_first(domain: Followed) -> None:
     assert [row.version for row in reads.versions(table, 2)] == [4, 3]
     assert [row.version for row in reads.versions(table, 2, below=3)] == [2, 1]
     assert [row.version for row in reads.versions(table, 9, below=99)] == [4, 3, 2, 1, 0]
-    assert reads.versions(table, 9, below=0) == []
+    assert reads.versions(table, 9, below=0) == reads.versions(table, 9, below=-3) == []
     assert {row.table for row in reads.versions(table, 9)} == {table}
+    assert [row.version for row in reads.versions(other, 9)] == [4, 3, 2, 1, 0]
 
 
 def test_found_by_position_and_time(domain: Followed) -> None:
