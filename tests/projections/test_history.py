@@ -8,6 +8,7 @@ import pytest
 from ledger.core.events import CommandsMoved
 from ledger.core.state import DEFAULT_LIMITS
 from projections.history import EXCEPTIONS_EVERY, spacing
+from projections.reads.snapshots import txns_at
 from projections.rows import EXCEPTIONS, last_number
 from projections.store.port import prefix_end
 from tests.driver import write
@@ -21,6 +22,13 @@ def lose(domain: Followed, session: int, table: int) -> None:
     txn = domain.open_txn(session)
     domain.commit(session, 0, write(table, operation="update", read_at=domain.head.position))
     domain.commit(session, txn, write(table, operation="update"))
+
+
+def repeat(domain: Followed, session: int, _table: int) -> None:
+    """Commit a txn, and again under a number of its own."""
+    txn = domain.open_txn(session)
+    domain.commit(session, txn)
+    domain.commit(session, txn)
 
 
 def forget(domain: Followed, session: int, table: int) -> None:
@@ -59,6 +67,7 @@ def forget(domain: Followed, session: int, table: int) -> None:
             lambda d, s, _: d.tidy(sessions=[s], txns=[d.open_txn(s)]),
             {"type": "TxnsExpired", "session": 0, "n": 0, "ended": (1,)},
         ),
+        (repeat, {"type": "CommandRepeated", "outcome": "TxnCommitted", "message": ""}),
         (forget, {"type": "AbortedForgotten", "tables": (1,), "forgotten": (1, 2)}),
         (
             lambda d, _s, _t: d.internal(CommandsMoved("c", "retention"), last_cmd=9),
@@ -100,6 +109,18 @@ def test_spacing(open_txns: int, apart: int) -> None:
     assert spacing(domain.state) == apart
 
 
+def test_aborted_txns_take_room() -> None:
+    """A full list has the aborted txns too, so they count as much as the open ones."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    domain.open_txn(session, size=EXCEPTIONS_EVERY)
+    domain.allocate(session, [1], [table])
+    domain.abort(session, 1)
+
+    assert spacing(domain.state) == 2 * EXCEPTIONS_EVERY
+
+
 def test_full_lists_are_written_at_fixed_positions() -> None:
     """Where the full lists stand depends on positions alone, not on when they were folded."""
     domain = Followed()
@@ -110,3 +131,16 @@ def test_full_lists_are_written_at_fixed_positions() -> None:
 
     found = domain.rows.scan(EXCEPTIONS, prefix_end(EXCEPTIONS))
     assert [last_number(key) for key, _ in found] == [EXCEPTIONS_EVERY, 2 * EXCEPTIONS_EVERY]
+
+
+def test_full_lists_keep_readers_apart() -> None:
+    """Txns that only read are nobody's exceptions, so a full list has them on their own."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    writer, reader = domain.open_txn(session), domain.open_txn(session, "read_only")
+    for _ in range(EXCEPTIONS_EVERY):
+        domain.commit(session, 0, write(table))
+    sets = txns_at(domain.rows, domain.head.position)
+
+    assert (set(sets.open), set(sets.read_only)) == ({writer}, {reader})
