@@ -24,6 +24,7 @@ from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.cache.starting import StartingEntries
 from projections.metadata_cache import Wanted
+from projections.reads.metadata_store import stored
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
 from tests.projections.publishing import SharedLog
@@ -279,3 +280,40 @@ def test_a_log_before_its_ledger() -> None:
 def test_the_age_is_that_of_the_last_event(begun: Begun) -> None:
     """How old the entries are is told by the log's own stamp."""
     assert begun.entries.at_ms() == begun.domain.state.at
+
+
+def come(entries: FollowedEntries, domain: Followed) -> None:
+    """Wait until entries have come to the end of the log."""
+    while entries.position() < domain.head.position:
+        entries.advance(WAIT_S)
+
+
+def test_whoever_was_not_read_goes_first() -> None:
+    """A read keeps a table, and what the store answered in place of another takes room again."""
+    domain = Followed()
+    session = domain.open_session()
+    first, second = (domain.create_table(session, name) for name in "ab")
+    reader = [Wanted(None, ReaderIds(0, ()), table) for table in (first, second)]
+    with closing(FollowedEntries.start(domain.log)) as entries:
+        come(entries, domain)
+        room = entries.tables.bytes_used
+    with closing(FollowedEntries.start(domain.log, bytes_max=room)) as entries:
+        come(entries, domain)
+        entries.read_many(reader[:1])
+        third = domain.create_table(session, "c")
+        come(entries, domain)
+        before = set(entries.tables.tables())
+        kept = entries.fill(reader[1], stored(domain.rows, reader[1]))
+
+        assert (before, kept) == ({first, third}, True)
+        assert set(entries.tables.tables()) == {second, third}
+
+
+def test_what_was_cut_takes_no_room(begun: Begun) -> None:
+    """Bytes are counted again when history goes."""
+    begun.domain.commit(begun.session, begun.txn)
+    come(begun.entries, begun.domain)
+    before = begun.entries.tables.bytes_used
+    gone = begun.entries.cut({begun.table: ReaderIds(2, ())})
+
+    assert (gone, begun.entries.tables.bytes_used < before) == (1, True)
