@@ -269,7 +269,7 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
     if wanted.ids is None and not is_external(stored.objects):
         return False
     entry, ids = cache.entry(stored.table), wanted.ids or NO_IDS
-    position = stored.position if stored.is_current else as_of(cache, entry, wanted, stored.name)
+    position = stored.position if stored.is_current else as_of(cache, entry, wanted, stored)
     if entry.states is None and position and not entry.ids.lacks_committed(ids):
         before = entry.names()
         entry.load(position, ids, stored.name, stored.objects)
@@ -280,14 +280,17 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
     )
 
 
-def as_of(cache: CacheState, entry: Entry, wanted: Wanted, name: Name) -> int:
-    """Return the position of a cache if a reader sees just what it knows as ended, else 0.
+def as_of(cache: CacheState, entry: Entry, wanted: Wanted, stored: Stored) -> int:
+    """Return up to where an entry knows the log if a reader sees just what has ended there, else 0.
 
-    What takes effect at once may already be in an answer from a later position; a name tells.
+    That is where the cache is, or where the store was from which the entry came. What takes effect
+    at once may already be in an answer from a later position; a name tells.
     """
     if wanted.ids is None or cache.positions.ahead or entry.ids.first_unknown(wanted.ids):
         return 0
-    return cache.position if entry.is_named(name_key(*name), wanted.ids) else 0
+    assert stored.name is not None, "what is to be kept has a name"
+    is_named = entry.is_named(name_key(*stored.name), wanted.ids)
+    return max(cache.position, entry.loaded) if is_named and stored.position >= entry.loaded else 0
 
 
 def evict(cache: CacheState, table: int) -> None:

@@ -234,9 +234,12 @@ class OneVersionCache:
         waits = any(not ids.sees(each.write_id) for each in entry.waiting.values())
         if waits or entry.ids.lacks_committed(ids):
             return False
-        if not stored.is_current and (self.positions.ahead or entry.ids.first_unknown(ids)):
+        is_unknown = self.positions.ahead or entry.ids.first_unknown(ids)
+        if not stored.is_current and (is_unknown or stored.position < entry.loaded):
             return False
-        position = stored.position if stored.is_current else self.positions.last
+        # An entry that came from the store before knows as much of the log as that did.
+        known = max(self.positions.last, entry.loaded)
+        position = stored.position if stored.is_current else known
         entry.load(position, ids, stored.name, stored.objects)
         return True
 

@@ -174,6 +174,25 @@ def test_what_a_cache_behind_would_tell_itself_begins_an_entry(fold: Begin) -> N
 
 
 @FOLDS
+def test_what_came_from_the_store_is_not_older_for_coming_again(fold: Begin) -> None:
+    """What the store told of a table is known, though the log has yet to bring its creation."""
+    domain = Followed()
+    session = domain.open_session()
+    cache = fold(deepcopy(domain.state))
+    table = domain.create_table(session, "t", made=made("v0"))
+    domain.alter_table(session, table, made("v1"), "ALTER")
+    behind, reader = list(domain.events), by_list(table, "1:")
+    kept = [cache.fill(reader, stored(domain.rows, reader))]
+    cache.evict(table)
+    domain.alter_table(session, table, made("v2"), "ALTER")
+    kept.append(cache.fill(reader, stored(domain.rows, reader)))
+    for event in behind:
+        cache.apply(event)
+
+    assert (kept, location(cache.read(reader))) == ([True, True], "v1")
+
+
+@FOLDS
 @pytest.mark.parametrize("ids", ["1:", "2:1"])
 def test_what_a_cache_behind_could_not_tell_begins_no_entry(fold: Begin, ids: str) -> None:
     """Beyond what has ended for the cache nobody can say which changes come before an answer."""
