@@ -282,7 +282,12 @@ class Leader:
         return self._heartbeats.next_offset(), self._commands.next_offset()
 
     def _ends(self) -> tuple[int, int]:
-        return self._log.ends(Topic.HEARTBEATS)[1], self._log.ends(Topic.COMMANDS)[1]
+        """Ask for the ends of heartbeats and commands, for no longer than standbys are patient."""
+        heartbeats, commands = (
+            self._log.ends(topic, self._settings.probe_s)[1]
+            for topic in (Topic.HEARTBEATS, Topic.COMMANDS)
+        )
+        return heartbeats, commands
 
 
 def catalog_of(state: DomainState, created: Genesis) -> str:

@@ -6,7 +6,8 @@ noted together with the ends of the heartbeats and commands topics taken after t
 both were read up to there without a sign of life are they lapsed. So neither a backlog nor a paused
 reader nor a pause of the leader itself expires anyone. Nor does a broker that was away: the ends
 count once it has answered for a while, in which clients found it again and sent what they held
-back. It is asked only while somebody is silent. Durations come from the monotonic clock, and a jump
+back. It is asked only while somebody is silent, and more seldom while it does not answer, for the
+leader decides nothing while it asks. Durations come from the monotonic clock, and a jump
 of the wall clock suspends judgement for another full lease. A deadline is a wall time in the log;
 what is left of it is counted on the monotonic clock as soon as it is noted. A new leader counts it
 from the log's time, for its own clock may be ahead of the one that set the deadline.
@@ -24,6 +25,8 @@ from ledger.errors import LogUnavailableError
 
 JUMP_MAX_S = 5.0
 LOOK_AGAIN_S = 0.5
+# One broker of several may be away and with it the heartbeats, while commands go on.
+ASK_AGAIN_S = 2.0
 # A client tries a broker that was away again every second and beats three times in a lease, so this
 # part of a lease is time enough to hear from it; an absence that is shorter ends nobody by itself.
 SETTLED_PER_LEASE = 1 / 3
@@ -58,6 +61,7 @@ class Leases:
     # When the broker last answered, and since when it has done so without a long silence between.
     answered_s: float = -inf
     steady_since_s: float = inf
+    ask_again_s: float = -inf
 
     def start(self, state: DomainState, log_at: int) -> None:
         """Begin to lead: everyone in the state counts as heard now.
@@ -150,10 +154,14 @@ class Leases:
 
     def _settled(self, ends: Callable[[], Ends]) -> Ends | None:
         """Return the ends, or None while the broker has not answered for long enough."""
+        if self.clock.monotonic_s() < self.ask_again_s:
+            return None
         try:
             found = ends()
         except LogUnavailableError:
-            return None  # Nobody is ended while the broker is away, and that ends no leader.
+            # Nobody is ended while the broker is away, and that ends no leader.
+            self.ask_again_s = self.clock.monotonic_s() + ASK_AGAIN_S
+            return None
         now_s = self.clock.monotonic_s()
         settled_s = self.lease_s * SETTLED_PER_LEASE
         if now_s - self.answered_s > settled_s:

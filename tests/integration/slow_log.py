@@ -49,15 +49,21 @@ class SlowLog(MemoryLog):
     """A log in memory whose heartbeats can be held up on their way to the sequencer.
 
     Its broker can be away for those who ask it for the ends, and lose the beats of the leader.
+    `waited_s` is how long each of those who asked while it was away waited for an answer.
     """
 
     is_held_up = False
     is_away = False
     loses_beats = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited_s: list[float] = []
+
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
         """Return the first offset and the end offset."""
         if self.is_away:
+            self.waited_s.append(timeout_s)
             raise LogUnavailableError("no answer in time")
         return super().ends(topic, timeout_s)
 

@@ -283,6 +283,22 @@ def test_heartbeats_not_read(domain: Domain, trouble: str) -> None:
     assert client.expired() == ([silent], [])
 
 
+def test_broker_is_asked_seldom(domain: Domain) -> None:
+    """A leader that nobody tells how far the heartbeats go leads on, and hardly waits for that.
+
+    So it is where the broker that keeps them is away and the one that keeps the commands is not.
+    """
+    client, log = domain.client, domain.log
+    live, _ = client.open_session(), client.open_session()
+    domain.live(live, for_s=LEASE_S)
+    log.is_away = True
+    away_s = 6 * LEASE_S
+    domain.live(live, for_s=away_s)
+    assert 0 < sum(log.waited_s) < away_s / 5
+    assert max(log.waited_s) < SequencerSettings().suspect_s
+    assert domain.sequencer.leader is not None
+
+
 @pytest.mark.parametrize("lived_s", [5.0, 9.0], ids=["not asked before", "asked before"])
 def test_broker_away(domain: Domain, lived_s: float) -> None:
     """Beats that clients kept while the broker was away count, though it answers before they come.
