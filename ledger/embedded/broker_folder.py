@@ -149,7 +149,7 @@ class BrokerFolder:
             BrokerError: the wanted or kept port is in use.
         """
         kept = read_properties(self.properties).get("advertised.listeners", "")
-        port = wanted or int(kept.rpartition(":")[2] or 0) or _free_port()
+        port = wanted or int(kept.rpartition(":")[2] or 0) or free_port()
         if not _is_free(port):
             raise BrokerError(
                 f"Port {port} of {LOOPBACK}, {'asked for' if wanted else 'kept for this folder'},"
@@ -159,7 +159,7 @@ class BrokerFolder:
 
     def write_properties(self, port: int) -> None:
         """Write the file for a start at this port; the controller's port is new every time."""
-        broker, controller = f"{LOOPBACK}:{port}", f"{LOOPBACK}:{_free_port(other_than=port)}"
+        broker, controller = f"{LOOPBACK}:{port}", f"{LOOPBACK}:{free_port(other_than=port)}"
         here = {
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"PLAINTEXT://{broker},CONTROLLER://{controller}",
@@ -182,7 +182,8 @@ def read_properties(file: Path) -> Mapping[str, str]:
     return {name: value for name, equals, value in lines if equals}
 
 
-def _free_port(other_than: int = 0) -> int:
+def free_port(other_than: int = 0) -> int:
+    """Return a port of loopback where nobody listens, below those of outgoing connections."""
     candidates = random.SystemRandom().sample(_PORTS, 100)
     return next(port for port in candidates if port != other_than and _is_free(port))
 

@@ -27,6 +27,9 @@ SUITED: Final = {
     "reconnect.backoff.max.ms": 1_000,
     "socket.connection.setup.timeout.ms": 3_000,
     "topic.metadata.propagation.max.ms": 3_000,  # An absent topic is reported after 3 s, not 30.
+    # A broker that hangs keeps its connections, and by default everybody who asked it for a minute,
+    # though another one has taken over long since. A lease is 10 s.
+    "socket.timeout.ms": 6_000,
 }
 SUITED_READER: Final = {
     "group.id": "lakeledger",  # Never joined, but asked for; needs READ on the group.
