@@ -22,7 +22,7 @@ from ledger.core.housekeep import Lapsed, genesis, housekeep
 from ledger.core.outcomes import Reason, refuse
 from ledger.core.stamp import answer_control, internal_control
 from ledger.core.state import DomainState
-from ledger.errors import OffsetGoneError
+from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.flight import Flight
 from ledger.leases import Leases
 from ledger.log.acceptor import Acceptor
@@ -35,6 +35,8 @@ EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024
 COMMANDS_PER_STEP = 500
 BEATS_PER_STEP = 2_000
 SESSION_DIGITS_MAX = 19
+# The key of a leader's own heartbeats, which is no session's number.
+OWN_BEATS = b"leader"
 INTERNAL_PER_STEP = 20
 # While own events are on their way back, a command is waited for only so long.
 FLIGHT_WAIT_S = 0.02
@@ -88,6 +90,8 @@ class Leader:
         self._commands = self._open_commands()
         # Whoever was alive before this term counts as heard at its start.
         self._heartbeats = log.reader(Topic.HEARTBEATS, log.ends(Topic.HEARTBEATS)[1])
+        self._own_beats = log.writer(Topic.HEARTBEATS)
+        self._own_beat = str(self.epoch).encode()
         self._housekeeping_s = 0.0
 
     @property
@@ -125,8 +129,8 @@ class Leader:
 
     def close(self) -> None:
         """Let go of the readers this term opened."""
-        self._commands.close()
-        self._heartbeats.close()
+        for each in (self._commands, self._heartbeats, self._own_beats):
+            each.close()
 
     def _now(self) -> int:
         return max(self.state.at, self._clock.now_ms())
@@ -259,6 +263,8 @@ class Leader:
         self.flight.read_back(0.0)
         self._listen()
         lapsed = self._leases.lapsed(self.state, self._read_to(), self._ends) or Lapsed()
+        if self._leases.is_to_beat():
+            self._send_beat()
         for _ in range(INTERNAL_PER_STEP):
             body = housekeep(self.state, lapsed)
             if body is None:
@@ -277,6 +283,17 @@ class Leader:
         for beat in beats:
             if len(beat.key) <= SESSION_DIGITS_MAX and beat.key.isdigit():
                 self._leases.heard(int(beat.key))
+            elif beat.key == OWN_BEATS and beat.value == self._own_beat:
+                self._leases.beat_returned()
+
+    def _send_beat(self) -> None:
+        """Append a heartbeat of the leader's own, by a fresh writer if one before it was lost."""
+        try:
+            self._own_beats.check()
+        except LogUnavailableError:
+            self._own_beats.close()
+            self._own_beats = self._log.writer(Topic.HEARTBEATS)
+        self._own_beats.append(OWN_BEATS, self._own_beat)
 
     def _read_to(self) -> tuple[int, int]:
         return self._heartbeats.next_offset(), self._commands.next_offset()

@@ -4,13 +4,15 @@ Ending a live session loses a producer's work, so everything here errs to the ot
 judges nothing before it has led for one full lease. A verdict takes two steps: first the silent are
 noted together with the ends of the heartbeats and commands topics taken after that, and only when
 both were read up to there without a sign of life are they lapsed. So neither a backlog nor a paused
-reader nor a pause of the leader itself expires anyone. Nor does a broker that was away: the ends
-count once it has answered for a while, in which clients found it again and sent what they held
-back. It is asked only while somebody is silent, and more seldom while it does not answer, for the
-leader decides nothing while it asks. Durations come from the monotonic clock, and a jump
-of the wall clock suspends judgement for another full lease. A deadline is a wall time in the log;
-what is left of it is counted on the monotonic clock as soon as it is noted. A new leader counts it
-from the log's time, for its own clock may be ahead of the one that set the deadline.
+reader nor a pause of the leader itself expires anyone. Nor do brokers that were away, or answered
+and took no records, as those left over from a majority do: while somebody is silent the leader
+sends heartbeats of its own, and the ends count once those have come back for a while, in which
+clients found their way again and sent what they held back. A broker that does not tell the ends is
+asked again later, for the leader decides nothing while it asks. Durations come from the monotonic
+clock, and a jump of the wall clock suspends judgement for another full lease. A deadline is a wall
+time in the log; what is left of it is counted on the monotonic clock as soon as it is noted. A new
+leader counts it from the log's time, for its own clock may be ahead of the one that set the
+deadline.
 """
 
 from collections.abc import Callable
@@ -27,9 +29,11 @@ JUMP_MAX_S = 5.0
 LOOK_AGAIN_S = 0.5
 # One broker of several may be away and with it the heartbeats, while commands go on.
 ASK_AGAIN_S = 2.0
-# A client tries a broker that was away again every second and beats three times in a lease, so this
-# part of a lease is time enough to hear from it; an absence that is shorter ends nobody by itself.
-SETTLED_PER_LEASE = 1 / 3
+# A client tries a broker that was away again every second and beats three times in a lease, and one
+# that asked a broker which hangs waits some seconds for it. So this part of a lease is time enough
+# to hear from it; an absence that is shorter ends nobody by itself.
+SETTLED_PER_LEASE = 1 / 2
+OWN_BEATS_PER_LEASE = 12
 # So many deadlines of ended txns are not worth the search for them.
 DEADLINES_SPARE = 1_000
 
@@ -58,8 +62,10 @@ class Leases:
     due: list[tuple[float, int]] = field(default_factory=list)
     deadlines: list[tuple[float, int]] = field(default_factory=list)
     suspicion: Suspicion | None = None
-    # When the broker last answered, and since when it has done so without a long silence between.
-    answered_s: float = -inf
+    # When a heartbeat of the leader's own was sent, when one last came back, and since when they do
+    # so without a long silence between.
+    beat_s: float = -inf
+    returned_s: float = -inf
     steady_since_s: float = inf
     ask_again_s: float = -inf
 
@@ -92,6 +98,26 @@ class Leases:
         """Renew the lease of a session; unknown ones are ignored."""
         if session in self.heard_s:
             self.heard_s[session] = self.clock.monotonic_s()
+
+    def is_to_beat(self) -> bool:
+        """Tell whether the leader is to send a heartbeat of its own now, and count it as sent.
+
+        It is where somebody is silent, and not known yet to be so.
+        """
+        now_s, noted = self.clock.monotonic_s(), self.suspicion
+        if noted is None or noted.ends is not None:
+            return False
+        if now_s - self.beat_s < self.lease_s / OWN_BEATS_PER_LEASE:
+            return False
+        self.beat_s = now_s
+        return True
+
+    def beat_returned(self) -> None:
+        """Note that a heartbeat of the leader's own was read: those of clients can arrive."""
+        now_s = self.clock.monotonic_s()
+        if now_s - self.returned_s > self._settled_s:
+            self.steady_since_s = now_s
+        self.returned_s = now_s
 
     def lapsed(self, state: DomainState, read: Ends, ends: Callable[[], Ends]) -> Lapsed | None:
         """Return who has lapsed, or None while nobody has.
@@ -153,21 +179,21 @@ class Leases:
         return Suspicion(sessions, txns, now_s) if sessions or txns else None
 
     def _settled(self, ends: Callable[[], Ends]) -> Ends | None:
-        """Return the ends, or None while the broker has not answered for long enough."""
-        if self.clock.monotonic_s() < self.ask_again_s:
+        """Return the ends, or None while heartbeats have not arrived for long enough."""
+        now_s, settled_s = self.clock.monotonic_s(), self._settled_s
+        is_steady = now_s - self.steady_since_s >= settled_s >= now_s - self.returned_s
+        if not is_steady or now_s < self.ask_again_s:
             return None
         try:
-            found = ends()
+            return ends()
         except LogUnavailableError:
             # Nobody is ended while the broker is away, and that ends no leader.
             self.ask_again_s = self.clock.monotonic_s() + ASK_AGAIN_S
             return None
-        now_s = self.clock.monotonic_s()
-        settled_s = self.lease_s * SETTLED_PER_LEASE
-        if now_s - self.answered_s > settled_s:
-            self.steady_since_s = now_s
-        self.answered_s = now_s
-        return found if now_s - self.steady_since_s >= settled_s else None
+
+    @property
+    def _settled_s(self) -> float:
+        return self.lease_s * SETTLED_PER_LEASE
 
     def _silent(self, state: DomainState, now_s: float) -> list[int]:
         found: list[int] = []

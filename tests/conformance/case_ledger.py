@@ -109,6 +109,7 @@ class CaseLedger:
         # The first look notes who is silent, the last judges.
         for _ in range(LOOKS_TO_JUDGE):
             self._clock.elapsed_s += LOOK_S
+            leases.beat_returned()
             lapsed = leases.lapsed(self.state, nothing_unread, lambda: nothing_unread)
         body = expire(self.state, lapsed or Lapsed())
         if body is not None:

@@ -45,15 +45,44 @@ class LosingWriter:
         """Do nothing."""
 
 
+class HoldingWriter:
+    """A writer whose records stay with it while the broker takes none."""
+
+    def __init__(self, writer: LogWriter, is_refused: Callable[[], bool]) -> None:
+        self._writer = writer
+        self._is_refused = is_refused
+        self._held: list[tuple[bytes, bytes]] = []
+
+    def append(self, key: bytes, value: bytes) -> None:
+        """Queue a record."""
+        self._held.append((key, value))
+        self.check()
+
+    def check(self) -> None:
+        """Send what is held, if the broker takes it."""
+        while self._held and not self._is_refused():
+            self._writer.append(*self._held.pop(0))
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait for what was sent."""
+        self._writer.flush(timeout_s)
+
+    def close(self) -> None:
+        """Close the writer."""
+        self._writer.close()
+
+
 class SlowLog(MemoryLog):
     """A log in memory whose heartbeats can be held up on their way to the sequencer.
 
-    Its broker can be away for those who ask it for the ends, and lose the beats of the leader.
+    Its broker can be away for those who ask it for the ends, take no heartbeats though it answers,
+    and lose the beats of the leader.
     `waited_s` is how long each of those who asked while it was away waited for an answer.
     """
 
     is_held_up = False
     is_away = False
+    takes_no_beats = False
     loses_beats = False
 
     def __init__(self) -> None:
@@ -69,8 +98,12 @@ class SlowLog(MemoryLog):
 
     def writer(self, topic: Topic) -> LogWriter:  # type: ignore[override]
         """Return a writer."""
-        loses = self.loses_beats and topic is Topic.BEATS
-        return LosingWriter() if loses else super().writer(topic)
+        if self.loses_beats and topic is Topic.BEATS:
+            return LosingWriter()
+        writer = super().writer(topic)
+        if topic is not Topic.HEARTBEATS:
+            return writer
+        return HoldingWriter(writer, lambda: self.takes_no_beats)
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
         """Return a reader that starts at `offset`."""

@@ -167,7 +167,7 @@ class World:
             self._event_landed(record, queued_s)
         elif topic is Topic.COMMANDS:
             self.commands.add(self.network.topics[topic].identity(), record)
-        elif topic is Topic.HEARTBEATS:
+        elif topic is Topic.HEARTBEATS and record.key.isdigit():
             self.leases.heard(int(record.key), self.timeline.now_s)
 
     def _event_landed(self, record: Record, queued_s: float) -> None:
