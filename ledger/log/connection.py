@@ -94,6 +94,8 @@ WAITED: Final = frozenset({"_TIMED_OUT", NOT_CONNECTED})
 NO_LEADER: Final = frozenset(
     {"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"}
     | {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "REPLICA_NOT_AVAILABLE"}
+    # What becomes of a question to a broker that the cluster has given up meanwhile.
+    | {"_DESTROY_BROKER"}
 )
 TOO_FEW: Final = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 TOO_LARGE: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ledger.errors import LogError, SettingsError
 from ledger.log.connection import NO_LEADER, NOT_CONNECTED, UNKNOWN_HERE, WAITED
@@ -20,6 +20,7 @@ Client = TypeVar("Client")
 SLICE_S: Final = 0.5
 _SPREAD_S: Final = 2.0
 _LEADER_S: Final = 0.05
+_CONFIRM_S: Final = 0.2
 
 
 class Process:
@@ -68,6 +69,7 @@ def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> t
     deadline = time.monotonic() + timeout_s
     slice_s = SLICE_S
     answered_s: float | None = None
+    is_there = False
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         try:
@@ -79,9 +81,31 @@ def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> t
                 slice_s = slice_s if name == NOT_CONNECTED else timeout_s
             elif answered_s is None:
                 answered_s = now_s
-            is_new = name == UNKNOWN_HERE and now_s - (answered_s or now_s) < _SPREAD_S
-            if not (is_cut or is_new or name in NO_LEADER) or left_s == 0:
+            is_unknown = name == UNKNOWN_HERE
+            is_new = left_s > 0 and now_s - (answered_s or now_s) < _SPREAD_S
+            if is_unknown and not (is_new or is_there):
+                check_topic(client, partition.topic, left_s)
+                is_there = True
+            if is_there and left_s == 0:
+                raise without_leader() from problem
+            if not (is_cut or is_unknown or name in NO_LEADER) or left_s == 0:
                 raise
         finally:
             client.poll(0)  # Only so does the client tell what it heard.
         time.sleep(min(left_s, _LEADER_S))
+
+
+def check_topic(client: Consumer, topic: str, timeout_s: float) -> None:
+    """Raise KafkaException if the cluster says that there is no such topic, or says nothing.
+
+    A client does not know a partition either whose leader is away, or the broker that it asked.
+    """
+    described = client.list_topics(topic, max(timeout_s, _CONFIRM_S)).topics[topic]
+    if described.error is not None:
+        raise KafkaException(described.error)
+
+
+def without_leader() -> KafkaException:
+    """Return the error for a partition of a topic that is there, which no broker leads."""
+    text = "no broker is known to lead the partition"
+    return KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, text))

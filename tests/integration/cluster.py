@@ -8,13 +8,13 @@ brokers are as short as those of a cluster whose operators want a quick change o
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
 from ledger.embedded.broker_folder import LOOPBACK, free_port
@@ -22,6 +22,7 @@ from ledger.embedded.java import find_java
 from ledger.jars import BROKER, jar_paths
 from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
+from tests.log.kafka_bench import eventually
 
 NODES: Final = (1, 2, 3)
 REPLICATION: Final = len(NODES)
@@ -29,7 +30,6 @@ CLUSTER_ID: Final = "bGFrZWxlZGdlci10ZXN0cw"
 SESSION_MS: Final = 2_000
 READY_S: Final = 90.0
 ASK_S: Final = 5.0
-PAUSE_S: Final = 0.05
 FLAGS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Xmx320m", "-Xss512k")
 PROPERTIES: Final[Mapping[str, object]] = {
     "process.roles": "broker,controller",
@@ -122,29 +122,30 @@ class Cluster:
                 found.append(leader)
             return bool(found)
 
-        wait_until(has_leader, f"{topic} has a leader")
+        eventually(has_leader, READY_S)
         return found[0]
+
+    def wait_leaderless(self, ledger: str, topic: Topic) -> None:
+        """Wait until the cluster has noticed that nobody is left to lead a topic."""
+        eventually(lambda: self._partition(ledger, topic)[0] == 0, READY_S)
 
     def wait_in_sync(self, ledger: str) -> None:
         """Wait until every running node has all records of a ledger's commands and events."""
         for topic in (Topic.COMMANDS, Topic.EVENTS):
-            wait_until(
-                lambda topic=topic: self._running.keys() <= self._partition(ledger, topic)[1],  # type: ignore[misc]
-                f"{sorted(self._running)} are in sync on {topic}",
-            )
+            eventually(partial(self._is_in_sync, ledger, topic), READY_S)
+
+    def _is_in_sync(self, ledger: str, topic: Topic) -> bool:
+        return self._running.keys() <= self._partition(ledger, topic)[1]
 
     def _partition(self, ledger: str, topic: Topic) -> tuple[int, frozenset[int]]:
-        """Return the leader of a topic, 0 if nobody knows it, and the nodes that are in sync."""
+        """Return the leader of a topic, 0 if there is none, and the nodes that are in sync."""
         name = topic_name(ledger, topic)
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        try:
-            asked = admin.describe_topics(TopicCollection([name]), request_timeout=ASK_S)
-            description: TopicDescription = asked[name].result(ASK_S)
-        except (KafkaException, TimeoutError):
-            return 0, frozenset()
+        asked = admin.describe_topics(TopicCollection([name]), request_timeout=ASK_S)
+        description: TopicDescription = asked[name].result()
         [partition] = description.partitions
-        in_sync = frozenset(node.id for node in partition.isr)
-        return (partition.leader.id if partition.leader is not None else 0), in_sync
+        leader = 0 if partition.leader is None else max(0, partition.leader.id)
+        return leader, frozenset(node.id for node in partition.isr)
 
     def _format(self, node: Node) -> None:
         node.folder.mkdir(parents=True)
@@ -171,17 +172,14 @@ class Cluster:
 
     def _is_ready(self) -> bool:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        try:
-            return len(admin.list_topics(timeout=ASK_S).brokers) == len(NODES)
-        except KafkaException:
-            return False
+        return len(admin.list_topics(timeout=ASK_S).brokers) == len(NODES)
 
     def __enter__(self) -> Self:
         try:
             for node in self._nodes.values():
                 self._format(node)
                 self.start(node.number)
-            wait_until(self._is_ready, "three brokers are ready")
+            eventually(self._is_ready, READY_S)
         except BaseException:
             self._end()
             raise
@@ -203,13 +201,3 @@ class Cluster:
 def free_place() -> str:
     """Return a place on loopback where nobody listens."""
     return f"{LOOPBACK}:{free_port()}"
-
-
-def wait_until(is_so: Callable[[], bool], what: str) -> None:
-    """Wait until something of a cluster is so; bounded."""
-    deadline_s = time.monotonic() + READY_S
-    while not is_so():
-        if time.monotonic() > deadline_s:
-            message = f"not within {READY_S:.0f} s: {what}"
-            raise TimeoutError(message)
-        time.sleep(PAUSE_S)

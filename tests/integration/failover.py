@@ -2,11 +2,11 @@
 
     python -m tests.integration.failover [--rounds 3 --seed 1]
 
-Each strike hits the broker that leads the events or the commands, in the middle of the work of a
-crowd and of producers. With one broker out the ledger must go on by itself. With two out nothing
-may be acknowledged any more, and it goes on once one of them is back. A follower makes rows all the
-while. At the end the log is audited, and its rows are compared with rows made anew. Exit status 1
-if a law does not hold.
+Each strike hits the broker that leads a topic the ledger lives by, in the middle of the work of a
+crowd and of producers, while one client holds a txn open and does nothing but beat. With one broker
+out the ledger must go on by itself. With two out nothing may be acknowledged any more, and it goes
+on once one of them is back. A follower makes rows all the while. At the end the log is audited, and
+its rows are compared with rows made anew. Exit status 1 if a law does not hold.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from typing import Final, Literal, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import create_topics, verify_topics
@@ -53,7 +54,7 @@ ANEW: Final = "anew"
 
 Fault = Literal["kill", "stop", "hang", "majority"]
 FAULTS: Final[tuple[Fault, ...]] = ("kill", "stop", "hang", "majority")
-LED: Final = (Topic.EVENTS, Topic.COMMANDS)
+LED: Final = (Topic.EVENTS, Topic.HEARTBEATS, Topic.COMMANDS, Topic.BEATS)
 
 
 class Strike(NamedTuple):
@@ -149,8 +150,14 @@ def run(cluster: Cluster, ledger: str, folder: Path, faults: Sequence[Fault], se
         ):
             crowd.start()
             crowd.wait_until(lambda: len(crowd.returned) > ENOUGH, "the crowd works")
-            where = cluster.bootstrap, ledger, crowd.tables
-            with Producers(*where, sessions=SDK_SESSIONS, threads=SDK_THREADS) as producers:
+            where = cluster.bootstrap, ledger
+            with (
+                Ledger.connect(*where) as holder,
+                holder.transaction(),
+                Producers(
+                    *where, crowd.tables, sessions=SDK_SESSIONS, threads=SDK_THREADS
+                ) as producers,
+            ):
                 work = Work(cluster, ledger, crowd, producers)
                 strikes = [
                     work.strike(fault, LED[number % len(LED)])

@@ -43,9 +43,9 @@ def delete_topic(bootstrap: str, name: str) -> None:
     eventually(lambda: name not in client.list_topics(timeout=WAIT_S).topics)
 
 
-def eventually(attempt: Callable[[], Any]) -> None:
+def eventually(attempt: Callable[[], Any], wait_s: float = WAIT_S) -> None:
     """Repeat an attempt until it gives something true: a broker goes on after its answer."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
         try:
             if attempt():
@@ -53,5 +53,5 @@ def eventually(attempt: Callable[[], Any]) -> None:
         except KafkaException:
             pass
         time.sleep(PAUSE_S)
-    message = f"nothing came of {attempt} within {WAIT_S} s"
+    message = f"nothing came of {attempt} within {wait_s} s"
     raise TimeoutError(message)

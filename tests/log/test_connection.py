@@ -55,6 +55,7 @@ def test_names(name: str) -> None:
         ("_TRANSPORT", LogUnavailableError, "no answer in time"),
         ("_RESOLVE", LogUnavailableError, "no answer in time"),
         ("_ALL_BROKERS_DOWN", LogUnavailableError, "no answer in time"),
+        ("_DESTROY_BROKER", LogUnavailableError, "its leader is changing"),
         ("REQUEST_TIMED_OUT", LogUnavailableError, "no answer in time"),
         ("NOT_LEADER_FOR_PARTITION", LogUnavailableError, "its leader is changing"),
         ("NOT_ENOUGH_REPLICAS", LogUnavailableError, "too few replicas"),
