@@ -6,10 +6,18 @@ from typing import Final
 from ledger.core.events import CatalogCreated, LedgerCreated
 from projections.applied import Applied
 from projections.keys import pack
-from projections.rows import CATALOG, GENESIS, fields_value, value
+from projections.rows import CATALOG, GENESIS, Fields, value
 from projections.store.port import RowChange
 
 EVENTS: Final = (LedgerCreated, CatalogCreated)
+
+
+class GenesisFields(Fields):
+    """Who the ledger is."""
+
+    ledger: str = ""
+    name: str = ""
+    domain: int = 0
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
@@ -17,8 +25,8 @@ def rows(applied: Applied) -> Iterator[RowChange]:
     control, body = applied.event
     match body:
         case LedgerCreated():
-            identity = {"ledger": body.ledger, "name": body.name, "domain": body.domain}
-            yield GENESIS, fields_value(identity)
+            identity = GenesisFields(ledger=body.ledger, name=body.name, domain=body.domain)
+            yield GENESIS, identity.value()
         case CatalogCreated():
             yield pack(CATALOG, body.catalog), value(control.position)
         case _:

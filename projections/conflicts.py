@@ -12,10 +12,20 @@ from ledger.core.event_parts import Evidence, Side
 from ledger.core.events import TxnAborted
 from ledger.core.write_form import footprint_form, footprint_from
 from projections.applied import Applied
-from projections.rows import CONFLICT, fields_value, number_key
+from projections.rows import CONFLICT, Fields, number_key
 from projections.store.port import RowChange
 
 EVENTS: Final = (TxnAborted,)
+
+
+class ConflictFields(Fields):
+    """A commit that lost: `attempted` has one list for each table."""
+
+    evidence: Mapping[str, Any]
+    txn: int = 0
+    session: int = 0
+    attempted: tuple[list[Any], ...] = ()
+    level: str = ""
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
@@ -24,14 +34,14 @@ def rows(applied: Applied) -> Iterator[RowChange]:
     assert isinstance(body, TxnAborted)
     if body.evidence is None:
         return
-    lost = {
-        "txn": control.txn,
-        "session": control.session,
-        "evidence": evidence_form(body.evidence),
-        "attempted": [attempt_form(write) for write in body.attempted],
-        "level": body.level,
-    }
-    yield number_key(CONFLICT, control.position), fields_value(lost)
+    lost = ConflictFields(
+        evidence=evidence_form(body.evidence),
+        txn=control.txn,
+        session=control.session,
+        attempted=tuple([attempt_form(write) for write in body.attempted]),
+        level=body.level,
+    )
+    yield number_key(CONFLICT, control.position), lost.value()
 
 
 def evidence_form(evidence: Evidence) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from ledger.core.event_parts import CommittedPart
 from ledger.core.events import TxnCommitted
 from ledger.core.footprints import path_hash
+from ledger.core.partitions import Values
 from ledger.file_list import AddFile, FileList, records_again
 from projections.applied import Applied
 from projections.keys import pack
@@ -26,7 +27,7 @@ from projections.rows import (
     PATH,
     REMOVED_FILE,
     TABLE_ANOMALY,
-    fields_value,
+    Fields,
     pair_key,
     read_value,
     triple_key,
@@ -37,6 +38,17 @@ from projections.store.port import RowChange
 
 EVENTS: Final = (TxnCommitted,)
 NOTHING = b""
+
+
+class FileFields(Fields):
+    """A file from its add on: what its writer says of it, and since which version it is live."""
+
+    added: int
+    partition: Values = ()
+    size: int = 0
+    modified: int = 0
+    stats: str = ""
+    version: int = 0
 
 
 class Anomaly(NamedTuple):
@@ -114,16 +126,15 @@ def take_out(batch: Batch, table: int, path: str, vector: str, position: int) ->
 
 def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
     """Return what is known of a file from its add on."""
-    return fields_value(
-        {
-            "partition": file.partition,
-            "size": file.size,
-            "modified": file.modified,
-            "stats": file.stats,
-            "added": position,
-            "version": part.version,
-        }
+    fields = FileFields(
+        added=position,
+        partition=file.partition,
+        size=file.size,
+        modified=file.modified,
+        stats=file.stats,
+        version=part.version,
     )
+    return fields.value()
 
 
 def live_key(table: int, path: str, vector: str) -> bytes:

@@ -9,7 +9,7 @@ have not simply committed, and of the aborted ones whether data may lie under th
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ledger.core.events import (
     AbortedForgotten,
@@ -30,7 +30,7 @@ from projections.rows import (
     NAMED,
     OPEN_ID,
     WAITING,
-    fields_value,
+    Fields,
     pair_key,
     value,
 )
@@ -40,6 +40,14 @@ from projections.tables import changed_tables
 # Whatever the event, it may be the one with which mappings are cleaned.
 EVENTS: Final = EVERY
 CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)
+
+
+class ChangeFields(Fields):
+    """A change of a table: who sees it, the catalog and name it gave, whether it is the end."""
+
+    write_id: int = 0
+    name: tuple[str, str] | None = None
+    dropped: int = 0
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
@@ -68,12 +76,14 @@ def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterato
     table, position = touched.table, applied.event.control.position
     is_there = table.table in applied.state.tables.by_id
     is_renamed = is_there and is_named(applied, table.table)
-    seen: dict[str, Any] = {"write_id": write_id, "dropped": int(not is_there)}
+    dropped = int(not is_there)
     if is_renamed or not is_there:
-        name = [table.catalog, table.name] if is_renamed else None
-        yield pair_key(NAMED, table.table, position), fields_value({**seen, "name": name})
+        name = (table.catalog, table.name) if is_renamed else None
+        named = ChangeFields(write_id=write_id, name=name, dropped=dropped)
+        yield pair_key(NAMED, table.table, position), named.value()
     if table.definition is not touched.definition_before or not is_there:
-        yield pair_key(DEFINED, table.table, position), fields_value(seen)
+        defined = ChangeFields(write_id=write_id, dropped=dropped)
+        yield pair_key(DEFINED, table.table, position), defined.value()
     if is_renamed:
         key = pack(NAME_TAKEN, *name_key(table.catalog, table.name), position)
         yield key, value(table.table)

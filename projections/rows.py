@@ -47,10 +47,9 @@ Values are compact JSON; a field that is 0, empty or false is left out. All numb
 """
 
 import struct
-from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import json
+from msgspec import Struct, json
 
 from projections.keys import INT_BYTES, pack
 
@@ -148,9 +147,17 @@ def value(content: Any) -> bytes:
     return _encode(content)
 
 
-def fields_value(fields: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a value with named fields, those that say nothing left out."""
-    return _encode({name: each for name, each in fields.items() if each})
+class Fields(Struct, omit_defaults=True):
+    """A value with named fields; each kind of row that has some derives its own.
+
+    A field has the default that says nothing: 0, "", False, None or (). It is left out where it
+    holds that very object, so that of several fields a tuple is never given as a list, nor a truth
+    as a number.
+    """
+
+    def value(self) -> bytes:
+        """Return the bytes of the value, by the names of its fields."""
+        return _encode(self)
 
 
 def read_value(data: bytes) -> Any:

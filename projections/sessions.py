@@ -15,7 +15,7 @@ from projections.rows import (
     NONCE,
     SESSION,
     SESSION_END,
-    fields_value,
+    Fields,
     number_key,
     pair_key,
     value,
@@ -25,12 +25,21 @@ from projections.store.port import RowChange
 EVENTS: Final = EVERY
 
 
+class SessionFields(Fields):
+    """Who opened a session."""
+
+    user: str = ""
+    host: str = ""
+    application: str = ""
+    lease_ms: int = 0
+
+
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the rows of a session that opened, of those that ended, and of an answer."""
     control, body = applied.event
     match body:
         case SessionOpened():
-            yield number_key(SESSION, control.position), opened(body)
+            yield number_key(SESSION, control.position), opened(body).value()
             yield NONCE + body.nonce, value(control.position)
         case SessionClosed():
             yield number_key(SESSION_END, control.session), value(control.position)
@@ -42,15 +51,13 @@ def rows(applied: Applied) -> Iterator[RowChange]:
     yield from answers(applied)
 
 
-def opened(body: SessionOpened) -> bytes:
+def opened(body: SessionOpened) -> SessionFields:
     """Return who opened a session."""
-    return fields_value(
-        {
-            "user": body.user,
-            "host": body.host,
-            "application": body.application,
-            "lease_ms": body.lease_ms,
-        }
+    return SessionFields(
+        user=body.user,
+        host=body.host,
+        application=body.application,
+        lease_ms=body.lease_ms,
     )
 
 

@@ -9,6 +9,7 @@ A name row exists while a table that exists for all holds the name.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from ledger.core.commands import TableDefinition
 from ledger.core.event_parts import AbortedPart, CommittedPart
 from ledger.core.events import (
     SessionClosed,
@@ -28,7 +29,7 @@ from projections.rows import (
     DEFINITION,
     TABLE,
     TABLE_CREATED,
-    fields_value,
+    Fields,
     name_row_key,
     number_key,
     pair_key,
@@ -41,6 +42,31 @@ EVENTS: Final = (
     *(TableCreated, TableAltered, TableRenamed, TableDropped),
     *(TxnCommitted, TxnAborted, SessionClosed, TxnsExpired),
 )
+
+
+class CreationFields(Fields):
+    """What is true of an incarnation for ever."""
+
+    created: int
+    catalog: str = ""
+    txn: int = 0
+    session: int = 0
+
+
+class TableFields(Fields):
+    """How a table stands.
+
+    `partitioned` is the position at which its partition columns last became others, `creator` the
+    open txn that alone may see it.
+    """
+
+    definition: TableDefinition
+    name: str = ""
+    changed: int = 0
+    operation: str = ""
+    partitioned: int = 0
+    creator: int = 0
+    dropped: int = 0
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
@@ -83,30 +109,28 @@ def with_metadata(parts: Iterable[CommittedPart | AbortedPart]) -> Collection[in
 def creation(applied: Applied, body: TableCreated) -> bytes:
     """Return what is true of an incarnation for ever."""
     control = applied.event.control
-    return fields_value(
-        {
-            "catalog": body.catalog,
-            "created": control.position,
-            "txn": control.txn,
-            "session": control.session,
-        }
+    fields = CreationFields(
+        created=control.position,
+        catalog=body.catalog,
+        txn=control.txn,
+        session=control.session,
     )
+    return fields.value()
 
 
 def standing(applied: Applied, table: Table) -> bytes:
     """Return how a table stands after the event."""
     is_dropped = table.table not in applied.state.tables.by_id
-    return fields_value(
-        {
-            "name": table.name,
-            "definition": table.definition,
-            "changed": table.change.position,
-            "operation": table.change.operation,
-            "partitioned": partitioned(applied, table),
-            "creator": table.creator,
-            "dropped": applied.event.control.position if is_dropped else 0,
-        }
+    fields = TableFields(
+        definition=table.definition,
+        name=table.name,
+        changed=table.change.position,
+        operation=table.change.operation,
+        partitioned=partitioned(applied, table),
+        creator=table.creator,
+        dropped=applied.event.control.position if is_dropped else 0,
     )
+    return fields.value()
 
 
 def partitioned(applied: Applied, table: Table) -> int:

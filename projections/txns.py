@@ -5,7 +5,7 @@ to end in one batch. Read-only txns have rows like all others. That an aborted t
 a row of its own: by then its beginning is no longer at hand.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -30,16 +30,35 @@ from ledger.core.txns import OpenTxn
 from ledger.file_list import chunks_of
 from projections.applied import Applied
 from projections.conflicts import evidence_form
-from projections.rows import FORGOTTEN, TXN, fields_value, number_key, value
+from projections.rows import FORGOTTEN, TXN, Fields, number_key, value
 from projections.store.batch import LateChange
 
-Fields = dict[str, Any]
+Part = list[int | None]
 
 EVENTS: Final = (
     *(TxnOpened, WriteIdsAllocated, WritesStaged, TxnCommitted, TxnAborted),
     *(TableCreated, TableAltered, TableRenamed, TableDropped),
     *(SessionClosed, TxnsExpired, AbortedForgotten),
 )
+
+
+class TxnFields(Fields):
+    """A txn from open to end.
+
+    `parts` are its tables: number, write id, how many metadata events, version, read position, and
+    whether it wrote rows there.
+    """
+
+    type: TxnType
+    session: int = 0
+    opened: int = 0
+    deadline: int = 0
+    min_open: int = 0
+    status: str = ""
+    ended: int = 0
+    reason: str = ""
+    parts: tuple[Part, ...] = ()
+    evidence: Mapping[str, Any] | None = None
 
 
 def rows(applied: Applied) -> Iterator[LateChange]:
@@ -49,7 +68,7 @@ def rows(applied: Applied) -> Iterator[LateChange]:
         txn = applied.state.txns.open[number]
         yield number_key(TXN, number), partial(standing, txn)
     for number, fields in ended(applied):
-        yield number_key(TXN, number), fields_value(fields)
+        yield number_key(TXN, number), fields.value()
     if isinstance(body, AbortedForgotten):
         for number in body.txns:
             yield number_key(FORGOTTEN, number), value(control.position)
@@ -72,7 +91,7 @@ def still_open(control: Control, body: Any) -> Iterable[int]:
             return ()
 
 
-def ended(applied: Applied) -> Iterator[tuple[int, Fields]]:
+def ended(applied: Applied) -> Iterator[tuple[int, TxnFields]]:
     """Return the fields of the txns that the event ends, or commits at once."""
     control, body = applied.event
     match body:
@@ -91,10 +110,10 @@ def ended(applied: Applied) -> Iterator[tuple[int, Fields]]:
 
 def standing(txn: OpenTxn) -> bytes:
     """Return the row of an open txn."""
-    return fields_value({**opening(txn), "status": "open", "parts": open_parts(txn)})
+    return fields_of(txn, "open", open_parts(txn)).value()
 
 
-def open_parts(txn: OpenTxn) -> list[list[Any]]:
+def open_parts(txn: OpenTxn) -> list[Part]:
     """Return the tables that an open txn has touched so far."""
     counts, staged = (txn.write_ids, txn.metadata), txn.staged
     return [
@@ -103,41 +122,59 @@ def open_parts(txn: OpenTxn) -> list[list[Any]]:
     ]
 
 
-def opening(txn: OpenTxn) -> Fields:
-    """Return what is known of a txn since its open."""
-    return {
-        "type": txn.type,
-        "session": txn.session,
-        "opened": txn.opened,
-        "deadline": txn.deadline,
-        "min_open": txn.min_open,
-    }
+def fields_of(
+    txn: OpenTxn,
+    status: str,
+    parts: Iterable[Part],
+    *,
+    ended: int = 0,
+    reason: str = "",
+    evidence: Evidence | None = None,
+) -> TxnFields:
+    """Return the fields of a txn that is or was open: what is known since its open, and more."""
+    return TxnFields(
+        type=txn.type,
+        session=txn.session,
+        opened=txn.opened,
+        deadline=txn.deadline,
+        min_open=txn.min_open,
+        status=status,
+        ended=ended,
+        reason=reason,
+        parts=tuple(parts),
+        evidence=evidence_form(evidence) if evidence is not None else None,
+    )
 
 
-def committed(applied: Applied, body: TxnCommitted) -> Fields:
+def committed(applied: Applied, body: TxnCommitted) -> TxnFields:
     """Return the fields of a committed txn; a one-shot one was opened by the same event."""
     control = applied.event.control
     txn = None if body.one_shot else applied.ended[control.txn]
-    before = opening_at_once(applied, body.type) if txn is None else opening(txn)
     parts = [committed_part(part, txn) for part in body.parts]
-    return {**before, "status": "committed", "ended": control.position, "parts": parts}
+    if txn is None:
+        return at_once(control, body.type, parts)
+    return fields_of(txn, "committed", parts, ended=control.position)
 
 
-def altered(applied: Applied, body: TableAltered) -> Fields:
+def altered(applied: Applied, body: TableAltered) -> TxnFields:
     """Return the fields of a txn that only altered a table, opened and committed at once."""
-    part = [body.table, body.write_id, 1, body.version, body.read_at, False]
-    ended = applied.event.control.position
-    before = opening_at_once(applied, "default")
-    return {**before, "status": "committed", "ended": ended, "parts": [part]}
+    part: Part = [body.table, body.write_id, 1, body.version, body.read_at, False]
+    return at_once(applied.event.control, "default", [part])
 
 
-def opening_at_once(applied: Applied, kind: TxnType) -> Fields:
-    """Return the beginning of a txn that began with its commit."""
-    control = applied.event.control
-    return {"type": kind, "session": control.session, "opened": control.position}
+def at_once(control: Control, kind: TxnType, parts: Iterable[Part]) -> TxnFields:
+    """Return the fields of a txn that began with its commit."""
+    return TxnFields(
+        type=kind,
+        session=control.session,
+        opened=control.position,
+        status="committed",
+        ended=control.position,
+        parts=tuple(parts),
+    )
 
 
-def committed_part(part: CommittedPart, txn: OpenTxn | None) -> list[Any]:
+def committed_part(part: CommittedPart, txn: OpenTxn | None) -> Part:
     """Return one table of a commit; `txn` is what was open before it, None for a one-shot."""
     counts = (part.table, part.write_id, part.metadata_events)
     wrote = bool(part.writes) or any(each.data_change for each in chunks_of(part, txn))
@@ -148,20 +185,20 @@ def aborted(
     applied: Applied,
     txn: int,
     reason: str,
-    parts: Any,
+    parts: Sequence[AbortedPart],
     evidence: Evidence | None = None,
-) -> Fields:
+) -> TxnFields:
     """Return the fields of an aborted txn."""
-    return {
-        **opening(applied.ended[txn]),
-        "status": "aborted",
-        "ended": applied.event.control.position,
-        "reason": reason,
-        "parts": [aborted_part(part) for part in parts],
-        "evidence": evidence_form(evidence) if evidence is not None else None,
-    }
+    return fields_of(
+        applied.ended[txn],
+        "aborted",
+        [aborted_part(part) for part in parts],
+        ended=applied.event.control.position,
+        reason=reason,
+        evidence=evidence,
+    )
 
 
-def aborted_part(part: AbortedPart) -> list[Any]:
+def aborted_part(part: AbortedPart) -> Part:
     """Return one table of an abort."""
     return [part.table, part.write_id, part.metadata_events, None, 0, part.wrote]

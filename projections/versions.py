@@ -6,70 +6,87 @@ an alter of an external table.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ledger import operations
 from ledger.core.event_parts import CommittedPart
-from ledger.core.events import TableAltered, TableCreated, TxnCommitted
+from ledger.core.events import Control, TableAltered, TableCreated, TxnCommitted
 from projections.applied import Applied
-from projections.rows import VERSION, fields_value, pair_key
+from projections.rows import VERSION, Fields, pair_key
 from projections.store.port import RowChange
 
-Fields = dict[str, Any]
-
 EVENTS: Final = (TxnCommitted, TableCreated, TableAltered)
+
+
+class VersionFields(Fields):
+    """A version of a table: where and when it came to be, by what command, and what it did."""
+
+    position: int
+    txn: int = 0
+    session: int = 0
+    at: int = 0
+    write_id: int = 0
+    operation: str = ""
+    level: str = ""
+    blind: bool = False
+    read_at: int = 0
+    adds: int = 0
+    removes: int = 0
+    metadata_events: int = 0
 
 
 def rows(applied: Applied) -> Iterator[RowChange]:
     """Return the row of every version that the event made."""
     for table, version, fields in described(applied):
-        yield pair_key(VERSION, table, version), fields_value({**asked(applied), **fields})
+        yield pair_key(VERSION, table, version), fields.value()
 
 
-def described(applied: Applied) -> Iterator[tuple[int, int, Fields]]:
-    """Return table, version and the fields of their own of the versions that the event made."""
+def described(applied: Applied) -> Iterator[tuple[int, int, VersionFields]]:
+    """Return table, number and fields of the versions that the event made."""
     control, body = applied.event
     match body:
         case TxnCommitted():
             for part in body.parts:
                 yield part.table, part.version, committed(applied, part)
         case TableCreated() if not control.txn:
-            yield body.table, 0, changed(body, operations.CREATED, control.at)
+            yield body.table, 0, changed(control, body, operations.CREATED, control.at)
         case TableAltered(one_shot=True):
-            fields = changed(body, operations.altered(body), body.committed_at)
+            fields = changed(control, body, operations.altered(body), body.committed_at)
             yield body.table, body.version, fields
         case _:
             pass
 
 
-def asked(applied: Applied) -> Fields:
-    """Return by what command a version came to be."""
-    control = applied.event.control
-    return {"position": control.position, "txn": control.txn, "session": control.session}
-
-
-def committed(applied: Applied, part: CommittedPart) -> Fields:
+def committed(applied: Applied, part: CommittedPart) -> VersionFields:
     """Return the version that one table of a commit is."""
-    files = applied.files.get(part.table)
-    return {
-        "at": part.committed_at,
-        "write_id": part.write_id,
-        "operation": operations.committed(part, applied.changes),
-        "level": part.level,
-        "blind": part.blind,
-        "read_at": part.read_at,
-        "adds": len(files.adds) if files is not None else 0,
-        "removes": len(files.removes) if files is not None else 0,
-        "metadata_events": part.metadata_events,
-    }
+    control, files = applied.event.control, applied.files.get(part.table)
+    return VersionFields(
+        position=control.position,
+        txn=control.txn,
+        session=control.session,
+        at=part.committed_at,
+        write_id=part.write_id,
+        operation=operations.committed(part, applied.changes),
+        level=part.level,
+        blind=part.blind,
+        read_at=part.read_at,
+        adds=len(files.adds) if files is not None else 0,
+        removes=len(files.removes) if files is not None else 0,
+        metadata_events=part.metadata_events,
+    )
 
 
-def changed(body: TableCreated | TableAltered, operation: str, at: int) -> Fields:
+def changed(
+    control: Control, body: TableCreated | TableAltered, operation: str, at: int
+) -> VersionFields:
     """Return the version that a change of metadata is by itself."""
-    return {
-        "at": at,
-        "write_id": body.write_id,
-        "operation": operation,
-        "read_at": body.read_at,
-        "metadata_events": 1,
-    }
+    return VersionFields(
+        position=control.position,
+        txn=control.txn,
+        session=control.session,
+        at=at,
+        write_id=body.write_id,
+        operation=operation,
+        read_at=body.read_at,
+        metadata_events=1,
+    )

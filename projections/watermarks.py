@@ -14,10 +14,27 @@ from ledger.core.state import DomainState
 from ledger.core.watermark import bounds
 from projections.applied import Applied
 from projections.projection import EVERY
-from projections.rows import FIRST_OPEN, WATERMARK, fields_value, pair_key, value
+from projections.rows import FIRST_OPEN, WATERMARK, Fields, pair_key, value
 from projections.store.batch import LateChange
 
 EVENTS: Final = EVERY
+
+
+class WatermarkFields(Fields):
+    """The watermark, its bounds and its holders: an open txn, an aborted one, or both.
+
+    `oldest` is the oldest open txn behind the position of its snapshot, `tables` are those where
+    the aborted one left data.
+    """
+
+    watermark: int = 0
+    open_bound: int = 0
+    aborted_bound: int = 0
+    next_txn: int = 0
+    oldest: tuple[int, int] | None = None
+    open: int = 0
+    aborted: int = 0
+    tables: tuple[int, ...] = ()
 
 
 def rows(applied: Applied) -> Iterator[LateChange]:
@@ -34,22 +51,18 @@ def rows(applied: Applied) -> Iterator[LateChange]:
 
 
 def held(state: DomainState) -> bytes:
-    """Return the watermark, its bounds and its holders: an open txn, an aborted one, or both.
-
-    `oldest` is the oldest open txn with the position of its snapshot.
-    """
+    """Return the row of the watermark."""
     oldest, aborted = state.txns.oldest_open(), state.txns.aborted
     low, open_bound, aborted_bound, next_txn = bounds(state.txns)
     is_aborted_held = aborted_bound == low and aborted_bound in aborted
-    return fields_value(
-        {
-            "watermark": low,
-            "open_bound": open_bound,
-            "aborted_bound": aborted_bound,
-            "next_txn": next_txn,
-            "oldest": [oldest.opened, oldest.txn] if oldest is not None else None,
-            "open": oldest.txn if oldest is not None and open_bound == low else 0,
-            "aborted": aborted_bound if is_aborted_held else 0,
-            "tables": sorted(aborted[aborted_bound].wrote) if is_aborted_held else (),
-        }
+    fields = WatermarkFields(
+        watermark=low,
+        open_bound=open_bound,
+        aborted_bound=aborted_bound,
+        next_txn=next_txn,
+        oldest=(oldest.opened, oldest.txn) if oldest is not None else None,
+        open=oldest.txn if oldest is not None and open_bound == low else 0,
+        aborted=aborted_bound if is_aborted_held else 0,
+        tables=tuple(sorted(aborted[aborted_bound].wrote)) if is_aborted_held else (),
     )
+    return fields.value()

@@ -21,7 +21,7 @@ from ledger.core.events import (
 from ledger.core.tables import Table
 from projections.applied import Applied
 from projections.projection import EVERY
-from projections.rows import MAPPING, WRITE_IDS, fields_value, id_value, number_key, pair_key
+from projections.rows import MAPPING, WRITE_IDS, Fields, id_value, number_key, pair_key
 from projections.store.batch import LateChange
 
 # Whatever the event, it may be the one with which mappings are cleaned.
@@ -35,6 +35,14 @@ MOVING = (
     TableRenamed,
     TableDropped,
 )
+
+
+class SequenceFields(Fields):
+    """Where the write ids of a table stand, and its version."""
+
+    last_write_id: int = 0
+    mapped_from: int = 0
+    version: int = 0
 
 
 def rows(applied: Applied) -> Iterator[LateChange]:
@@ -56,10 +64,9 @@ def rows(applied: Applied) -> Iterator[LateChange]:
 
 def sequence(table: Table) -> bytes:
     """Return the value of a table's row."""
-    return fields_value(
-        {
-            "last_write_id": table.last_write_id,
-            "mapped_from": table.mapped_from,
-            "version": table.version,
-        }
+    fields = SequenceFields(
+        last_write_id=table.last_write_id,
+        mapped_from=table.mapped_from,
+        version=table.version,
     )
+    return fields.value()

@@ -1,0 +1,48 @@
+"""The form of rows: of a value with named fields only those stand in it that say something."""
+
+from ast import literal_eval
+from typing import Any, Final
+
+import pytest
+from msgspec import NODEFAULT
+from msgspec.structs import fields
+
+from projections.fold import PROJECTIONS
+from projections.rows import Fields, read_value
+
+KINDS: Final = [
+    kind
+    for module in PROJECTIONS
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, Fields) and kind is not Fields
+]
+
+
+def made_anew(default: Any) -> Any:
+    """Return an equal value that was read from somewhere, as those in a log are."""
+    return literal_eval(repr(default))
+
+
+def test_kinds() -> None:
+    """Whatever has fields is a row of one projection."""
+    assert sorted(map(repr, KINDS)) == sorted(map(repr, Fields.__subclasses__()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_says_nothing_is_left_out(kind: type[Fields]) -> None:
+    """A row of which nothing is known has the fields alone that every row of its kind has."""
+    defaults = {each.name: each.default for each in fields(kind)}
+    said = {name: "said" for name, default in defaults.items() if default is NODEFAULT}
+    nothing = {name: made_anew(default) for name, default in defaults.items() if name not in said}
+
+    assert not any(nothing.values())
+    assert read_value(kind(**said, **nothing).value()) == said
+
+
+def test_fields_are_sorted() -> None:
+    """Fields stand by name, also in what they hold: rows are compared byte by byte."""
+    txn = next(kind for kind in KINDS if kind.__name__ == "TxnFields")
+    fields_of_txn: dict[str, Any] = {"type": "default", "evidence": {"b": 1, "a": 2}, "ended": 3}
+
+    row = b'{"ended":3,"evidence":{"a":2,"b":1},"type":"default"}'
+    assert txn(**fields_of_txn).value() == row
