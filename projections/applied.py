@@ -6,8 +6,8 @@ the work. It captures only what the event touches, so an event costs what it cha
 the domain holds.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.event_parts import CommittedPart
@@ -38,27 +38,29 @@ from projections.store.batch import Lookup
 WriteId = tuple[int, int, int]
 """A write id and its txn, as (table, write id, txn)."""
 
+MetadataChange = TableCreated | TableAltered | TableRenamed | TableDropped
+
 
 class TouchedTable(NamedTuple):
     """A table as the event left it, dropped or not, and what it was before.
 
     `name_before` is the name it held for all, "" if none, `definition_before` what it was for all,
-    None if it did not exist for them, `first_open_before` its least write id that had not ended.
+    None if it did not exist for them.
     """
 
     table: Table
     name_before: str
     last_write_id_before: int
     definition_before: TableDefinition | None
-    first_open_before: int
 
 
 class Applied(NamedTuple):
     """An event, the state after it, and what it ended, touched, gave and cleaned.
 
     `state` is the live one: it holds until the next event is applied. `ended` are the txns that
-    were open before, `given` the mappings (table, write id, txn) that came to TXN_TO_WRITE_ID with
-    the event, `cleaned` those that left it; one that does both at once is in both.
+    were open before, `named` the tables that the event names, each once, `tables` those of them
+    that were there. `given` are the mappings (table, write id, txn) that came to TXN_TO_WRITE_ID
+    with the event, `cleaned` those that left it; one that does both at once is in both.
     `changes` are the changes of metadata that waited for this commit, `files` what it adds and
     removes by table, None where nobody can read that. `stored` finds a row as the events before
     this one left it.
@@ -67,6 +69,7 @@ class Applied(NamedTuple):
     event: Event
     state: DomainState
     ended: Mapping[int, OpenTxn]
+    named: Collection[int]
     tables: Mapping[int, TouchedTable]
     given: Collection[WriteId]
     cleaned: Collection[WriteId]
@@ -78,19 +81,28 @@ class Applied(NamedTuple):
 def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     """Apply an event to the state and return what it did."""
     control, body = event
-    tables = touched_tables(body)
-    touched = {table: touch(state, table) for table in tables if table in state.tables.by_id}
-    ended = {txn: state.txns.open[txn] for txn in ended_txns(control, body)}
+    names = NAMES.get(type(body), NOTHING)
+    named = names.tables(body)
+    tables = state.tables.by_id
+    touched = {table: touch(tables[table]) for table in named if table in tables}
+    ended = {txn: state.txns.open[txn] for txn in names.ended(control, body)}
     changes = state.tables.pending.get(control.txn, ()) if isinstance(body, TxnCommitted) else ()
     cleaned = evolve(state, event)
-    for table in tables:
-        if table not in touched and table in state.tables.by_id:
-            touched[table] = TouchedTable(state.tables.by_id[table], "", 0, None, 1)
+    for table in named:
+        if table not in touched and table in tables:
+            touched[table] = TouchedTable(tables[table], "", 0, None)
     # An id given before may be named again.
-    named = named_ids(control, body) if touched else ()
-    given = [each for each in named if each[1] > touched[each[0]].last_write_id_before]
+    ids = names.write_ids(control, body) if touched else ()
+    given = [each for each in ids if each[1] > touched[each[0]].last_write_id_before]
     files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
-    return Applied(event, state, ended, touched, given, cleaned, changes, files, stored)
+    return Applied(event, state, ended, named, touched, given, cleaned, changes, files, stored)
+
+
+def touch(table: Table) -> TouchedTable:
+    """Take hold of a table before the event changes it; one that exists for all holds its name."""
+    if table.creator:
+        return TouchedTable(table, "", table.last_write_id, None)
+    return TouchedTable(table, table.name, table.last_write_id, table.definition)
 
 
 def listed_files(body: TxnCommitted, txn: OpenTxn | None) -> dict[int, FileList | None]:
@@ -106,55 +118,76 @@ def part_files(part: CommittedPart, txn: OpenTxn | None) -> FileList | None:
         return None
 
 
-def touch(state: DomainState, table_id: int) -> TouchedTable:
-    """Take hold of a table before the event changes it."""
-    table = state.tables.by_id[table_id]
-    holder = state.tables.named(table.catalog, table.name)
-    return TouchedTable(
-        table,
-        table.name if holder is table else "",
-        table.last_write_id,
-        table.definition if table.creator == 0 else None,
-        state.txns.first_open(table_id, table.last_write_id),
-    )
+def of_ids(body: TxnOpened | WriteIdsAllocated) -> Collection[int]:
+    """Return the tables in which write ids are given."""
+    return dict.fromkeys([each.table for each in body.ids])
 
 
-def touched_tables(body: Any) -> Collection[int]:
-    """Return the tables an event names, each once."""
-    match body:
-        case WriteIdsAllocated() | TxnOpened():
-            return dict.fromkeys(each.table for each in body.ids)
-        case TxnCommitted() | TxnAborted():
-            return [part.table for part in body.parts]
-        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() | WritesStaged():
-            return (body.table,)
-        case SessionClosed() | TxnsExpired():
-            return dict.fromkeys(part.table for end in body.ends for part in end.parts)
-        case AbortedForgotten():
-            return dict.fromkeys(part.table for part in body.parts)
-        case _:
-            return ()
+def of_parts(body: TxnCommitted | TxnAborted) -> Collection[int]:
+    """Return the tables of the parts of an end, which are one for each."""
+    return [part.table for part in body.parts]
 
 
-def named_ids(control: Control, body: Any) -> Sequence[WriteId]:
-    """Return the write ids an event names, new or not."""
-    match body:
-        case TxnCommitted():
-            return [(part.table, part.write_id, control.txn) for part in body.parts]
-        case WriteIdsAllocated() | TxnOpened():
-            return [(each.table, each.write_id, each.txn) for each in body.ids]
-        case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
-            return [(body.table, body.write_id, control.txn)]
-        case _:
-            return ()
+def of_forgotten(body: AbortedForgotten) -> Collection[int]:
+    """Return the tables where no data is left of some txn."""
+    return dict.fromkeys([part.table for part in body.parts])
 
 
-def ended_txns(control: Control, body: Any) -> Sequence[int]:
-    """Return the open txns that an event ends; a one-shot commit ends none."""
-    match body:
-        case TxnCommitted(one_shot=False) | TxnAborted(one_shot=False):
-            return (control.txn,)
-        case SessionClosed() | TxnsExpired():
-            return [end.txn for end in body.ends]
-        case _:
-            return ()
+def of_ends(body: SessionClosed | TxnsExpired) -> Collection[int]:
+    """Return the tables of all txns that end."""
+    return dict.fromkeys([part.table for end in body.ends for part in end.parts])
+
+
+def own_table(body: MetadataChange | WritesStaged) -> Collection[int]:
+    """Return the one table that an event is about."""
+    return (body.table,)
+
+
+def ids_given(_control: Control, body: TxnOpened | WriteIdsAllocated) -> Sequence[WriteId]:
+    """Return the write ids that an event gives to open txns."""
+    return [(table, write_id, txn) for table, txn, write_id in body.ids]
+
+
+def ids_of_parts(control: Control, body: TxnCommitted) -> Sequence[WriteId]:
+    """Return the write ids of a commit."""
+    return [(part.table, part.write_id, control.txn) for part in body.parts]
+
+
+def own_id(control: Control, body: MetadataChange) -> Sequence[WriteId]:
+    """Return the write id of a change of metadata."""
+    return ((body.table, body.write_id, control.txn),)
+
+
+def own_txn(control: Control, body: TxnCommitted | TxnAborted) -> Sequence[int]:
+    """Return the txn that an event ends; one in one step was never open."""
+    return () if body.one_shot else (control.txn,)
+
+
+def ending_txns(_control: Control, body: SessionClosed | TxnsExpired) -> Sequence[int]:
+    """Return the txns that an event ends beside others."""
+    return [end.txn for end in body.ends]
+
+
+class Names(NamedTuple):
+    """What the events of one type name: tables, write ids, new or not, and open txns they end."""
+
+    tables: Callable[[Any], Collection[int]] = lambda _body: ()
+    write_ids: Callable[[Control, Any], Sequence[WriteId]] = lambda _control, _body: ()
+    ended: Callable[[Control, Any], Sequence[int]] = lambda _control, _body: ()
+
+
+NOTHING: Final = Names()
+NAMES: Final[Mapping[type, Names]] = {
+    TxnOpened: Names(of_ids, ids_given),
+    WriteIdsAllocated: Names(of_ids, ids_given),
+    TableCreated: Names(own_table, own_id),
+    TableAltered: Names(own_table, own_id),
+    TableRenamed: Names(own_table, own_id),
+    TableDropped: Names(own_table, own_id),
+    WritesStaged: Names(own_table),
+    TxnCommitted: Names(of_parts, ids_of_parts, own_txn),
+    TxnAborted: Names(of_parts, ended=own_txn),
+    SessionClosed: Names(of_ends, ended=ending_txns),
+    TxnsExpired: Names(of_ends, ended=ending_txns),
+    AbortedForgotten: Names(of_forgotten),
+}

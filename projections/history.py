@@ -20,7 +20,7 @@ from ledger.core.events import (
 )
 from ledger.core.state import DomainState
 from ledger.core.valid_list_text import runs_text
-from projections.applied import Applied, touched_tables
+from projections.applied import Applied
 from projections.projection import EVERY
 from projections.rows import EXCEPTIONS, HISTORY, Fields, number_key
 from projections.store.port import RowChange
@@ -77,7 +77,7 @@ def brief(applied: Applied) -> EventFields:
         txn=control.txn,
         session=control.session,
         n=control.n,
-        tables=tuple(sorted(touched_tables(body))),
+        tables=tuple(sorted(applied.named)),
         watermark=txns.watermark,
         next_txn=txns.next_txn,
         outcome=outcome,

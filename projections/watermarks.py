@@ -1,7 +1,7 @@
 """Watermarks: the cleanup watermark as it is now, and which txns hold it (HIVE-18747); and marks.
 
-There is one row of the watermark, which nearly every event changes: it is made of the state when a
-batch ends. The oldest open txn, which holds most marks, stands there too. Of each table there are
+There is one row of the watermark, which most events change: it is made of the state when a batch
+ends. The oldest open txn, which holds most marks, stands there too. Of each table there are
 rows of how its least write id that has not ended moved on. So a mark is a few lookups, and no event
 costs more for many tables.
 """
@@ -10,14 +10,27 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from ledger.core.events import (
+    AbortedForgotten,
+    SessionClosed,
+    TableAltered,
+    TableDropped,
+    TxnAborted,
+    TxnCommitted,
+    TxnOpened,
+    TxnsExpired,
+)
 from ledger.core.state import DomainState
 from ledger.core.watermark import bounds
 from projections.applied import Applied
-from projections.projection import EVERY
 from projections.rows import FIRST_OPEN, WATERMARK, Fields, pair_key, value
 from projections.store.batch import LateChange
 
-EVENTS: Final = EVERY
+# Those that open and end txns, or let go of what aborted ones left.
+EVENTS: Final = (
+    *(TxnOpened, TxnCommitted, TxnAborted, TableAltered, TableDropped),
+    *(SessionClosed, TxnsExpired, AbortedForgotten),
+)
 
 
 class WatermarkFields(Fields):
@@ -44,10 +57,20 @@ def rows(applied: Applied) -> Iterator[LateChange]:
     """
     if applied.state.txns.next_txn > 1:
         yield WATERMARK, partial(held, applied.state)
-    for number, touched in applied.tables.items():
-        now = applied.state.txns.first_open(number, touched.table.last_write_id)
-        if now != touched.first_open_before:
-            yield pair_key(FIRST_OPEN, number, applied.event.control.position), value(now)
+    for number, write_id in ended_ids(applied):
+        if number in applied.tables:
+            last_write_id = applied.tables[number].table.last_write_id
+            now = applied.state.txns.first_open(number, last_write_id)
+            if now > write_id:
+                yield pair_key(FIRST_OPEN, number, applied.event.control.position), value(now)
+
+
+def ended_ids(applied: Applied) -> Iterator[tuple[int, int]]:
+    """Return table and write id of what the event ended, and of what it gave, perhaps at once."""
+    for txn in applied.ended.values():
+        yield from txn.write_ids.items()
+    for number, write_id, _ in applied.given:
+        yield number, write_id
 
 
 def held(state: DomainState) -> bytes:
