@@ -55,7 +55,7 @@ class TouchedTable(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """An event, the state after it, and what it ended, touched, gave and cleaned.
+    """Where an event stands, the state after it, and what it ended, touched, gave and cleaned.
 
     `state` is the live one: it holds until the next event is applied. `ended` are the txns that
     were open before, `named` the tables that the event names, each once, `tables` those of them
@@ -66,7 +66,7 @@ class Applied(NamedTuple):
     this one left it.
     """
 
-    event: Event
+    control: Control
     state: DomainState
     ended: Mapping[int, OpenTxn]
     named: Collection[int]
@@ -95,7 +95,7 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     ids = names.write_ids(control, body) if touched else ()
     given = [each for each in ids if each[1] > touched[each[0]].last_write_id_before]
     files = listed_files(body, ended.get(control.txn)) if isinstance(body, TxnCommitted) else {}
-    return Applied(event, state, ended, named, touched, given, cleaned, changes, files, stored)
+    return Applied(control, state, ended, named, touched, given, cleaned, changes, files, stored)
 
 
 def touch(table: Table) -> TouchedTable:

@@ -1,15 +1,14 @@
 """Catalogs: who the ledger is, and which catalogs belong to it."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
 from ledger.core.events import CatalogCreated, LedgerCreated
 from projections.applied import Applied
 from projections.keys import pack
+from projections.projection import Rows
 from projections.rows import CATALOG, GENESIS, Fields, value
 from projections.store.port import RowChange
-
-EVENTS: Final = (LedgerCreated, CatalogCreated)
 
 
 class GenesisFields(Fields):
@@ -20,14 +19,18 @@ class GenesisFields(Fields):
     domain: int = 0
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the row of the ledger or catalog that was created."""
-    control, body = applied.event
-    match body:
-        case LedgerCreated():
-            identity = GenesisFields(ledger=body.ledger, name=body.name, domain=body.domain)
-            yield GENESIS, identity.value()
-        case CatalogCreated():
-            yield pack(CATALOG, body.catalog), value(control.position)
-        case _:
-            pass
+def ledger_created(_applied: Applied, body: LedgerCreated) -> list[RowChange]:
+    """Return the row of the ledger."""
+    identity = GenesisFields(ledger=body.ledger, name=body.name, domain=body.domain)
+    return [(GENESIS, identity.value())]
+
+
+def catalog_created(applied: Applied, body: CatalogCreated) -> list[RowChange]:
+    """Return the row of a catalog."""
+    return [(pack(CATALOG, body.catalog), value(applied.control.position))]
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    LedgerCreated: ledger_created,
+    CatalogCreated: catalog_created,
+}

@@ -12,10 +12,9 @@ from ledger.core.event_parts import Evidence, Side
 from ledger.core.events import TxnAborted
 from ledger.core.write_form import footprint_form, footprint_from
 from projections.applied import Applied
+from projections.projection import Rows
 from projections.rows import CONFLICT, Fields, number_key
 from projections.store.port import RowChange
-
-EVENTS: Final = (TxnAborted,)
 
 
 class ConflictFields(Fields):
@@ -28,10 +27,9 @@ class ConflictFields(Fields):
     level: str = ""
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
+def aborted(applied: Applied, body: TxnAborted) -> Iterator[RowChange]:
     """Return the row of a commit that lost."""
-    control, body = applied.event
-    assert isinstance(body, TxnAborted)
+    control = applied.control
     if body.evidence is None:
         return
     lost = ConflictFields(
@@ -67,3 +65,6 @@ def attempt_from(form: list[Any]) -> TableWrite:
     return TableWrite(
         table, read_at, coarse, None if footprint is None else footprint_from(footprint)
     )
+
+
+ROWS: Final[Mapping[type, Rows]] = {TxnAborted: aborted}

@@ -10,7 +10,7 @@ Within one commit removes come before adds. What cannot be is noted as an anomal
 the fold: the log is what happened, the files are what writers say of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Final, NamedTuple
 
@@ -21,6 +21,7 @@ from ledger.core.partitions import Values
 from ledger.file_list import AddFile, FileList, records_again
 from projections.applied import Applied
 from projections.keys import pack
+from projections.projection import Rows
 from projections.rows import (
     ANOMALY,
     LIVE_FILE,
@@ -36,7 +37,6 @@ from projections.rows import (
 from projections.store.batch import Batch, LateChange
 from projections.store.port import RowChange
 
-EVENTS: Final = (TxnCommitted,)
 NOTHING = b""
 
 
@@ -60,22 +60,20 @@ class Anomaly(NamedTuple):
     vector: str = ""
 
 
-def rows(applied: Applied) -> Iterator[LateChange]:
+def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     """Return the rows of the files that a commit adds and removes, and of what is odd with it."""
-    control, body = applied.event
-    assert isinstance(body, TxnCommitted)
     numbers = count()
     for part in body.parts:
         if part.table in applied.files:
             batch = Batch(applied.stored)
             for anomaly in changed(applied, part, batch):
-                yield from anomaly_rows(control.position, next(numbers), anomaly)
+                yield from anomaly_rows(applied.control.position, next(numbers), anomaly)
             yield from batch.changes.items()
 
 
 def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
     """Change the files of one table in `batch`; return what is odd."""
-    files, position = applied.files[part.table], applied.event.control.position
+    files, position = applied.files[part.table], applied.control.position
     if files is None:
         yield Anomaly(part.table, "unreadable_list")
         return
@@ -156,3 +154,6 @@ def anomaly_rows(position: int, number: int, anomaly: Anomaly) -> Iterator[RowCh
     """Return the rows of an anomaly, by position and by table."""
     yield pair_key(ANOMALY, position, number), value(anomaly)
     yield triple_key(TABLE_ANOMALY, anomaly.table, position, number), value(anomaly)
+
+
+ROWS: Final[Mapping[type, Rows]] = {TxnCommitted: committed}

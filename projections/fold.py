@@ -40,7 +40,7 @@ from projections import (
 )
 from projections.applied import apply
 from projections.errors import StoreForeignError
-from projections.projection import EVERY, Projection
+from projections.projection import EVERY, Projection, Rows
 from projections.rows import CHECKPOINT, LOG, read_value, value
 from projections.store.batch import Batch, LateChange, Lookup
 from projections.store.port import RowStore
@@ -63,8 +63,8 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     catalogs,
     history,
 )
-ASKED: Final[Mapping[type, Sequence[Projection]]] = {
-    kind: [each for each in PROJECTIONS if kind in each.EVENTS] for kind in EVERY
+ROWS: Final[Mapping[type, Sequence[Rows]]] = {
+    kind: [each.ROWS[kind] for each in PROJECTIONS if kind in each.ROWS] for kind in EVERY
 }
 
 
@@ -223,8 +223,8 @@ class Fold:
     def _rows(self, event: Event, stored: Lookup) -> list[LateChange]:
         applied = apply(self.state, event, stored)
         rows: list[LateChange] = []
-        for projection in ASKED[type(event.body)]:
-            rows.extend(projection.rows(applied))
+        for rows_of in ROWS[type(event.body)]:
+            rows += rows_of(applied, event.body)
         return rows
 
     def _repeat(self, event: Event | None) -> None:

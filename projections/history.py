@@ -7,25 +7,26 @@ the last such row at or before it and the history from there on: its cost does n
 age of the oldest txn, and it reads nothing written later (law 6).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ledger.core.events import (
     AbortedForgotten,
+    Body,
     CommandRefused,
     CommandRepeated,
     CommandsMoved,
+    Control,
     TxnAborted,
     TxnOpened,
 )
 from ledger.core.state import DomainState
 from ledger.core.valid_list_text import runs_text
 from projections.applied import Applied
-from projections.projection import EVERY
+from projections.projection import EVERY, Rows
 from projections.rows import EXCEPTIONS, HISTORY, Fields, number_key
 from projections.store.port import RowChange
 
-EVENTS: Final = EVERY
 EXCEPTIONS_EVERY: Final = 64
 
 
@@ -58,52 +59,66 @@ class ExceptionFields(Fields):
     aborted: str = ""
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
+def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
     """Return the event's row and, where one is due, that of all open and aborted txns."""
-    position = applied.event.control.position
-    yield number_key(HISTORY, position), brief(applied).value()
+    position = applied.control.position
+    yield number_key(HISTORY, position), brief(applied, body).value()
     if position % spacing(applied.state) == 0:
         yield number_key(EXCEPTIONS, position), exceptions(applied.state)
 
 
-def brief(applied: Applied) -> EventFields:
-    """Return an event in brief."""
-    control, body = applied.event
-    outcome, message = outcome_of(body)
-    txns = applied.state.txns
-    return EventFields(
+def brief(applied: Applied, body: Body) -> EventFields:
+    """Return an event in brief: what can be said of any, and what its type has to add."""
+    control, txns, kind = applied.control, applied.state.txns, type(body)
+    ended = tuple(applied.ended)
+    fields = EventFields(
         at=control.at,
-        type=type(body).__name__,
+        type=kind.__name__,
         txn=control.txn,
         session=control.session,
         n=control.n,
         tables=tuple(sorted(applied.named)),
         watermark=txns.watermark,
         next_txn=txns.next_txn,
-        outcome=outcome,
-        message=message,
-        opened=(control.txn, body.size) if isinstance(body, TxnOpened) else None,
-        read_only=isinstance(body, TxnOpened) and body.type == "read_only",
-        ended=tuple(applied.ended),
-        aborted=tuple([txn for txn in applied.ended if txn in txns.aborted]),
-        forgotten=tuple(body.txns) if isinstance(body, AbortedForgotten) else (),
+        ended=ended,
+        aborted=tuple([txn for txn in ended if txn in txns.aborted]),
     )
+    if kind in SAID:
+        SAID[kind](fields, control, body)
+    return fields
 
 
-def outcome_of(body: Any) -> tuple[str, str]:
-    """Return in a word why, where the type of the event does not say it, and in a sentence."""
-    match body:
-        case CommandRefused():
-            return body.reason, body.message
-        case TxnAborted():
-            evidence = body.evidence
-            return body.reason, evidence.exception if evidence is not None else ""
-        case CommandRepeated():
-            return body.outcome, ""
-        case CommandsMoved():
-            return "", body.reason
-        case _:
-            return "", ""
+def opened(fields: EventFields, control: Control, body: TxnOpened) -> None:
+    """Say which txns were opened."""
+    fields.opened = (control.txn, body.size)
+    fields.read_only = body.type == "read_only"
+
+
+def aborted(fields: EventFields, _control: Control, body: TxnAborted) -> None:
+    """Say why a txn was aborted, of a conflict which one it was."""
+    fields.outcome = body.reason
+    if body.evidence is not None:
+        fields.message = body.evidence.exception
+
+
+def forgotten(fields: EventFields, _control: Control, body: AbortedForgotten) -> None:
+    """Say which txns are no longer aborted."""
+    fields.forgotten = tuple(body.txns)
+
+
+def refused(fields: EventFields, _control: Control, body: CommandRefused) -> None:
+    """Say why a command was refused."""
+    fields.outcome, fields.message = body.reason, body.message
+
+
+def repeated(fields: EventFields, _control: Control, body: CommandRepeated) -> None:
+    """Say what a command was answered before."""
+    fields.outcome = body.outcome
+
+
+def moved(fields: EventFields, _control: Control, body: CommandsMoved) -> None:
+    """Say why commands will never be read."""
+    fields.message = body.reason
 
 
 def spacing(state: DomainState) -> int:
@@ -126,3 +141,14 @@ def exceptions(state: DomainState) -> bytes:
         aborted=runs_text(txns.aborted_ids),
     )
     return fields.value()
+
+
+SAID: Final[Mapping[type, Callable[[EventFields, Control, Any], None]]] = {
+    TxnOpened: opened,
+    TxnAborted: aborted,
+    AbortedForgotten: forgotten,
+    CommandRefused: refused,
+    CommandRepeated: repeated,
+    CommandsMoved: moved,
+}
+ROWS: Final[Mapping[type, Rows]] = dict.fromkeys(EVERY, rows)

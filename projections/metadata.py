@@ -8,22 +8,28 @@ for their commit have rows under their txn. Of the write ids of a table only tho
 have not simply committed, and of the aborted ones whether data may lie under them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ledger.core.events import (
     AbortedForgotten,
+    SessionClosed,
     TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
+    TxnAborted,
     TxnCommitted,
+    TxnOpened,
+    TxnsExpired,
+    WriteIdsAllocated,
 )
 from ledger.core.tables import name_key
+from ledger.core.txns import OpenTxn
 from ledger.core.write_form import pending_form
-from projections.applied import Applied, TouchedTable
+from projections.applied import Applied, MetadataChange, TouchedTable
 from projections.keys import pack
-from projections.projection import EVERY
+from projections.projection import EVERY, Rows
 from projections.rows import (
     DEFINED,
     NAME_TAKEN,
@@ -35,11 +41,6 @@ from projections.rows import (
     value,
 )
 from projections.store.port import RowChange
-from projections.tables import changed_tables
-
-# Whatever the event, it may be the one with which mappings are cleaned.
-EVENTS: Final = EVERY
-CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)
 
 
 class ChangeFields(Fields):
@@ -50,33 +51,84 @@ class ChangeFields(Fields):
     dropped: int = 0
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the rows of changes that hold or wait from here on, and of ids that came or ended."""
-    if not (applied.tables or applied.ended or applied.cleaned):
-        return
-    for table, write_id in changed(applied).items():
-        yield from of_change(applied, applied.tables[table], write_id)
-    yield from waiting(applied)
-    yield from ids(applied)
+def changed(applied: Applied, body: MetadataChange) -> Iterator[RowChange]:
+    """Return the rows of a change that holds from here on, or waits for its commit."""
+    txn = applied.control.txn
+    if txn in applied.state.txns.open:
+        yield waiting(applied, body)
+    else:
+        write_id = body.write_id if txn else 0
+        is_named = isinstance(body, TableCreated | TableRenamed)
+        yield from of_change(applied, applied.tables[body.table], write_id, is_named=is_named)
+    yield from given(applied, body)
 
 
-def changed(applied: Applied) -> dict[int, int]:
-    """Return the write ids of the tables whose metadata changed for readers of that id."""
-    control, body = applied.event
-    if isinstance(body, TxnCommitted):
-        return {part.table: part.write_id for part in body.parts if part.metadata_events}
-    is_at_once = not control.txn or (isinstance(body, TableAltered) and body.one_shot)
-    if is_at_once and isinstance(body, CHANGES):
-        return dict.fromkeys(changed_tables(applied), body.write_id if control.txn else 0)
-    return {}
+def given(applied: Applied, _body: object) -> Iterator[RowChange]:
+    """Return the write ids that are open from here on, and those that were cleaned."""
+    for table, write_id, txn in applied.given:
+        if write_id and txn in applied.state.txns.open:
+            yield pair_key(OPEN_ID, table, write_id), value([txn])
+    if applied.cleaned:
+        yield from cleaned(applied, None)
 
 
-def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterator[RowChange]:
-    """Return the rows of a change that holds from here on, and that of a name it took."""
-    table, position = touched.table, applied.event.control.position
+def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
+    """Return the rows of changes that hold from here on, and the ends of what was open."""
+    for part in body.parts:
+        if part.metadata_events:
+            is_named = any(each.table == part.table and each.name for each in applied.changes)
+            touched = applied.tables[part.table]
+            yield from of_change(applied, touched, part.write_id, is_named=is_named)
+    for txn in applied.ended.values():
+        yield from no_longer_waiting(txn)
+        for table, write_id in txn.write_ids.items():
+            yield pair_key(OPEN_ID, table, write_id), None
+    if applied.cleaned:
+        yield from cleaned(applied, None)
+
+
+def aborted(applied: Applied, _body: object) -> Iterator[RowChange]:
+    """Return the ends of changes that waited, and the write ids that ended.
+
+    One is kept with 1, with 0 if no data lies under it.
+    """
+    for number, txn in applied.ended.items():
+        yield from no_longer_waiting(txn)
+        left = applied.state.txns.aborted.get(number)
+        for table, write_id in txn.write_ids.items():
+            has_data = left is not None and table in left.wrote
+            yield pair_key(OPEN_ID, table, write_id), value([number, int(has_data)])
+    yield from cleaned(applied, None)
+
+
+def forgotten(applied: Applied, body: AbortedForgotten) -> Iterator[RowChange]:
+    """Return the write ids under which no data lies from here on, and those that were cleaned."""
+    for txn, table in body.parts:
+        # One that this very event lets go of is among the cleaned ones.
+        mapped = applied.state.txns.mappings.get(txn, {})
+        if table in mapped:
+            yield pair_key(OPEN_ID, table, mapped[table]), value([txn, 0])
+    yield from cleaned(applied, None)
+
+
+def cleaned(applied: Applied, _body: object) -> Iterator[RowChange]:
+    """Return the ends of the write ids that were cleaned, as some may be with any event."""
+    for table, write_id, _ in applied.cleaned:
+        key = pair_key(OPEN_ID, table, write_id)
+        if applied.stored(key) is not None:
+            yield key, None
+
+
+def of_change(
+    applied: Applied, touched: TouchedTable, write_id: int, *, is_named: bool
+) -> Iterator[RowChange]:
+    """Return the rows of a change that holds from here on, and that of a name it took.
+
+    `is_named` says that it gave the table its name: for some readers that is new in any case.
+    """
+    table, position = touched.table, applied.control.position
     is_there = table.table in applied.state.tables.by_id
-    is_renamed = is_there and is_named(applied, table.table)
-    dropped = int(not is_there)
+    is_renamed, dropped = is_there and is_named, int(not is_there)
     if is_renamed or not is_there:
         name = (table.catalog, table.name) if is_renamed else None
         named = ChangeFields(write_id=write_id, name=name, dropped=dropped)
@@ -89,48 +141,33 @@ def of_change(applied: Applied, touched: TouchedTable, write_id: int) -> Iterato
         yield key, value(table.table)
 
 
-def is_named(applied: Applied, table: int) -> bool:
-    """Tell whether a change gave a table its name: for some readers that is new in any case."""
-    if isinstance(applied.event.body, TxnCommitted):
-        return any(change.table == table and change.name for change in applied.changes)
-    return isinstance(applied.event.body, TableCreated | TableRenamed)
+def waiting(applied: Applied, body: MetadataChange) -> RowChange:
+    """Return the row of a change that waits for its commit."""
+    txn = applied.control.txn
+    change = applied.state.tables.pending[txn][-1]
+    form = pending_form(change)
+    if isinstance(body, TableCreated):
+        form[6] = list(body.definition)
+    return pair_key(WAITING, txn, change.number), value([body.write_id, form])
 
 
-def waiting(applied: Applied) -> Iterator[RowChange]:
-    """Return the row of a change that waits, and the ends of those that waited."""
-    control, body = applied.event
-    for txn, ended in applied.ended.items():
-        for number in range(1, sum(ended.metadata.values()) + 1):
-            yield pair_key(WAITING, txn, number), None
-    if isinstance(body, CHANGES) and control.txn in applied.state.txns.open:
-        change = applied.state.tables.pending[control.txn][-1]
-        form = pending_form(change)
-        if isinstance(body, TableCreated):
-            form[6] = list(body.definition)
-        yield pair_key(WAITING, control.txn, change.number), value([body.write_id, form])
+def no_longer_waiting(txn: OpenTxn) -> Iterator[RowChange]:
+    """Return the ends of the changes that waited for the end of a txn."""
+    for number in range(1, sum(txn.metadata.values()) + 1):
+        yield pair_key(WAITING, txn.txn, number), None
 
 
-def ids(applied: Applied) -> Iterator[RowChange]:
-    """Return the write ids that are open from here on, and those that ended or were cleaned.
-
-    An aborted one is kept with 1, with 0 from where on no data lies under it.
-    """
-    for table, write_id, txn in applied.given:
-        if write_id and txn in applied.state.txns.open:
-            yield pair_key(OPEN_ID, table, write_id), value([txn])
-    body, txns = applied.event.body, applied.state.txns
-    is_commit = isinstance(body, TxnCommitted)
-    for txn, ended in applied.ended.items():
-        wrote = txns.aborted[txn].wrote if txn in txns.aborted else ()
-        for table, write_id in ended.write_ids.items():
-            kept = value([txn, int(table in wrote)])
-            yield pair_key(OPEN_ID, table, write_id), None if is_commit else kept
-    for txn, table in body.parts if isinstance(body, AbortedForgotten) else ():
-        # One that this very event lets go of is among the cleaned ones.
-        mapped = txns.mappings.get(txn, {})
-        if table in mapped:
-            yield pair_key(OPEN_ID, table, mapped[table]), value([txn, 0])
-    for table, write_id, _ in applied.cleaned:
-        key = pair_key(OPEN_ID, table, write_id)
-        if applied.stored(key) is not None:
-            yield key, None
+ROWS: Final[Mapping[type, Rows]] = {
+    **dict.fromkeys(EVERY, cleaned),
+    TxnOpened: given,
+    WriteIdsAllocated: given,
+    TableCreated: changed,
+    TableAltered: changed,
+    TableRenamed: changed,
+    TableDropped: changed,
+    TxnCommitted: committed,
+    TxnAborted: aborted,
+    SessionClosed: aborted,
+    TxnsExpired: aborted,
+    AbortedForgotten: forgotten,
+}

@@ -1,4 +1,4 @@
-"""What a projection is: a pure function from what an event did to changes of rows.
+"""What a projection is: pure functions from what an event did to changes of rows.
 
 A projection holds nothing and reads nothing but the `Applied` it is given, so the rows of a store
 are a function of the log alone, whatever crashed between: the stored rows that it may look up there
@@ -6,8 +6,8 @@ are themselves one, that of the position before. No rule of the ledger is writte
 come from the core's own `evolve`.
 """
 
-from collections.abc import Collection, Iterable
-from typing import Final, Protocol, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol, get_args
 
 from ledger.core.events import Body
 from projections.applied import Applied
@@ -16,15 +16,17 @@ from projections.store.batch import LateChange
 EVERY: Final = frozenset[type](get_args(Body))
 """The types of all events."""
 
+Rows = Callable[[Applied, Any], Iterable[LateChange]]
+"""Returns what rows to put or delete for one event, given what it did and its body.
+
+Of two changes of one key the later one holds.
+"""
+
 
 class Projection(Protocol):
-    """One part of the read model; a module with these two names is one."""
+    """One part of the read model; a module with this name is one."""
 
     @property
-    def EVENTS(self) -> Collection[type]:  # noqa: N802 - a constant of the module
-        """The types of events that it may have rows for; it is asked about no others."""
-        ...
-
-    def rows(self, applied: Applied) -> Iterable[LateChange]:
-        """Return the rows to put or delete; of two changes of one key the later one holds."""
+    def ROWS(self) -> Mapping[type, Rows]:  # noqa: N802 - a constant of the module
+        """What returns the rows of an event, by its type; of others there are none."""
         ...

@@ -3,21 +3,18 @@
 Both are what the last action said; a domain that was removed has no row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ledger.core.events import TxnCommitted
 from projections.applied import Applied
+from projections.projection import Rows
 from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value
 from projections.store.port import RowChange
 
-EVENTS: Final = (TxnCommitted,)
 
-
-def rows(applied: Applied) -> Iterator[RowChange]:
+def committed(_applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
     """Return the rows of the protocols and domains that a commit sets or removes."""
-    body = applied.event.body
-    assert isinstance(body, TxnCommitted)
     for part in body.parts:
         footprint = part.footprint
         if footprint is None:
@@ -27,3 +24,6 @@ def rows(applied: Applied) -> Iterator[RowChange]:
         for domain in footprint.domains:
             said = None if domain.removed else value(domain.configuration)
             yield text_key(DOMAIN, part.table, domain.name), said
+
+
+ROWS: Final[Mapping[type, Rows]] = {TxnCommitted: committed}

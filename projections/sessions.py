@@ -4,12 +4,12 @@ An answer row is written from what the core remembers of the session, so a repea
 answer there and a command that was refused because its session is gone leaves no row.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, get_args
 
-from ledger.core.events import SessionClosed, SessionOpened, TxnsExpired
+from ledger.core.events import Answer, SessionClosed, SessionOpened, TxnsExpired
 from projections.applied import Applied
-from projections.projection import EVERY
+from projections.projection import Rows
 from projections.rows import (
     ANSWER,
     NONCE,
@@ -22,8 +22,6 @@ from projections.rows import (
 )
 from projections.store.port import RowChange
 
-EVENTS: Final = EVERY
-
 
 class SessionFields(Fields):
     """Who opened a session."""
@@ -34,36 +32,47 @@ class SessionFields(Fields):
     lease_ms: int = 0
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the rows of a session that opened, of those that ended, and of an answer."""
-    control, body = applied.event
-    match body:
-        case SessionOpened():
-            yield number_key(SESSION, control.position), opened(body).value()
-            yield NONCE + body.nonce, value(control.position)
-        case SessionClosed():
-            yield number_key(SESSION_END, control.session), value(control.position)
-        case TxnsExpired():
-            for session in body.sessions:
-                yield number_key(SESSION_END, session), value(control.position)
-        case _:
-            pass
-    yield from answers(applied)
-
-
-def opened(body: SessionOpened) -> SessionFields:
-    """Return who opened a session."""
-    return SessionFields(
+def opened(applied: Applied, body: SessionOpened) -> list[RowChange]:
+    """Return the rows of a session that opened: who it is, and under which nonce it did."""
+    position = applied.control.position
+    fields = SessionFields(
         user=body.user,
         host=body.host,
         application=body.application,
         lease_ms=body.lease_ms,
     )
+    return [
+        (number_key(SESSION, position), fields.value()),
+        (NONCE + body.nonce, value(position)),
+        *answered(applied, body),
+    ]
 
 
-def answers(applied: Applied) -> Iterator[RowChange]:
+def closed(applied: Applied, body: SessionClosed) -> list[RowChange]:
+    """Return the row of a session's end at its own wish."""
+    control = applied.control
+    end = number_key(SESSION_END, control.session), value(control.position)
+    return [end, *answered(applied, body)]
+
+
+def expired(applied: Applied, body: TxnsExpired) -> list[RowChange]:
+    """Return the rows of the ends of silent sessions."""
+    end = value(applied.control.position)
+    return [(number_key(SESSION_END, session), end) for session in body.sessions]
+
+
+def answered(applied: Applied, _body: object) -> list[RowChange]:
     """Return the row of the answered command, if its session remembers it."""
-    control = applied.event.control
-    session = applied.state.sessions.by_number.get(control.session)
-    if session is not None and control.n in session.answers:
-        yield pair_key(ANSWER, session.number, control.n), value(session.answers[control.n])
+    n = applied.control.n
+    session = applied.state.sessions.by_number.get(applied.control.session)
+    if session is None or n not in session.answers:
+        return []
+    return [(pair_key(ANSWER, session.number, n), value(session.answers[n]))]
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    **dict.fromkeys(get_args(Answer), answered),
+    SessionOpened: opened,
+    SessionClosed: closed,
+    TxnsExpired: expired,
+}

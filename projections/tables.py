@@ -6,12 +6,13 @@ of the txn that it waited for. What it was before stays, by the position from wh
 A name row exists while a table that exists for all holds the name.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ledger.core.commands import TableDefinition
 from ledger.core.event_parts import AbortedPart, CommittedPart
 from ledger.core.events import (
+    Control,
     SessionClosed,
     TableAltered,
     TableCreated,
@@ -25,6 +26,7 @@ from ledger.core.tables import Table, name_key
 from ledger.core.traits import partitioned_by
 from ledger.core.write_form import definition_from
 from projections.applied import Applied, TouchedTable
+from projections.projection import Rows
 from projections.rows import (
     DEFINITION,
     TABLE,
@@ -37,11 +39,6 @@ from projections.rows import (
     value,
 )
 from projections.store.port import RowChange
-
-EVENTS: Final = (
-    *(TableCreated, TableAltered, TableRenamed, TableDropped),
-    *(TxnCommitted, TxnAborted, SessionClosed, TxnsExpired),
-)
 
 
 class CreationFields(Fields):
@@ -69,46 +66,49 @@ class TableFields(Fields):
     dropped: int = 0
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the rows of the tables whose metadata the event changed, and of their names."""
-    body = applied.event.body
-    if isinstance(body, TableCreated):
-        yield number_key(TABLE_CREATED, body.table), creation(applied, body)
-    changed = [
-        applied.tables[table] for table in changed_tables(applied) if table in applied.tables
-    ]
-    for touched in changed:
-        yield number_key(TABLE, touched.table.table), standing(applied, touched.table)
-        yield from redefined(applied, touched)
-    yield from names(applied, changed)
+def created(applied: Applied, body: TableCreated) -> Iterator[RowChange]:
+    """Return the rows of a new table, which may be there for its txn alone."""
+    yield number_key(TABLE_CREATED, body.table), creation(applied.control, body)
+    yield from changed(applied, (body.table,))
 
 
-def changed_tables(applied: Applied) -> Collection[int]:
-    """Return the tables the event changes for all, or creates for its txn."""
-    control, body = applied.event
-    match body:
-        case TableCreated():
-            return (body.table,)
-        case TableAltered(one_shot=True):
-            return (body.table,)
-        case TableAltered() | TableRenamed() | TableDropped() if not control.txn:
-            return (body.table,)
-        case TxnCommitted() | TxnAborted():
-            return with_metadata(body.parts)
-        case SessionClosed() | TxnsExpired():
-            return with_metadata(part for end in body.ends for part in end.parts)
-        case _:
-            return ()
+def altered(applied: Applied, body: TableAltered) -> Iterator[RowChange]:
+    """Return the rows of a table that another definition holds for from here on."""
+    is_at_once = body.one_shot or not applied.control.txn
+    return changed(applied, (body.table,) if is_at_once else ())
+
+
+def renamed_or_dropped(applied: Applied, body: TableRenamed | TableDropped) -> Iterator[RowChange]:
+    """Return the rows of a table that has another name from here on, or is gone."""
+    return changed(applied, () if applied.control.txn else (body.table,))
+
+
+def ended(applied: Applied, body: TxnCommitted | TxnAborted) -> Iterator[RowChange]:
+    """Return the rows of the tables that the txn had changed."""
+    return changed(applied, with_metadata(body.parts))
+
+
+def all_ended(applied: Applied, body: SessionClosed | TxnsExpired) -> Iterator[RowChange]:
+    """Return the rows of the tables that any of the txns had changed."""
+    return changed(applied, with_metadata([part for end in body.ends for part in end.parts]))
 
 
 def with_metadata(parts: Iterable[CommittedPart | AbortedPart]) -> Collection[int]:
     """Return the tables whose metadata a txn changed, each once."""
-    return dict.fromkeys(part.table for part in parts if part.metadata_events)
+    return dict.fromkeys([part.table for part in parts if part.metadata_events])
 
 
-def creation(applied: Applied, body: TableCreated) -> bytes:
+def changed(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:
+    """Return the rows of tables whose metadata the event changed, and of their names."""
+    found = [applied.tables[table] for table in tables if table in applied.tables]
+    for touched in found:
+        yield number_key(TABLE, touched.table.table), standing(applied, touched.table)
+        yield from redefined(applied, touched)
+    yield from names(applied, found)
+
+
+def creation(control: Control, body: TableCreated) -> bytes:
     """Return what is true of an incarnation for ever."""
-    control = applied.event.control
     fields = CreationFields(
         created=control.position,
         catalog=body.catalog,
@@ -128,7 +128,7 @@ def standing(applied: Applied, table: Table) -> bytes:
         operation=table.change.operation,
         partitioned=partitioned(applied, table),
         creator=table.creator,
-        dropped=applied.event.control.position if is_dropped else 0,
+        dropped=applied.control.position if is_dropped else 0,
     )
     return fields.value()
 
@@ -143,7 +143,7 @@ def partitioned(applied: Applied, table: Table) -> int:
         return 0
     before = read_value(stored)
     if partitioned_by(definition_from(before["definition"])) != partitioned_by(table.definition):
-        return applied.event.control.position
+        return applied.control.position
     found: int = before.get("partitioned", 0)
     return found
 
@@ -153,7 +153,7 @@ def redefined(applied: Applied, touched: TouchedTable) -> Iterator[RowChange]:
     table = touched.table
     is_there = table.creator == 0 and table.table in applied.state.tables.by_id
     if is_there and table.definition is not touched.definition_before:
-        key = pair_key(DEFINITION, table.table, applied.event.control.position)
+        key = pair_key(DEFINITION, table.table, applied.control.position)
         yield key, value(table.definition)
 
 
@@ -165,3 +165,15 @@ def names(applied: Applied, changed: Sequence[TouchedTable]) -> Iterator[RowChan
     for table, *_ in changed:
         if applied.state.tables.named(table.catalog, table.name) is table:
             yield name_row_key(name_key(table.catalog, table.name)), value(table.table)
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    TableCreated: created,
+    TableAltered: altered,
+    TableRenamed: renamed_or_dropped,
+    TableDropped: renamed_or_dropped,
+    TxnCommitted: ended,
+    TxnAborted: ended,
+    SessionClosed: all_ended,
+    TxnsExpired: all_ended,
+}

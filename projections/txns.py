@@ -5,7 +5,7 @@ to end in one batch. Read-only txns have rows like all others. That an aborted t
 a row of its own: by then its beginning is no longer at hand.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -30,16 +30,11 @@ from ledger.core.txns import OpenTxn
 from ledger.file_list import chunks_of
 from projections.applied import Applied
 from projections.conflicts import evidence_form
+from projections.projection import Rows
 from projections.rows import FORGOTTEN, TXN, Fields, number_key, value
 from projections.store.batch import LateChange
 
 Part = list[int | None]
-
-EVENTS: Final = (
-    *(TxnOpened, WriteIdsAllocated, WritesStaged, TxnCommitted, TxnAborted),
-    *(TableCreated, TableAltered, TableRenamed, TableDropped),
-    *(SessionClosed, TxnsExpired, AbortedForgotten),
-)
 
 
 class TxnFields(Fields):
@@ -61,51 +56,70 @@ class TxnFields(Fields):
     evidence: Mapping[str, Any] | None = None
 
 
-def rows(applied: Applied) -> Iterator[LateChange]:
-    """Return the row of every txn the event opened, touched, ended or forgot."""
-    control, body = applied.event
-    for number in still_open(control, body):
-        txn = applied.state.txns.open[number]
-        yield number_key(TXN, number), partial(standing, txn)
-    for number, fields in ended(applied):
-        yield number_key(TXN, number), fields.value()
-    if isinstance(body, AbortedForgotten):
-        for number in body.txns:
-            yield number_key(FORGOTTEN, number), value(control.position)
+def opened(applied: Applied, body: TxnOpened) -> list[LateChange]:
+    """Return the rows of the txns that the event opened."""
+    first = applied.control.txn
+    return [touched(applied, number) for number in range(first, first + body.size)]
 
 
-def still_open(control: Control, body: Any) -> Iterable[int]:
-    """Return the txns that the event opens, or touches and leaves open."""
-    match body:
-        case WriteIdsAllocated():
-            return dict.fromkeys(each.txn for each in body.ids)
-        case TxnOpened():
-            return range(control.txn, control.txn + body.size)
-        case TableAltered(one_shot=True):
-            return ()
-        case TableCreated() | TableAltered() | TableRenamed() | TableDropped() if control.txn:
-            return (control.txn,)
-        case WritesStaged():
-            return (control.txn,)
-        case _:
-            return ()
+def allocated(applied: Applied, body: WriteIdsAllocated) -> list[LateChange]:
+    """Return the rows of the txns that have further write ids."""
+    return [touched(applied, number) for number in dict.fromkeys([each.txn for each in body.ids])]
 
 
-def ended(applied: Applied) -> Iterator[tuple[int, TxnFields]]:
-    """Return the fields of the txns that the event ends, or commits at once."""
-    control, body = applied.event
-    match body:
-        case TxnCommitted():
-            yield control.txn, committed(applied, body)
-        case TxnAborted(one_shot=False):
-            yield control.txn, aborted(applied, control.txn, body.reason, body.parts, body.evidence)
-        case TableAltered(one_shot=True):
-            yield control.txn, altered(applied, body)
-        case SessionClosed() | TxnsExpired():
-            for end in body.ends:
-                yield end.txn, aborted(applied, end.txn, end.cause, end.parts)
-        case _:
-            pass
+def changed(applied: Applied, _body: object) -> list[LateChange]:
+    """Return the row of the txn, if there is one, that has one more change to commit."""
+    txn = applied.control.txn
+    return [touched(applied, txn)] if txn else []
+
+
+def altered(applied: Applied, body: TableAltered) -> list[LateChange]:
+    """Return the row of the txn that altered a table, perhaps opened and committed by that."""
+    if not body.one_shot:
+        return changed(applied, body)
+    part: Part = [body.table, body.write_id, 1, body.version, body.read_at, False]
+    fields = at_once(applied.control, "default", [part])
+    return [(number_key(TXN, applied.control.txn), fields.value())]
+
+
+def committed(applied: Applied, body: TxnCommitted) -> list[LateChange]:
+    """Return the row of a committed txn; a one-shot one was opened by the same event."""
+    control = applied.control
+    txn = None if body.one_shot else applied.ended[control.txn]
+    parts = [committed_part(part, txn) for part in body.parts]
+    if txn is None:
+        fields = at_once(control, body.type, parts)
+    else:
+        fields = fields_of(txn, "committed", parts, ended=control.position)
+    return [(number_key(TXN, control.txn), fields.value())]
+
+
+def aborted(applied: Applied, body: TxnAborted) -> list[LateChange]:
+    """Return the row of an aborted txn; a one-shot one that lost never was."""
+    if body.one_shot:
+        return []
+    txn = applied.control.txn
+    fields = aborted_fields(applied, txn, body.reason, body.parts, body.evidence)
+    return [(number_key(TXN, txn), fields.value())]
+
+
+def all_aborted(applied: Applied, body: SessionClosed | TxnsExpired) -> list[LateChange]:
+    """Return the rows of the txns that ended with their session, or by housekeeping."""
+    return [
+        (number_key(TXN, txn), aborted_fields(applied, txn, cause, parts).value())
+        for txn, cause, parts in body.ends
+    ]
+
+
+def forgotten(applied: Applied, body: AbortedForgotten) -> list[LateChange]:
+    """Return the rows of the aborted txns that are no exceptions any more."""
+    position = value(applied.control.position)
+    return [(number_key(FORGOTTEN, txn), position) for txn in body.txns]
+
+
+def touched(applied: Applied, number: int) -> LateChange:
+    """Return the row of a txn that stays open."""
+    return number_key(TXN, number), partial(standing, applied.state.txns.open[number])
 
 
 def standing(txn: OpenTxn) -> bytes:
@@ -146,22 +160,6 @@ def fields_of(
     )
 
 
-def committed(applied: Applied, body: TxnCommitted) -> TxnFields:
-    """Return the fields of a committed txn; a one-shot one was opened by the same event."""
-    control = applied.event.control
-    txn = None if body.one_shot else applied.ended[control.txn]
-    parts = [committed_part(part, txn) for part in body.parts]
-    if txn is None:
-        return at_once(control, body.type, parts)
-    return fields_of(txn, "committed", parts, ended=control.position)
-
-
-def altered(applied: Applied, body: TableAltered) -> TxnFields:
-    """Return the fields of a txn that only altered a table, opened and committed at once."""
-    part: Part = [body.table, body.write_id, 1, body.version, body.read_at, False]
-    return at_once(applied.event.control, "default", [part])
-
-
 def at_once(control: Control, kind: TxnType, parts: Iterable[Part]) -> TxnFields:
     """Return the fields of a txn that began with its commit."""
     return TxnFields(
@@ -181,7 +179,7 @@ def committed_part(part: CommittedPart, txn: OpenTxn | None) -> Part:
     return [*counts, part.version, part.read_at, wrote]
 
 
-def aborted(
+def aborted_fields(
     applied: Applied,
     txn: int,
     reason: str,
@@ -193,7 +191,7 @@ def aborted(
         applied.ended[txn],
         "aborted",
         [aborted_part(part) for part in parts],
-        ended=applied.event.control.position,
+        ended=applied.control.position,
         reason=reason,
         evidence=evidence,
     )
@@ -202,3 +200,19 @@ def aborted(
 def aborted_part(part: AbortedPart) -> Part:
     """Return one table of an abort."""
     return [part.table, part.write_id, part.metadata_events, None, 0, part.wrote]
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    TxnOpened: opened,
+    WriteIdsAllocated: allocated,
+    WritesStaged: changed,
+    TableCreated: changed,
+    TableAltered: altered,
+    TableRenamed: changed,
+    TableDropped: changed,
+    TxnCommitted: committed,
+    TxnAborted: aborted,
+    SessionClosed: all_aborted,
+    TxnsExpired: all_aborted,
+    AbortedForgotten: forgotten,
+}

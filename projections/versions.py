@@ -5,17 +5,16 @@ found by either without any other row. Outside a txn a change of a name is no ve
 an alter of an external table.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
 from ledger import operations
 from ledger.core.event_parts import CommittedPart
 from ledger.core.events import Control, TableAltered, TableCreated, TxnCommitted
 from projections.applied import Applied
+from projections.projection import Rows
 from projections.rows import VERSION, Fields, pair_key
 from projections.store.port import RowChange
-
-EVENTS: Final = (TxnCommitted, TableCreated, TableAltered)
 
 
 class VersionFields(Fields):
@@ -35,31 +34,33 @@ class VersionFields(Fields):
     metadata_events: int = 0
 
 
-def rows(applied: Applied) -> Iterator[RowChange]:
-    """Return the row of every version that the event made."""
-    for table, version, fields in described(applied):
-        yield pair_key(VERSION, table, version), fields.value()
+def committed(applied: Applied, body: TxnCommitted) -> list[RowChange]:
+    """Return the versions that a commit made, one for each table."""
+    return [
+        (pair_key(VERSION, part.table, part.version), of_part(applied, part).value())
+        for part in body.parts
+    ]
 
 
-def described(applied: Applied) -> Iterator[tuple[int, int, VersionFields]]:
-    """Return table, number and fields of the versions that the event made."""
-    control, body = applied.event
-    match body:
-        case TxnCommitted():
-            for part in body.parts:
-                yield part.table, part.version, committed(applied, part)
-        case TableCreated() if not control.txn:
-            yield body.table, 0, changed(control, body, operations.CREATED, control.at)
-        case TableAltered(one_shot=True):
-            fields = changed(control, body, operations.altered(body), body.committed_at)
-            yield body.table, body.version, fields
-        case _:
-            pass
+def created(applied: Applied, body: TableCreated) -> list[RowChange]:
+    """Return the first version of a table that is there at once."""
+    if applied.control.txn:
+        return []
+    fields = of_change(applied.control, body, operations.CREATED, applied.control.at)
+    return [(pair_key(VERSION, body.table, 0), fields.value())]
 
 
-def committed(applied: Applied, part: CommittedPart) -> VersionFields:
+def altered(applied: Applied, body: TableAltered) -> list[RowChange]:
+    """Return the version that an alter is which is a commit of its own."""
+    if not body.one_shot:
+        return []
+    fields = of_change(applied.control, body, operations.altered(body), body.committed_at)
+    return [(pair_key(VERSION, body.table, body.version), fields.value())]
+
+
+def of_part(applied: Applied, part: CommittedPart) -> VersionFields:
     """Return the version that one table of a commit is."""
-    control, files = applied.event.control, applied.files.get(part.table)
+    control, files = applied.control, applied.files.get(part.table)
     return VersionFields(
         position=control.position,
         txn=control.txn,
@@ -76,7 +77,7 @@ def committed(applied: Applied, part: CommittedPart) -> VersionFields:
     )
 
 
-def changed(
+def of_change(
     control: Control, body: TableCreated | TableAltered, operation: str, at: int
 ) -> VersionFields:
     """Return the version that a change of metadata is by itself."""
@@ -90,3 +91,10 @@ def changed(
         read_at=body.read_at,
         metadata_events=1,
     )
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    TxnCommitted: committed,
+    TableCreated: created,
+    TableAltered: altered,
+}

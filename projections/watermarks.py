@@ -6,7 +6,7 @@ rows of how its least write id that has not ended moved on. So a mark is a few l
 costs more for many tables.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -23,14 +23,9 @@ from ledger.core.events import (
 from ledger.core.state import DomainState
 from ledger.core.watermark import bounds
 from projections.applied import Applied
+from projections.projection import Rows
 from projections.rows import FIRST_OPEN, WATERMARK, Fields, pair_key, value
 from projections.store.batch import LateChange
-
-# Those that open and end txns, or let go of what aborted ones left.
-EVENTS: Final = (
-    *(TxnOpened, TxnCommitted, TxnAborted, TableAltered, TableDropped),
-    *(SessionClosed, TxnsExpired, AbortedForgotten),
-)
 
 
 class WatermarkFields(Fields):
@@ -50,19 +45,20 @@ class WatermarkFields(Fields):
     tables: tuple[int, ...] = ()
 
 
-def rows(applied: Applied) -> Iterator[LateChange]:
-    """Return the row of the watermark, and those of the tables whose least open write id moved on.
+def moved(applied: Applied, _body: object) -> list[LateChange]:
+    """Return the row of the watermark."""
+    return [(WATERMARK, partial(held, applied.state))]
 
-    There is no watermark before the first txn.
-    """
-    if applied.state.txns.next_txn > 1:
-        yield WATERMARK, partial(held, applied.state)
+
+def ended(applied: Applied, _body: object) -> Iterator[LateChange]:
+    """Return the row of the watermark, and those of tables whose least open write id moved on."""
+    yield WATERMARK, partial(held, applied.state)
     for number, write_id in ended_ids(applied):
         if number in applied.tables:
             last_write_id = applied.tables[number].table.last_write_id
             now = applied.state.txns.first_open(number, last_write_id)
             if now > write_id:
-                yield pair_key(FIRST_OPEN, number, applied.event.control.position), value(now)
+                yield pair_key(FIRST_OPEN, number, applied.control.position), value(now)
 
 
 def ended_ids(applied: Applied) -> Iterator[tuple[int, int]]:
@@ -89,3 +85,15 @@ def held(state: DomainState) -> bytes:
         tables=tuple(sorted(aborted[aborted_bound].wrote)) if is_aborted_held else (),
     )
     return fields.value()
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    TxnOpened: moved,
+    TableDropped: moved,
+    AbortedForgotten: moved,
+    TxnCommitted: ended,
+    TxnAborted: ended,
+    TableAltered: ended,
+    SessionClosed: ended,
+    TxnsExpired: ended,
+}

@@ -5,7 +5,7 @@ the commit, and goes when the core lets it go. None lies below the table's least
 start there, for deleted rows still cost whoever passes over them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -20,21 +20,9 @@ from ledger.core.events import (
 )
 from ledger.core.tables import Table
 from projections.applied import Applied
-from projections.projection import EVERY
+from projections.projection import EVERY, Rows
 from projections.rows import MAPPING, WRITE_IDS, Fields, id_value, number_key, pair_key
 from projections.store.batch import LateChange
-
-# Whatever the event, it may be the one with which mappings are cleaned.
-EVENTS: Final = EVERY
-MOVING = (
-    TxnOpened,
-    WriteIdsAllocated,
-    TxnCommitted,
-    TableCreated,
-    TableAltered,
-    TableRenamed,
-    TableDropped,
-)
 
 
 class SequenceFields(Fields):
@@ -45,9 +33,9 @@ class SequenceFields(Fields):
     version: int = 0
 
 
-def rows(applied: Applied) -> Iterator[LateChange]:
-    """Return the mappings that came and went, and the sequences that moved."""
-    came, gone, tables = applied.given, applied.cleaned, applied.state.tables.by_id
+def moved(applied: Applied, _body: object) -> Iterator[LateChange]:
+    """Return the mappings that came and went, and the sequences of the tables that moved."""
+    came, gone = applied.given, applied.cleaned
     if came and gone:
         # With no txn open a one-shot commit is below the watermark at once: its row never is.
         came, gone = set(came).difference(gone), set(gone).difference(came)
@@ -55,11 +43,24 @@ def rows(applied: Applied) -> Iterator[LateChange]:
         yield pair_key(MAPPING, number, write_id), id_value(txn)
     for number, write_id, _ in gone:
         yield pair_key(MAPPING, number, write_id), None
-    changed = {number: tables[number] for number, _, _ in applied.cleaned if number in tables}
-    if isinstance(applied.event.body, MOVING):
-        changed.update((number, touched.table) for number, touched in applied.tables.items())
-    for number, table in changed.items():
-        yield number_key(WRITE_IDS, number), partial(sequence, table)
+    for number, touched in applied.tables.items():
+        yield number_key(WRITE_IDS, number), partial(sequence, touched.table)
+    yield from sequences_cleaned(applied)
+
+
+def cleaned(applied: Applied, _body: object) -> Iterator[LateChange]:
+    """Return the mappings that went, as they may with any event, and where the others begin."""
+    for number, write_id, _ in applied.cleaned:
+        yield pair_key(MAPPING, number, write_id), None
+    yield from sequences_cleaned(applied)
+
+
+def sequences_cleaned(applied: Applied) -> Iterator[LateChange]:
+    """Return the sequences of the tables that mappings left."""
+    tables = applied.state.tables.by_id
+    for number in dict.fromkeys([number for number, _, _ in applied.cleaned]):
+        if number in tables:
+            yield number_key(WRITE_IDS, number), partial(sequence, tables[number])
 
 
 def sequence(table: Table) -> bytes:
@@ -70,3 +71,15 @@ def sequence(table: Table) -> bytes:
         version=table.version,
     )
     return fields.value()
+
+
+ROWS: Final[Mapping[type, Rows]] = {
+    **dict.fromkeys(EVERY, cleaned),
+    TxnOpened: moved,
+    WriteIdsAllocated: moved,
+    TxnCommitted: moved,
+    TableCreated: moved,
+    TableAltered: moved,
+    TableRenamed: moved,
+    TableDropped: moved,
+}
