@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 
 from ledger import checkpoint
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Event
+from ledger.core.events import Body, Event
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
@@ -38,11 +38,11 @@ from projections import (
     watermarks,
     write_ids,
 )
-from projections.applied import apply
+from projections.applied import Applied, apply
 from projections.errors import StoreForeignError
 from projections.projection import EVERY, Projection, Rows
 from projections.rows import CHECKPOINT, LOG, read_value, value
-from projections.store.batch import Batch, LateChange, Lookup
+from projections.store.batch import Batch, LateChange
 from projections.store.port import RowStore
 from projections.tally import Tally
 
@@ -85,6 +85,14 @@ class Mark(NamedTuple):
     topic: str
 
 
+def rows_of(applied: Applied, body: Body) -> list[LateChange]:
+    """Return the rows that all projections make of an event, given what it did."""
+    rows: list[LateChange] = []
+    for rows_of_one in ROWS[type(body)]:
+        rows += rows_of_one(applied, body)
+    return rows
+
+
 class Fold:
     """A domain's state and the store its rows go to.
 
@@ -103,7 +111,7 @@ class Fold:
         checkpoint_every: int,
     ) -> None:
         self.state, head, offset = resumed
-        self.mark = mark
+        self._end = mark.position, bytes.fromhex(mark.chain), mark.offset
         self.tally = Tally()
         # A checkpoint ends with a record that counts; it is read once more, to be compared.
         self.offset = max(0, offset - 1)
@@ -130,6 +138,12 @@ class Fold:
         start = checkpoint.Checkpoint(DomainState(), LogHead(), 0)
         resumed = checkpoint.load(data) if data is not None else start
         return cls(store, log, resumed, mark, checkpoint_every=checkpoint_every)
+
+    @property
+    def mark(self) -> Mark:
+        """Where the rows end."""
+        position, chain, offset = self._end
+        return Mark(position, chain.hex(), offset, self._stored.topic)
 
     @property
     def position(self) -> int:
@@ -171,7 +185,7 @@ class Fold:
             for record, event in self._batches.events(rest):
                 self._take(record, event, batch)
         finally:
-            if batch.changes and self.position == self.mark.position:
+            if batch.changes and self.position == self._end[0]:
                 batch.put(LOG, value(self.mark))
                 self._store.write(batch.settled())
                 self.tally.note_batch(monotonic() - began_s)
@@ -211,21 +225,15 @@ class Fold:
         if self.offset <= self._stored.offset:
             self._repeat(event)
         elif event is not None:
-            rows = self._rows(event, batch.get)
-            self.tally.note(event, rows)
+            applied = apply(self.state, event, batch.get)
+            rows = rows_of(applied, event.body)
+            self.tally.note(applied, event.body, rows)
             head = self._acceptor.head
             if head.position % self._checkpoint_every == 0:
                 rows.append((CHECKPOINT, checkpoint.dump(self.state, head, self.offset)))
                 self.checkpointed = head.position
             batch.update(rows)
-            self.mark = Mark(head.position, head.chain.hex(), self.offset, self._stored.topic)
-
-    def _rows(self, event: Event, stored: Lookup) -> list[LateChange]:
-        applied = apply(self.state, event, stored)
-        rows: list[LateChange] = []
-        for rows_of in ROWS[type(event.body)]:
-            rows += rows_of(applied, event.body)
-        return rows
+            self._end = head.position, head.chain, self.offset
 
     def _repeat(self, event: Event | None) -> None:
         """Apply an event whose rows are stored already; the last one must be what it was then."""

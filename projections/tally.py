@@ -7,7 +7,8 @@ of metrics may.
 from collections import Counter
 from collections.abc import Sequence
 
-from ledger.core.events import Event, TxnAborted, TxnCommitted
+from ledger.core.events import Body, TxnAborted
+from projections.applied import Applied
 from projections.rows import ANOMALY
 from projections.store.batch import LateChange
 
@@ -30,13 +31,13 @@ class Tally:
         self.batches = 0
         self.seconds = 0.0
 
-    def note(self, event: Event, rows: Sequence[LateChange]) -> None:
+    def note(self, applied: Applied, body: Body, rows: Sequence[LateChange]) -> None:
         """Count an event and the rows made of it."""
-        body = event.body
         self.events[type(body).__name__] += 1
         if isinstance(body, TxnAborted) and body.evidence is not None:
             self.conflicts[body.evidence.exception] += 1
-        if isinstance(body, TxnCommitted):
+        # Only a commit that lists its files can say of one what cannot be.
+        if applied.files:
             self.anomalies += sum(key.startswith(ANOMALY) for key, _ in rows)
 
     def note_batch(self, seconds: float) -> None:
