@@ -120,7 +120,7 @@ def part_files(part: CommittedPart, txn: OpenTxn | None) -> FileList | None:
 
 def of_ids(body: TxnOpened | WriteIdsAllocated) -> Collection[int]:
     """Return the tables in which write ids are given."""
-    return dict.fromkeys([each.table for each in body.ids])
+    return {each.table for each in body.ids}
 
 
 def of_parts(body: TxnCommitted | TxnAborted) -> Collection[int]:
@@ -130,12 +130,12 @@ def of_parts(body: TxnCommitted | TxnAborted) -> Collection[int]:
 
 def of_forgotten(body: AbortedForgotten) -> Collection[int]:
     """Return the tables where no data is left of some txn."""
-    return dict.fromkeys([part.table for part in body.parts])
+    return {part.table for part in body.parts}
 
 
 def of_ends(body: SessionClosed | TxnsExpired) -> Collection[int]:
     """Return the tables of all txns that end."""
-    return dict.fromkeys([part.table for end in body.ends for part in end.parts])
+    return {part.table for end in body.ends for part in end.parts}
 
 
 def own_table(body: MetadataChange | WritesStaged) -> Collection[int]:

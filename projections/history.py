@@ -63,7 +63,8 @@ def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
     """Return the event's row and, where one is due, that of all open and aborted txns."""
     position = applied.control.position
     yield number_key(HISTORY, position), brief(applied, body).value()
-    if position % spacing(applied.state) == 0:
+    # Every spacing is a multiple of the least one.
+    if position % EXCEPTIONS_EVERY == 0 and position % spacing(applied.state) == 0:
         yield number_key(EXCEPTIONS, position), exceptions(applied.state)
 
 

@@ -95,7 +95,7 @@ def all_ended(applied: Applied, body: SessionClosed | TxnsExpired) -> Iterator[R
 
 def with_metadata(parts: Iterable[CommittedPart | AbortedPart]) -> Collection[int]:
     """Return the tables whose metadata a txn changed, each once."""
-    return dict.fromkeys([part.table for part in parts if part.metadata_events])
+    return {part.table for part in parts if part.metadata_events}
 
 
 def changed(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:

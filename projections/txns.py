@@ -64,7 +64,7 @@ def opened(applied: Applied, body: TxnOpened) -> list[LateChange]:
 
 def allocated(applied: Applied, body: WriteIdsAllocated) -> list[LateChange]:
     """Return the rows of the txns that have further write ids."""
-    return [touched(applied, number) for number in dict.fromkeys([each.txn for each in body.ids])]
+    return [touched(applied, number) for number in {each.txn for each in body.ids}]
 
 
 def changed(applied: Applied, _body: object) -> list[LateChange]:

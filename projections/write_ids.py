@@ -5,7 +5,7 @@ the commit, and goes when the core lets it go. None lies below the table's least
 start there, for deleted rows still cost whoever passes over them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
 )
 from ledger.core.tables import Table
-from projections.applied import Applied
+from projections.applied import Applied, WriteId
 from projections.projection import EVERY, Rows
 from projections.rows import MAPPING, WRITE_IDS, Fields, id_value, number_key, pair_key
 from projections.store.batch import LateChange
@@ -41,24 +41,22 @@ def moved(applied: Applied, _body: object) -> Iterator[LateChange]:
         came, gone = set(came).difference(gone), set(gone).difference(came)
     for number, write_id, txn in came:
         yield pair_key(MAPPING, number, write_id), id_value(txn)
-    for number, write_id, _ in gone:
-        yield pair_key(MAPPING, number, write_id), None
     for number, touched in applied.tables.items():
         yield number_key(WRITE_IDS, number), partial(sequence, touched.table)
-    yield from sequences_cleaned(applied)
+    if gone:
+        yield from left(applied, gone)
 
 
-def cleaned(applied: Applied, _body: object) -> Iterator[LateChange]:
-    """Return the mappings that went, as they may with any event, and where the others begin."""
-    for number, write_id, _ in applied.cleaned:
-        yield pair_key(MAPPING, number, write_id), None
-    yield from sequences_cleaned(applied)
+def cleaned(applied: Applied, _body: object) -> Iterable[LateChange]:
+    """Return the mappings that went, as they may with any event."""
+    return left(applied, applied.cleaned) if applied.cleaned else ()
 
 
-def sequences_cleaned(applied: Applied) -> Iterator[LateChange]:
-    """Return the sequences of the tables that mappings left."""
+def left(applied: Applied, gone: Iterable[WriteId]) -> Iterator[LateChange]:
+    """Return the ends of mappings, and the sequences of the tables that they left."""
     tables = applied.state.tables.by_id
-    for number in dict.fromkeys([number for number, _, _ in applied.cleaned]):
+    for number, write_id, _ in gone:
+        yield pair_key(MAPPING, number, write_id), None
         if number in tables:
             yield number_key(WRITE_IDS, number), partial(sequence, tables[number])
 
