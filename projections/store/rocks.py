@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from sys import maxsize
 from typing import Final, Self
@@ -111,7 +112,9 @@ class Database:
         """Apply all changes or none; the write-ahead log is written, not synced to disk."""
         check_keys(changes)
         batch = WriteBatch(raw_mode=True)
-        for key, value in changes:
+        # In the order of keys RocksDB finds the place of a row beside that of the one before it;
+        # of several changes of one key the last one stays the last.
+        for key, value in sorted(changes, key=itemgetter(0)):
             if value is None:
                 batch.delete(key)
             else:
