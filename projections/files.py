@@ -18,9 +18,9 @@ from ledger.core.event_parts import CommittedPart
 from ledger.core.events import TxnCommitted
 from ledger.core.footprints import path_hash
 from ledger.core.partitions import Values
-from ledger.file_list import AddFile, FileList, records_again
+from ledger.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.applied import Applied
-from projections.keys import pack
+from projections.keys import text_part
 from projections.projection import Rows
 from projections.rows import (
     ANOMALY,
@@ -29,6 +29,7 @@ from projections.rows import (
     REMOVED_FILE,
     TABLE_ANOMALY,
     Fields,
+    number_key,
     pair_key,
     read_value,
     triple_key,
@@ -85,7 +86,7 @@ def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterato
     """Remove files; return those that were not live."""
     for file in files.removes:
         key = path_key(table, file.path)
-        if take_out(batch, table, file.path, file.vector, position):
+        if take_out(batch, table, named(file), position):
             batch.put(key, value(position))
             continue
         if batch.get(key) is None:
@@ -100,25 +101,26 @@ def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> 
     """
     is_again = records_again(part, files)
     for file in files.adds:
-        was_live = take_out(batch, part.table, file.path, file.vector, position)
+        name = named(file)
+        was_live = take_out(batch, part.table, name, position)
         if is_again and not was_live:
             continue
         if was_live and not is_again:
             yield Anomaly(part.table, "added_live", file.path, file.vector)
-        batch.put(live_key(part.table, file.path, file.vector), live(file, part, position))
+        batch.put(live_key(part.table, name), live(file, part, position))
         batch.put(path_key(part.table, file.path), NOTHING)
 
 
-def take_out(batch: Batch, table: int, path: str, vector: str, position: int) -> bool:
+def take_out(batch: Batch, table: int, name: bytes, position: int) -> bool:
     """Move a file from the live ones to the removed ones; False if it is not live."""
-    key = live_key(table, path, vector)
+    key = live_key(table, name)
     found = batch.get(key)
     if found is None:
         return False
     batch.put(key, None)
     # What came with this very commit was never to be seen: no position shows it.
     if read_value(found)["added"] < position:
-        batch.put(removed_key(table, position, path, vector), found)
+        batch.put(pair_key(REMOVED_FILE, table, position) + name, found)
     return True
 
 
@@ -135,19 +137,19 @@ def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
     return fields.value()
 
 
-def live_key(table: int, path: str, vector: str) -> bytes:
-    """Return the key of a live file; files of a table sort by path, then vector."""
-    return pack(LIVE_FILE, table, path, vector.encode())
+def named(file: AddFile | RemoveFile) -> bytes:
+    """Return a file as it stands in a key; files of a table sort by path, then vector."""
+    return text_part(file.path) + file.vector.encode()
 
 
-def removed_key(table: int, position: int, path: str, vector: str) -> bytes:
-    """Return the key of a file removed at a position."""
-    return pack(REMOVED_FILE, table, position, path, vector.encode())
+def live_key(table: int, name: bytes) -> bytes:
+    """Return the key of a live file."""
+    return number_key(LIVE_FILE, table) + name
 
 
 def path_key(table: int, path: str) -> bytes:
     """Return the key under which a path is found by its hash."""
-    return pack(PATH, table, path_hash(path), path.encode())
+    return number_key(PATH, table) + path_hash(path) + path.encode()
 
 
 def anomaly_rows(position: int, number: int, anomaly: Anomaly) -> Iterator[RowChange]:

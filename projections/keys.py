@@ -24,6 +24,17 @@ def pack(*parts: Part) -> bytes:
     return b"".join([_packed(part) for part in parts])
 
 
+def text_part(text: str) -> bytes:
+    """Return a text as it stands in a key, for keys that are put together by hand.
+
+    Raises:
+        ValueError: it holds a zero byte.
+    """
+    if "\0" in text:
+        raise ValueError(f"a text in a key ends with a zero byte and may hold none: {text!r}")
+    return text.encode() + b"\0"
+
+
 def unpack(key: bytes, *kinds: type[Part]) -> tuple[Any, ...]:
     """Return the parts of a packed key, one of each kind in order.
 
@@ -47,9 +58,7 @@ def _packed(part: Part) -> bytes:
         return part.to_bytes(INT_BYTES, "big")
     if isinstance(part, bytes):
         return part
-    if "\0" in part:
-        raise ValueError(f"a text in a key ends with a zero byte and may hold none: {part!r}")
-    return part.encode() + b"\0"
+    return text_part(part)
 
 
 def _unpacked(rest: bytes, kind: type[Part]) -> tuple[Part, bytes]:

@@ -38,7 +38,7 @@ class Tally:
             self.conflicts[body.evidence.exception] += 1
         # Only a commit that lists its files can say of one what cannot be.
         if applied.files:
-            self.anomalies += sum(key.startswith(ANOMALY) for key, _ in rows)
+            self.anomalies += sum([key.startswith(ANOMALY) for key, _ in rows])
 
     def note_batch(self, seconds: float) -> None:
         """Count a batch of rows that is written."""
