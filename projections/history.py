@@ -16,9 +16,11 @@ from ledger.core.events import (
     CommandRefused,
     CommandRepeated,
     CommandsMoved,
-    Control,
+    SessionClosed,
     TxnAborted,
+    TxnCommitted,
     TxnOpened,
+    TxnsExpired,
 )
 from ledger.core.state import DomainState
 from ledger.core.valid_list_text import runs_text
@@ -71,7 +73,6 @@ def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
 def brief(applied: Applied, body: Body) -> EventFields:
     """Return an event in brief: what can be said of any, and what its type has to add."""
     control, txns, kind = applied.control, applied.state.txns, type(body)
-    ended = tuple(applied.ended)
     fields = EventFields(
         at=control.at,
         type=kind.__name__,
@@ -81,43 +82,54 @@ def brief(applied: Applied, body: Body) -> EventFields:
         tables=tuple(sorted(applied.named)),
         watermark=txns.watermark,
         next_txn=txns.next_txn,
-        ended=ended,
-        aborted=tuple([txn for txn in ended if txn in txns.aborted]),
     )
     if kind in SAID:
-        SAID[kind](fields, control, body)
+        SAID[kind](fields, applied, body)
     return fields
 
 
-def opened(fields: EventFields, control: Control, body: TxnOpened) -> None:
+def opened(fields: EventFields, applied: Applied, body: TxnOpened) -> None:
     """Say which txns were opened."""
-    fields.opened = (control.txn, body.size)
+    fields.opened = (applied.control.txn, body.size)
     fields.read_only = body.type == "read_only"
 
 
-def aborted(fields: EventFields, _control: Control, body: TxnAborted) -> None:
-    """Say why a txn was aborted, of a conflict which one it was."""
+def committed(fields: EventFields, applied: Applied, _body: TxnCommitted) -> None:
+    """Say which txn was committed, unless that was in one step."""
+    fields.ended = tuple(applied.ended)
+
+
+def ended(fields: EventFields, applied: Applied, _body: object) -> None:
+    """Say which txns are no longer open, and which of them others must know to be aborted."""
+    fields.ended = tuple(applied.ended)
+    known = applied.state.txns.aborted
+    fields.aborted = tuple([txn for txn in applied.ended if txn in known])
+
+
+def aborted(fields: EventFields, applied: Applied, body: TxnAborted) -> None:
+    """Say which txn was aborted and why, of a conflict which one it was."""
+    ended(fields, applied, body)
     fields.outcome = body.reason
     if body.evidence is not None:
         fields.message = body.evidence.exception
 
 
-def forgotten(fields: EventFields, _control: Control, body: AbortedForgotten) -> None:
+def forgotten(fields: EventFields, _applied: Applied, body: AbortedForgotten) -> None:
     """Say which txns are no longer aborted."""
     fields.forgotten = tuple(body.txns)
 
 
-def refused(fields: EventFields, _control: Control, body: CommandRefused) -> None:
+def refused(fields: EventFields, _applied: Applied, body: CommandRefused) -> None:
     """Say why a command was refused."""
     fields.outcome, fields.message = body.reason, body.message
 
 
-def repeated(fields: EventFields, _control: Control, body: CommandRepeated) -> None:
+def repeated(fields: EventFields, _applied: Applied, body: CommandRepeated) -> None:
     """Say what a command was answered before."""
     fields.outcome = body.outcome
 
 
-def moved(fields: EventFields, _control: Control, body: CommandsMoved) -> None:
+def moved(fields: EventFields, _applied: Applied, body: CommandsMoved) -> None:
     """Say why commands will never be read."""
     fields.message = body.reason
 
@@ -144,9 +156,12 @@ def exceptions(state: DomainState) -> bytes:
     return fields.value()
 
 
-SAID: Final[Mapping[type, Callable[[EventFields, Control, Any], None]]] = {
+SAID: Final[Mapping[type, Callable[[EventFields, Applied, Any], None]]] = {
     TxnOpened: opened,
+    TxnCommitted: committed,
     TxnAborted: aborted,
+    SessionClosed: ended,
+    TxnsExpired: ended,
     AbortedForgotten: forgotten,
     CommandRefused: refused,
     CommandRepeated: repeated,
