@@ -6,7 +6,7 @@ rows of how its least write id that has not ended moved on. So a mark is a few l
 costs more for many tables.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -45,14 +45,15 @@ class WatermarkFields(Fields):
     tables: tuple[int, ...] = ()
 
 
-def moved(applied: Applied, _body: object) -> list[LateChange]:
-    """Return the row of the watermark."""
-    return [(WATERMARK, partial(held, applied.state))]
+def moved(applied: Applied, _body: object) -> Iterable[LateChange]:
+    """Return the row of the watermark; there is none before the first txn."""
+    state = applied.state
+    return [(WATERMARK, partial(held, state))] if state.txns.next_txn > 1 else ()
 
 
-def ended(applied: Applied, _body: object) -> Iterator[LateChange]:
+def ended(applied: Applied, body: object) -> Iterator[LateChange]:
     """Return the row of the watermark, and those of tables whose least open write id moved on."""
-    yield WATERMARK, partial(held, applied.state)
+    yield from moved(applied, body)
     for number, write_id in ended_ids(applied):
         if number in applied.tables:
             last_write_id = applied.tables[number].table.last_write_id

@@ -8,6 +8,7 @@ from hypothesis import given
 from ledger.core.watermark import bounds
 from projections.cli.cleaning import explanation
 from projections.reads.lookups import watermark
+from projections.rows import WATERMARK
 from tests.core.histories import Step, played, steps
 from tests.driver import write
 from tests.projections.followed import PATIENT, Followed, rows_of
@@ -166,3 +167,14 @@ def test_row_is_the_state(history: list[Step]) -> None:
     row = watermark(rows_of(driver))
     assert row[:4] == bounds(driver.state.txns)
     assert row.watermark == min(row.open_bound, row.aborted_bound, row.next_txn)
+
+
+def test_no_watermark_before_the_first_txn(domain: Followed) -> None:
+    """What happens outside of txns leaves no row of the watermark, until there was one."""
+    session = domain.open_session()
+    domain.drop_table(session, domain.create_table(session, "flights"))
+    before = domain.rows.get(WATERMARK)
+    domain.open_txn(session)
+
+    assert before is None
+    assert domain.rows.get(WATERMARK) is not None
