@@ -59,10 +59,10 @@ class Applied(NamedTuple):
 
     `state` is the live one: it holds until the next event is applied. `ended` are the txns that
     were open before, `named` the tables that the event names, each once, `tables` those of them
-    that were there. `given` are the mappings (table, write id, txn) that came to TXN_TO_WRITE_ID
-    with the event, `cleaned` those that left it; one that does both at once is in both.
-    `changes` are the changes of metadata that waited for this commit, `files` what it adds and
-    removes by table, None where nobody can read that. `stored` finds a row as the events before
+    that were or are there. `given` are the mappings (table, write id, txn) that came to
+    TXN_TO_WRITE_ID with the event, `cleaned` those that left it; one that does both at once is in
+    both. `changes` are the changes of metadata that waited for this commit, `files` what it adds
+    and removes by table, None where nobody can read that. `stored` finds a row as the events before
     this one left it.
     """
 

@@ -111,6 +111,7 @@ class Fold:
         checkpoint_every: int,
     ) -> None:
         self.state, head, offset = resumed
+        # What every event changes of the mark, which is made of it when it is asked for.
         self._end = mark.position, bytes.fromhex(mark.chain), mark.offset
         self.tally = Tally()
         # A checkpoint ends with a record that counts; it is read once more, to be compared.

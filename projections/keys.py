@@ -25,7 +25,7 @@ def pack(*parts: Part) -> bytes:
 
 
 def text_part(text: str) -> bytes:
-    """Return a text as it stands in a key, for keys that are put together by hand.
+    """Return a text as it stands in a key, for keys whose parts are joined without `pack`.
 
     Raises:
         ValueError: it holds a zero byte.

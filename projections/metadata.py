@@ -63,13 +63,12 @@ def changed(applied: Applied, body: MetadataChange) -> Iterator[RowChange]:
     yield from given(applied, body)
 
 
-def given(applied: Applied, _body: object) -> Iterator[RowChange]:
+def given(applied: Applied, body: object) -> Iterator[RowChange]:
     """Return the write ids that are open from here on, and those that were cleaned."""
     for table, write_id, txn in applied.given:
         if write_id and txn in applied.state.txns.open:
             yield pair_key(OPEN_ID, table, write_id), value([txn])
-    if applied.cleaned:
-        yield from cleaned(applied, None)
+    yield from cleaned(applied, body)
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
@@ -83,11 +82,10 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
         yield from no_longer_waiting(txn)
         for table, write_id in txn.write_ids.items():
             yield pair_key(OPEN_ID, table, write_id), None
-    if applied.cleaned:
-        yield from cleaned(applied, None)
+    yield from cleaned(applied, body)
 
 
-def aborted(applied: Applied, _body: object) -> Iterator[RowChange]:
+def aborted(applied: Applied, body: object) -> Iterator[RowChange]:
     """Return the ends of changes that waited, and the write ids that ended.
 
     One is kept with 1, with 0 if no data lies under it.
@@ -98,7 +96,7 @@ def aborted(applied: Applied, _body: object) -> Iterator[RowChange]:
         for table, write_id in txn.write_ids.items():
             has_data = left is not None and table in left.wrote
             yield pair_key(OPEN_ID, table, write_id), value([number, int(has_data)])
-    yield from cleaned(applied, None)
+    yield from cleaned(applied, body)
 
 
 def forgotten(applied: Applied, body: AbortedForgotten) -> Iterator[RowChange]:
@@ -108,7 +106,7 @@ def forgotten(applied: Applied, body: AbortedForgotten) -> Iterator[RowChange]:
         mapped = applied.state.txns.mappings.get(txn, {})
         if table in mapped:
             yield pair_key(OPEN_ID, table, mapped[table]), value([txn, 0])
-    yield from cleaned(applied, None)
+    yield from cleaned(applied, body)
 
 
 def cleaned(applied: Applied, _body: object) -> Iterator[RowChange]:

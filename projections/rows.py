@@ -150,13 +150,12 @@ def value(content: Any) -> bytes:
 class Fields(Struct, omit_defaults=True):
     """A value with named fields; each kind of row that has some derives its own.
 
-    A field has the default that says nothing: 0, "", False, None or (). It is left out where it
-    holds that very object, so that of several fields a tuple is never given as a list, nor a truth
-    as a number.
+    The default of a field says nothing: 0, "", False, None or (). A field that holds its default is
+    left out, and nothing else is: a tuple is not given as a list, nor a number as a truth.
     """
 
     def value(self) -> bytes:
-        """Return the bytes of the value, by the names of its fields."""
+        """Return the bytes of the value; its fields stand in the order of their names."""
         return _encode(self)
 
 

@@ -35,14 +35,14 @@ from projections.rows import FORGOTTEN, TXN, Fields, number_key, value
 from projections.store.batch import LateChange
 
 Part = list[int | None]
+"""One table of a txn: number, write id, metadata events, version, position read at, rows written.
+
+There is no version while it is open or once it is aborted.
+"""
 
 
 class TxnFields(Fields):
-    """A txn from open to end.
-
-    `parts` are its tables: number, write id, how many metadata events, version, read position, and
-    whether it wrote rows there.
-    """
+    """A txn from open to end; `opened` and `ended` are positions, `deadline` is milliseconds."""
 
     type: TxnType
     session: int = 0

@@ -54,6 +54,7 @@ def moved(applied: Applied, _body: object) -> Iterable[LateChange]:
 def ended(applied: Applied, body: object) -> Iterator[LateChange]:
     """Return the row of the watermark, and those of tables whose least open write id moved on."""
     yield from moved(applied, body)
+    # One below the least open id of now ended with this event: before it, the least was no higher.
     for number, write_id in ended_ids(applied):
         if number in applied.tables:
             last_write_id = applied.tables[number].table.last_write_id

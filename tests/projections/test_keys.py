@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.keys import Part, pack, unpack
+from projections.keys import Part, pack, text_part, unpack
+from projections.rows import number_key, pair_key
 
 NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 TEXTS = st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8"))
@@ -25,6 +26,13 @@ def test_order(tuples: list[tuple[str, int, str, int, bytes]]) -> None:
 def test_unpack(parts: tuple[str, int, str, int, bytes]) -> None:
     """Unpacking gives back what was packed."""
     assert unpack(pack(*parts), str, int, str, int, bytes) == parts
+
+
+@given(NUMBERS, NUMBERS, TEXTS, st.binary())
+def test_joined(first: int, second: int, text: str, rest: bytes) -> None:
+    """A key that is joined of ready parts is the one that they are packed to."""
+    assert number_key(b"l", first) + text_part(text) + rest == pack(b"l", first, text, rest)
+    assert pair_key(b"d", first, second) + text_part(text) == pack(b"d", first, second, text)
 
 
 @given(PARTS, st.integers(min_value=0, max_value=5))

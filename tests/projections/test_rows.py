@@ -8,6 +8,7 @@ from msgspec import NODEFAULT
 from msgspec.structs import fields
 
 from projections.fold import PROJECTIONS
+from projections.projection import EVERY
 from projections.rows import Fields, read_value
 
 KINDS: Final = [
@@ -16,6 +17,13 @@ KINDS: Final = [
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Fields) and kind is not Fields
 ]
+
+
+def test_rows_of_events() -> None:
+    """Projections name types of events alone; of each event there is a row at least."""
+    named = [set(module.ROWS) for module in PROJECTIONS]
+
+    assert set[type]().union(*named) == EVERY
 
 
 def made_anew(default: Any) -> Any:
