@@ -87,10 +87,7 @@ class Mark(NamedTuple):
 
 def rows_of(applied: Applied, body: Body) -> list[LateChange]:
     """Return the rows that all projections make of an event, given what it did."""
-    rows: list[LateChange] = []
-    for rows_of_one in ROWS[type(body)]:
-        rows += rows_of_one(applied, body)
-    return rows
+    return [row for rows in ROWS[type(body)] for row in rows(applied, body)]
 
 
 class Fold:
