@@ -128,12 +128,11 @@ class Session:
     def _number(self, times: Times) -> tuple[int, Awaited]:
         """Return the next number, as soon as there is room, and what its answer comes to."""
         with self._window:
-            # Late answers make room too, but wake nobody here: they are looked for now and then.
-            while not self._window.wait_for(
-                self._has_room, min(times.attempt_s, max(0.0, times.left_s()))
-            ):
-                if times.left_s() <= 0:
+            while not self._has_room():
+                if (left_s := times.left_s()) <= 0:
                     raise self._no_room()
+                # Late answers make room too, but wake nobody: they are looked for now and then.
+                self._window.wait(min(times.attempt_s, left_s))
             n = self._next_n
             awaited = self._channel.tail.expect((self.number, n))
             self._next_n += 1
