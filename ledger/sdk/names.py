@@ -74,7 +74,9 @@ class Names:
 
     def number(self, table: TableLike) -> int:
         """Return the id of the table that is meant; raises as `find`."""
-        return table.table if isinstance(table, TableRow) else self.find(table)[0]
+        if isinstance(table, TableRow):
+            return table.table
+        return table if isinstance(table, int) else self.find(table)[0]
 
     def numbers(self, tables: Iterable[TableLike]) -> list[int]:
         """Return the ids of tables; raises as `find`, and TypeError for one in place of a list."""
