@@ -37,9 +37,9 @@ __all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]
 
 STARTED_AT_MS: Final = 1_767_225_600_000
 STEP_WAIT_S: Final = 0.005
-# Once the broker has answered for a while, what is silent is noted in one round and judged in a
-# later one.
-ROUNDS_TO_JUDGE: Final = 4
+# Who is silent is noted in one round, and judged in a later one once heartbeats of the leader's own
+# have come back for a while.
+ROUNDS_TO_JUDGE: Final = 6
 
 
 def open_channel(log: Log, domain: int) -> Channel:

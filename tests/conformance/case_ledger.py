@@ -31,7 +31,7 @@ CATALOG = "lake"
 STARTED_MS = 1_700_000_000_000
 NEVER_MS = 2**62
 SETTINGS = SequencerSettings(housekeeping_s=math.inf)
-# Until the broker counts as answering steadily, a third of a lease, and two looks more.
+# Until heartbeats count as arriving, half a lease, and two looks more.
 LOOK_S = 1.0
 LOOKS_TO_JUDGE = math.ceil(SETTINGS.lease_s * SETTLED_PER_LEASE / LOOK_S) + 2
 PATIENCE_S = 30.0
