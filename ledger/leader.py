@@ -12,6 +12,8 @@ leaders is the first command, and once it has waited for several that ended it i
 
 from collections.abc import Callable, Sequence
 
+import structlog
+
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
@@ -47,6 +49,8 @@ DELIVERY_S = 35.0
 LEADERS_PER_COMMAND = 6
 
 Decide = Callable[[DomainState, Command, int], Body]
+
+log_lines = structlog.get_logger("lakeledger.sequencer")
 
 
 class Leader:
@@ -128,7 +132,7 @@ class Leader:
         return event
 
     def close(self) -> None:
-        """Let go of the readers this term opened."""
+        """Let go of the readers and the writer this term opened."""
         for each in (self._commands, self._heartbeats, self._own_beats):
             each.close()
 
@@ -287,13 +291,14 @@ class Leader:
                 self._leases.beat_returned()
 
     def _send_beat(self) -> None:
-        """Append a heartbeat of the leader's own, by a fresh writer if one before it was lost."""
+        """Append a heartbeat of the leader's own; one that was lost ends nobody, nor the leader."""
         try:
             self._own_beats.check()
-        except LogUnavailableError:
+            self._own_beats.append(OWN_BEATS, self._own_beat)
+        except LogUnavailableError as error:
+            log_lines.warning("no heartbeat arrives, nobody's lease is judged", why=str(error))
             self._own_beats.close()
             self._own_beats = self._log.writer(Topic.HEARTBEATS)
-        self._own_beats.append(OWN_BEATS, self._own_beat)
 
     def _read_to(self) -> tuple[int, int]:
         return self._heartbeats.next_offset(), self._commands.next_offset()
