@@ -7,6 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from rich.console import Console
+
 from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead
 from ledger.core.events import (
@@ -199,3 +201,12 @@ def wrong_of(sequences: Mapping[int, Dense]) -> list[tuple[int, int]]:
 def told(wrong: Sequence[object]) -> str:
     """Return how many things are wrong, and the first few of them."""
     return f"{len(wrong)}: {wrong[:5]}" if wrong else ""
+
+
+def show_checks(out: Console, facts: Mapping[str, int], checks: Sequence[Check]) -> None:
+    """Print what is known of a log, its laws and the verdict."""
+    out.print(", ".join(f"{name} {value}" for name, value in facts.items()))
+    for check in checks:
+        out.print(f"{'pass' if check.holds else 'FAIL'} {check.law}  {check.found}".rstrip())
+    failed = sum(not check.holds for check in checks)
+    out.print(f"{len(checks) - failed} passed, {failed} failed")

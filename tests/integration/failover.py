@@ -30,7 +30,7 @@ from ledger.log.port import Topic
 from ledger.log.topics import create_topics, verify_topics
 from ledger.machine.process import set_up_logging
 from projections.follower import follow
-from tests.integration.audit import Audit, Check, told
+from tests.integration.audit import Audit, Check, show_checks, told
 from tests.integration.cluster import NODES, REPLICATION, Cluster
 from tests.integration.crowd import Crowd
 from tests.integration.fleet import Fleet
@@ -231,11 +231,7 @@ def show(series: Series) -> None:
     for each in series.strikes:
         times.add_row(each.fault, str(each.topic), f"{each.answered_s:.1f}")
     out.print(times)
-    out.print(", ".join(f"{name} {value}" for name, value in series.facts.items()))
-    for check in series.checks:
-        out.print(f"{'pass' if check.holds else 'FAIL'} {check.law}  {check.found}".rstrip())
-    failed = sum(not check.holds for check in series.checks)
-    out.print(f"{len(series.checks) - failed} passed, {failed} failed")
+    show_checks(out, series.facts, series.checks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -25,7 +25,7 @@ from ledger.checkpoint import digest
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
 from ledger.machine.process import ExitCode, set_up_logging
-from tests.integration.audit import Audit, Check, told
+from tests.integration.audit import Audit, Check, show_checks, told
 from tests.integration.crowd import Crowd
 from tests.integration.fleet import Fleet, Paused
 from tests.integration.producers import Producers
@@ -175,11 +175,7 @@ def show(series: Series) -> None:
             cells = (f"{pick(each):.2f}" for each in spans for pick in (median, max))
             times.add_row(fault, str(len(found)), *cells)
     out.print(times)
-    out.print(", ".join(f"{name} {value}" for name, value in series.facts.items()))
-    for check in series.checks:
-        out.print(f"{'pass' if check.holds else 'FAIL'} {check.law}  {check.found}".rstrip())
-    failed = sum(not check.holds for check in series.checks)
-    out.print(f"{len(series.checks) - failed} passed, {failed} failed")
+    show_checks(out, series.facts, series.checks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
