@@ -176,7 +176,11 @@ class HastySequencer(SimulatedSequencer):
 
 
 class DeafLeader(SimulatedLeader):
-    """Judges leases without having read the heartbeats there are."""
+    """Judges leases without having read the heartbeats there are, its own or those of others."""
+
+    def _send_beat(self) -> None:
+        super()._send_beat()
+        self._leases.beat_returned()
 
     def _read_to(self) -> tuple[int, int]:
         return self._ends()
