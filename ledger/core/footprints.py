@@ -138,7 +138,7 @@ def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
         read_apps=distinct(each.read_apps for each in every),
         adds=distinct(each.adds for each in every),
         removes=b"".join(each.removes for each in every),
-        removes_in=() if is_unsaid else distinct(each.removes_in for each in every),
+        removes_in=[] if is_unsaid else distinct(each.removes_in for each in every),
         data_change=any(each.data_change for each in every),
         not_blind=any(each.not_blind for each in every),
         rows_added=sum(each.rows_added for each in every),
