@@ -180,6 +180,8 @@ class Watched:
         if table in self.state.tables.by_id:
             lists.append(valid_txn_list(self.state))
         unread = [self.first_unread(table, each) for each in lists]
+        # A txn sees its own id as valid, which has not ended for all that.
+        unread += [txn.write_ids[table] for txn in shows if table in txn.write_ids]
         return max(removals), min(unread, default=len(self.rows(table)) + 1)
 
     def first_unread(self, table: int, txns: ValidTxnList) -> int:
