@@ -20,6 +20,7 @@ Client = TypeVar("Client")
 SLICE_S: Final = 0.5
 _SPREAD_S: Final = 2.0
 _LEADER_S: Final = 0.05
+# Whether a topic is there is asked even of one whose time is over, who would else be told wrong.
 _CONFIRM_S: Final = 0.2
 
 
