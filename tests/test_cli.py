@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -338,19 +338,18 @@ LONG = "0123456789" * 20
 
 
 @pytest.mark.parametrize(
-    "tell",
-    [
-        lambda: answer({"path": LONG}, Output.TABLE),
-        lambda: answer_rows([{"path": LONG, "reason": "lost"}], Output.TABLE),
-    ],
-    ids=["record", "rows"],
+    ("columns", "is_whole"), [("40", False), ("", True)], ids=["screen", "pipe"]
 )
-def test_longer_than_the_terminal(
-    capsys: pytest.CaptureFixture[str], tell: Callable[[], None]
-) -> None:
-    """A path or a digest that is longer than a line is shown to its end."""
-    tell()
-    assert "".join(re.findall(r"\d", capsys.readouterr().out)) == LONG
+def test_longer_than_the_terminal(tmp_path: Path, columns: str, *, is_whole: bool) -> None:
+    """A path or a digest that is longer than a line is shown to its end, in a pipe in one line."""
+    told = lakeledger(
+        tmp_path, "config", "show", "--origin", LAKELEDGER_STORE=LONG, COLUMNS=columns
+    ).stdout
+
+    assert (
+        "".join(re.findall(r"\d{3,}", told.partition("store")[2].partition("reads_url")[0])) == LONG
+    )
+    assert (LONG in told) == is_whole
 
 
 def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -370,10 +369,12 @@ def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
         ({}, "-"),
         (("a", 1), "a, 1"),
         ({"a": 1, "b": 2}, "a 1, b 2"),
+        ([{"a": 1, "b": None}, {"a": 2, "b": ""}], "a 1, b -\na 2, b -"),
+        ({"a": {"b": 1, "c": [2, 3]}, "d": []}, "a (b 1, c (2, 3)), d -"),
     ],
 )
 def test_shown(value: Any, cell: str) -> None:
-    """What is not there is a dash; zero is there."""
+    """What is not there is a dash; zero is there; nothing is shown as Python writes it."""
     assert shown(value) == cell
 
 

@@ -1,16 +1,20 @@
 """Answers of commands: on stdout, as a table or in JSON; what is said about the work on stderr."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 from rich.table import Column, Table
 from rich.text import Text
+
+# As wide as a table may get where nobody looks at it on a screen.
+PIPED_WIDTH: Final = 100_000
 
 # What stands between colons in an answer, such as the 100 of a list, is no name of a picture.
 out = Console(emoji=False)
@@ -35,7 +39,7 @@ def answer(fields: dict[str, Any], output: Output) -> None:
     table = Table(*columns("name", "value"), show_header=False, box=None)
     for name, value in fields.items():
         table.add_row(name, Text(shown(value)))
-    out.print(table)
+    show(table)
 
 
 def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
@@ -43,10 +47,22 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
     if output is Output.JSON:
         print(json.dumps(rows, sort_keys=True))
         return
-    table = Table(*columns(*(rows[0] if rows else ())), box=None, header_style="bold")
+    if not rows:
+        out.print("none")
+        return
+    table = Table(*columns(*rows[0]), box=None, header_style="bold")
     for row in rows:
         table.add_row(*(Text(shown(value)) for value in row.values()))
-    out.print(table if rows else "none")
+    show(table)
+
+
+def show(table: Table) -> None:
+    """Write a table as wide as the terminal, or as `COLUMNS` says; a pipe gets a line for a row.
+
+    What reads lines, such as grep, would else find a path or a time cut in two.
+    """
+    is_looked_at = out.is_terminal or os.environ.get("COLUMNS")
+    Console(emoji=False, width=None if is_looked_at else PIPED_WIDTH).print(table)
 
 
 def columns(*names: str) -> list[Column]:
@@ -55,12 +71,19 @@ def columns(*names: str) -> list[Column]:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a cell of a table."""
+    """Return a value as a cell of a table; a list of records has a line for each."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {each}" for name, each in value.items()) or "-"
+        return ", ".join(f"{name} {within(each)}" for name, each in value.items()) or "-"
     if isinstance(value, list | tuple):
-        return ", ".join(str(each) for each in value) or "-"
+        between = "\n" if any(isinstance(each, dict) for each in value) else ", "
+        return between.join(shown(each) for each in value) or "-"
     return "-" if value is None or value == "" else str(value)
+
+
+def within(value: Any) -> str:
+    """Return a value that stands within another, in brackets if it has parts of its own."""
+    has_parts = isinstance(value, dict | list | tuple) and bool(value)
+    return f"({shown(value)})" if has_parts else shown(value)
 
 
 @contextmanager

@@ -61,6 +61,33 @@ class Explanation:
         kind, _, rest = self.evidence.unit.partition(" ")
         return bytes.fromhex(rest) if kind == "file" else b""
 
+    @property
+    def summary(self) -> str:
+        """The conflict in two sentences: who came first, in what, and what helps."""
+        winner = self.evidence.winner
+        loser = f"txn {self.txn}" if self.txn else "the commit"
+        first = f"txn {winner.txn}" if winner.txn else "another change"
+        return (
+            f"{loser} was aborted: {first} ({winner.operation}) came first, to {self.unit_text} of "
+            f"{self._table()}. To go on, {self.evidence.remedy}"
+        )
+
+    @property
+    def unit_text(self) -> str:
+        """What both met in, in words."""
+        match self._unit():
+            case {"kind": "file", "paths": [*paths]} if paths:
+                return f"file {' or '.join(paths)}"
+            case {"kind": "partition", "values": dict(values)}:
+                texts = (
+                    f"{key}={'NULL' if text is None else text}" for key, text in values.items()
+                )
+                return f"partition {', '.join(texts)}"
+            case {"kind": "files"}:
+                return "files, of which the winner removed too many to tell them apart"
+            case _:
+                return self.evidence.unit
+
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
@@ -98,7 +125,7 @@ class Explanation:
         because = RULES.get(found.rule)
         yield f"{found.exception}: {f'txn {self.txn}' if self.txn else 'the commit'} lost"
         yield f"  to      {self._winner()}"
-        yield f"  over    {self._table()}, {self._unit_text()}"
+        yield f"  over    {self._table()}, {self.unit_text}"
         if found.predicate:
             yield f"  scan    {scan_text(found.predicate)}"
         yield f"  with    {plan}{level}"
@@ -116,20 +143,6 @@ class Explanation:
     def _table(self) -> str:
         number = f"table {self.evidence.table}"
         return f"{number} {self.table}" if self.table else number
-
-    def _unit_text(self) -> str:
-        match self._unit():
-            case {"kind": "file", "paths": [*paths]} if paths:
-                return f"file {' or '.join(paths)}"
-            case {"kind": "partition", "values": dict(values)}:
-                texts = (
-                    f"{key}={'NULL' if text is None else text}" for key, text in values.items()
-                )
-                return f"partition {', '.join(texts)}"
-            case {"kind": "files"}:
-                return "files, of which the winner removed too many to tell them apart"
-            case _:
-                return self.evidence.unit
 
     def _unit(self) -> dict[str, Any]:
         """Return what both met in: its kind, and what tells it from others of its kind."""
@@ -156,15 +169,16 @@ def name_conflict(error: ConflictError, open_reads: Callable[[], Reads], paths_o
         return
     number = found.evidence.table
     if found.path_hash:
-        found = error.explanation = replace(found, paths=paths_of(number, found.path_hash))
+        found = replace(found, paths=paths_of(number, found.path_hash))
     with suppress(LedgerError):
         reads = open_reads()
         row = reads.table(number)
         if row is not None:
             name, columns = f"{row.catalog}.{row.name}", row.definition.partition_columns
-            found = error.explanation = replace(found, table=name, columns=columns)
+            found = replace(found, table=name, columns=columns)
         if found.path_hash and not found.paths:
-            error.explanation = replace(found, paths=reads.file_paths(number, found.path_hash))
+            found = replace(found, paths=reads.file_paths(number, found.path_hash))
+    error.explanation, error.args = found, (found.summary,)
 
 
 def scan_text(predicate: str) -> str:

@@ -7,7 +7,6 @@ row for each reason, one for each conflict.
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from ledger.core.event_parts import Evidence
 from ledger.core.events import (
     CommandRefused,
     CommandRepeated,
@@ -148,23 +147,14 @@ def conflict(aborted: TxnAborted, control: Control) -> LedgerError:
     if evidence is None:
         return ended(f"txn {control.txn} was aborted: {aborted.reason}", control.txn, control)
     kind = CONFLICTS.get(evidence.exception, ConflictError)
+    explanation = Explanation(evidence, control.txn, control.position)
     return kind(
-        conflict_text(evidence, control.txn),
+        explanation.summary,
         reason=evidence.exception,
         subject=control.txn,
         position=control.position,
         evidence=evidence,
-        explanation=Explanation(evidence, control.txn, control.position),
-    )
-
-
-def conflict_text(evidence: Evidence, txn: int) -> str:
-    """Return a lost conflict in two sentences; `ConflictError.explain` says more."""
-    loser = f"txn {txn}" if txn else "the commit"
-    winner = f"txn {evidence.winner.txn}" if evidence.winner.txn else "another change"
-    return (
-        f"{loser} was aborted: {winner} ({evidence.winner.operation}) came first, to "
-        f"{evidence.unit} of table {evidence.table}. To go on, {evidence.remedy}"
+        explanation=explanation,
     )
 
 

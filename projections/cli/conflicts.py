@@ -15,7 +15,7 @@ from ledger.sdk.explain import Explanation
 from ledger.whole_numbers import NUMBER_MAX
 from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
 
-CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "unit", "winner")
+CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")
 
 app = typer.Typer(help="Look at lost conflicts.", no_args_is_help=True)
 
@@ -98,6 +98,7 @@ def attempt_fields(write: TableWrite) -> dict[str, Any]:
 def conflict_fields(reads: Reads, row: ConflictRow) -> dict[str, Any]:
     """Return a conflict as fields."""
     evidence, winner = row.evidence, row.evidence.winner
+    explained = explanation(reads, row)
     return {
         "position": row.position,
         "at": when(row.at),
@@ -105,10 +106,11 @@ def conflict_fields(reads: Reads, row: ConflictRow) -> dict[str, Any]:
         "session": row.session,
         "user": row.user,
         "table": evidence.table,
-        "name": name_of(reads, evidence.table),
+        "name": explained.table,
         "exception": evidence.exception,
         "rule": evidence.rule,
         "unit": evidence.unit,
+        "over": explained.unit_text,
         "operation": evidence.operation,
         "read_at": evidence.read_at,
         "level": evidence.level,

@@ -1,5 +1,6 @@
 """Commands that look at txns, and one that ends them."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +9,8 @@ from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.options import NameOption, TxnArgument
 from ledger.client import Ledger
 from ledger.machine.process import ExitCode
-from ledger.reads import TxnRow
+from ledger.reads import Reads, TxnRow
+from projections.cli.conflicts import explanation
 from projections.cli.reading import (
     LIST_MAX,
     LimitOption,
@@ -51,9 +53,9 @@ def txn_show(
         if row is None:
             say(f"there is no txn {number} up to position {reads.position()}")
             raise typer.Exit(ExitCode.NOT_FOUND)
-        evidence = evidence_form(row.evidence) if row.evidence is not None else None
         parts = [part._asdict() for part in row.parts]
-        answer({**txn_fields(row), "parts": parts, "evidence": evidence}, output)
+        lost = lost_by(reads, row, output)
+        answer({**txn_fields(row), "parts": parts, "evidence": lost}, output)
 
 
 @app.command("abort")
@@ -70,6 +72,17 @@ def txn_abort(
     with Ledger.connect(ledger=ledger) as connection, known_txns(connection):
         connection.abort(number, reason)
     say(f"txn {number} is aborted; next: lakeledger txn show {number}")
+
+
+def lost_by(reads: Reads, row: TxnRow, output: Output) -> Mapping[str, Any] | str | None:
+    """Return why a txn lost, None if it did not: evidence for programs, for people a summary."""
+    if row.evidence is None:
+        return None
+    if output is Output.JSON:
+        return evidence_form(row.evidence)
+    lost = reads.conflict(row.txn)
+    summary = explanation(reads, lost).summary if lost is not None else row.evidence.rule
+    return f"{row.evidence.exception}: {summary}. See lakeledger conflict explain {row.txn}"
 
 
 def txn_fields(row: TxnRow) -> dict[str, Any]:

@@ -1,14 +1,10 @@
 """Commands over rows on this host: tables with their files and history, conflicts explained."""
 
-import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from ledger.address import Address
 from ledger.cli.answers import Output
@@ -18,31 +14,11 @@ from ledger.errors import LedgerError, SettingsError, UnknownTableError, Unknown
 from ledger.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode
 from projections.cli.reading import anomalies
-from projections.store.rocks_store import RocksStore
-from tests.command_line import invoked
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
-from tests.projections.filing import commit, writing
+from tests.projections.filing import commit
 from tests.projections.followed import Followed
-
-BY_HOUR = table_of(("hour", "string"), by=["hour"])
-Lakeledger = Callable[..., Result]
-
-
-def played() -> Followed:
-    """Return a domain with files, versions, conflicts, an anomaly and a dropped table."""
-    domain = Followed()
-    session = domain.open_session()
-    table = domain.create_table(session, "flights", made=BY_HOUR)
-    commit(domain, session, table, ["a", "b"])
-    txn = domain.open_txn(session)
-    stale = writing(domain, table, [], ["a"])
-    commit(domain, session, table, [], ["a"], said=footprint("DELETE"))
-    domain.commit(session, txn, stale)
-    domain.commit(session, 0, stale)
-    commit(domain, session, table, [], ["ghost"])
-    domain.drop_table(session, domain.create_table(session, "planes"))
-    return domain
+from tests.projections.rows_of_a_host import BY_HOUR, Lakeledger, command_line, played, told
 
 
 def repartitioned() -> Followed:
@@ -69,24 +45,7 @@ def half_created() -> Followed:
 @pytest.fixture
 def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
     """Return a way to run the command line where rows are kept, of `played` unless it is told."""
-    domain: Followed = getattr(request, "param", played)()
-    home, store = tmp_path / "home", tmp_path / "store"
-    (home / "lake").mkdir(parents=True)
-    Address("127.0.0.1:1", "demo", store).write(home / "lake")
-    with RocksStore.open(store) as rows:
-        followed = Followed(rows)
-        followed.fold.feed(domain.records)
-
-    def run(*arguments: str) -> Result:
-        return invoked(*arguments, LAKELEDGER_HOME=str(home), COLUMNS="200")
-
-    return run
-
-
-def told(result: Result) -> Any:
-    """Return what a command answered to a program."""
-    assert result.exit_code == ExitCode.DONE, result.output
-    return json.loads(result.stdout)
+    return command_line(getattr(request, "param", played)(), tmp_path)
 
 
 def of_flights(*command: str) -> list[str]:
@@ -327,51 +286,10 @@ def test_many_anomalies(ghosts: int, told: int, *, more: bool) -> None:
     assert (len(found["anomalies"]), found["more_anomalies"]) == (told, more)
 
 
-def test_conflict_list(lakeledger: Lakeledger) -> None:
-    """Conflicts are listed in the order of the log, those without a txn too."""
-    found = told(lakeledger("conflict", "list", "--output", "json"))
-
-    assert [row["txn"] for row in found] == [2, 0]
-    assert {row["rule"] for row in found} == {"file_removed_twice"}
-    after = str(found[0]["position"])
-    assert told(lakeledger("conflict", "list", "--after", after, "--output", "json")) == found[1:]
-
-
-@pytest.mark.parametrize("which", [["2"], ["--position", "10"]], ids=" ".join)
-def test_conflict_explain(lakeledger: Lakeledger, which: list[str]) -> None:
-    """A conflict is explained with names: of the table, and of the file that both met in."""
-    found = told(lakeledger("conflict", "explain", *which, "--output", "json"))
-    text = lakeledger("conflict", "explain", *which).stdout
-
-    assert found["table"] == {"id": 1, "name": "lake.flights"}
-    assert found["unit"]["paths"] == ["a"]
-    assert found["winner"]["operation"] == "DELETE"
-    assert found["attempted"][0]["footprint"]["operation"] == "WRITE"
-    assert "over    table 1 lake.flights, file a" in text
-    assert found["remedy"] in text
-
-
 @pytest.mark.parametrize("option", [["--since", "6"], ["--path", "a"]], ids=" ".join)
 def test_watermark_usage(lakeledger: Lakeledger, option: list[str]) -> None:
     """Where to go on is said of the files of one table."""
     assert lakeledger("watermark", "explain", *option).exit_code == ExitCode.USAGE
-
-
-@pytest.mark.parametrize(
-    ("which", "code"),
-    [
-        (["1"], ExitCode.NOT_FOUND),
-        (["99"], ExitCode.NOT_FOUND),
-        (["--position", "6"], ExitCode.NOT_FOUND),
-        (["--position", "99"], ExitCode.NOT_FOUND),
-        ([], ExitCode.USAGE),
-        (["2", "--position", "10"], ExitCode.USAGE),
-    ],
-    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
-)
-def test_no_conflict(lakeledger: Lakeledger, which: list[str], code: ExitCode) -> None:
-    """Who did not lose has nothing to be explained."""
-    assert lakeledger("conflict", "explain", *which).exit_code == code
 
 
 @pytest.mark.parametrize(

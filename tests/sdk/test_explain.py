@@ -200,6 +200,7 @@ def test_nothing_can_be_read() -> None:
     name_conflict(error, no_reads, lambda _table, _hash: ["day1"])
 
     assert "  over    table 3, file day1" in error.explain().splitlines()
+    assert "came first, to file day1 of table 3. To go on, " in str(error)
 
 
 def no_reads() -> Reads:
@@ -249,3 +250,4 @@ def test_append_of_a_dropped_table(ledger: Ledger) -> None:
         ledger.append(table, [AddFile("a", ("1",))])
 
     assert "table 1 main.flights" in raised.value.explain()
+    assert "table 1 main.flights" in str(raised.value)
