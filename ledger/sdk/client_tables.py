@@ -63,7 +63,7 @@ class LedgerTables:
     ) -> TableRow:
         """Create a table at once; `columns` are (name, Spark SQL type), options see TableOptions.
 
-        Raises TableExistsError if the name is taken.
+        Raises TableExistsError if the name is taken, ValueError for a type that there is not.
         """
         check_name(name)
         definition = table_definition(columns, **options)

@@ -11,6 +11,7 @@ from typing import Final, TypedDict, Unpack
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.ids import Layout, TableKind
 from ledger.core.traits import known_key
+from ledger.sdk.column_types import check_type
 
 HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
 HIGHEST_ID_DIGITS: Final = 18
@@ -55,7 +56,7 @@ def table_definition(
     """Return the definition of a table; columns without an id are numbered from 1.
 
     Raises TypeError for an option that there is not, for a property that is no text, and for a
-    column that is no pair of texts.
+    column that is no pair of texts, ValueError for a type that there is not.
     """
     check_named(options, TableOptions)
     check_several(columns)
@@ -91,10 +92,12 @@ def column_of(column: ColumnLike, number: int) -> Column:
 def pair(column: tuple[str, str]) -> tuple[str, str]:
     """Return name and type of a column; raises TypeError for anything but two texts.
 
-    A text by itself, "id", would be taken for a column i of type d.
+    A text by itself, "id", would be taken for a column i of type d. Raises ValueError for a type
+    that there is not.
     """
     match column:
         case (str() as name, str() as kind):
+            check_type(name, kind)
             return name, kind
         case _:
             raise TypeError(
@@ -141,10 +144,10 @@ def changed(
 ) -> TableDefinition:
     """Return what becomes of a definition: by a change as a whole, or by what is named.
 
-    Raises ValueError if both are given, or neither, TypeError for a name that there is not, for
-    what can be read once only (a change is made again where another came first), for a property
-    that is no text, for a text in the place of several names, for a column that is no pair of
-    texts, and for a change that makes no definition.
+    Raises ValueError if both are given, or neither, and for a column of a type that there is not,
+    TypeError for a name that there is not, for what can be read once only (a change is made again
+    where another came first), for a property that is no text, for a text in the place of several
+    names, for a column that is no pair of texts, and for a change that makes no definition.
     """
     check_named(changes, TableChanges)
     check_lasting(changes)

@@ -1,0 +1,58 @@
+"""Types of columns: what Spark and Hive have is taken as it is, what nobody has is refused."""
+
+import re
+from functools import partial
+
+import pytest
+
+from ledger.core.commands import Column
+from ledger.sdk.definitions import changed, table_definition
+
+BEFORE = table_definition([("id", "int")])
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("bigit", "'id' has type 'bigit', which Spark SQL does not know, did you mean bigint?"),
+        ("Strng", "did you mean string?"),
+        ("aray<int>", "did you mean array?"),
+        ("", "; one looks like bigint or array<string>"),
+        ("<int>", "; one looks like bigint or array<string>"),
+        ("5", "; one looks like bigint or array<string>"),
+    ],
+)
+def test_misspelled_types(kind: str, said: str) -> None:
+    """A type that there is not is refused with what may be meant: Spark would tell much later."""
+    for make in (table_definition, partial(changed, BEFORE)):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            make(columns=[("id", kind)])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "BIGINT",
+        " int",
+        "decimal(10, 2)",
+        "dec",
+        "varchar(3)",
+        "char (3)",
+        "string collate utf8_lcase",
+        "interval day to second",
+        "timestamp_ntz",
+        "struct<a: array<int> not null comment 'x', b: map<string, void>>",
+        "variant",
+        "uniontype<int,string>",
+    ],
+)
+def test_types(kind: str) -> None:
+    """A type of Spark or of Hive stands in the definition as it was given."""
+    assert table_definition([("id", kind)]).columns[0].type == kind
+
+
+def test_types_in_full() -> None:
+    """Who says a column in full may name any type, as an import does with one not known here."""
+    column = Column("day", "of_tomorrow", nullable=True, id=1)
+
+    assert changed(BEFORE, columns=[column]).columns[0] == column
