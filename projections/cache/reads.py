@@ -32,7 +32,7 @@ from ledger.metadata import (
     Reason,
     Source,
 )
-from ledger.read_errors import check_reads, plain_read
+from ledger.read_errors import check_list_is_of, check_reads, plain_read
 from ledger.sdk.view import other_ledger
 from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
@@ -140,8 +140,8 @@ class MetadataCache(MetadataReads):
 
         Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far,
         SettingsError if it takes the store and that is another ledger's, ValueError for a table, a
-        txn, a token, a wait, a lag or a policy that can be none, and TypeError for what is no
-        number or no list.
+        txn, a token, a wait, a lag or a policy that can be none and for the list of another table
+        than the one named, and TypeError for what is no number or no list.
         """
         asked = Read(table, write_ids, table_id, what, own_txn)
         return self.read_many(
@@ -220,6 +220,8 @@ class MetadataCache(MetadataReads):
     def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
         """Return a read as entries and store know it; own changes need a token of their own."""
         table, listed, table_id, what, own_txn, catalog = asked
+        if listed is not None and isinstance(table, str) and table_id is None:
+            check_list_is_of(catalog or self.catalog, table, listed)
         ids = None if listed is None else ReaderIds.of(listed)
         name = (catalog or self.catalog, table) if isinstance(table, str) else None
         number = table_id if isinstance(table, str) else table

@@ -63,12 +63,12 @@ def altered_to(word: str, domain: Followed) -> int:
 
 
 def listed(text: str | None) -> ValidWriteIdList | None:
-    """Return the list `hwm:open ids`."""
+    """Return the list `hwm:open ids`, of whatever table is read."""
     if text is None:
         return None
     hwm, _, ids = text.partition(":")
     still_open = tuple(int(each) for each in ids.split(",") if each)
-    return ValidWriteIdList("t", int(hwm), still_open, (), still_open[0] if still_open else None)
+    return ValidWriteIdList(None, int(hwm), still_open, (), still_open[0] if still_open else None)
 
 
 def location(answer: Answer) -> str | None:

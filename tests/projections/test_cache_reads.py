@@ -11,6 +11,7 @@ import pytest
 
 from ledger.core.events import TxnCommitted
 from ledger.core.valid_list_text import ID_MAX
+from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Read, TableMetadata
 from ledger.whole_numbers import NUMBER_MAX
@@ -151,6 +152,19 @@ def test_absence_is_told_by_the_store(cached: Cached, name: str, ids: str | None
     answer = cached.cache.read(name, listed(ids))
 
     assert (answer.value, answer.source, answer.reason) == (None, "store", "absent")
+
+
+def test_the_list_of_another_table_is_refused_by_name(cached: Cached) -> None:
+    """Write ids of one table say nothing of another; by its id a table is asked for by any name."""
+    of_another = ValidWriteIdList("lake.other", 0, (), (), None)
+
+    with pytest.raises(ValueError, match=r"those of table lake\.other, and lake\.t is asked for"):
+        cached.cache.read("t", of_another)
+    for own in ("t", "lake.t", "LAKE.T"):
+        answer = cached.cache.read("t", ValidWriteIdList(own, 0, (), (), None))
+        assert location(answer) == "v0", own
+    assert location(cached.cache.read("t", of_another, table_id=cached.table)) == "v0"
+    assert location(cached.cache.read(cached.table, of_another)) == "v0"
 
 
 def test_a_list_of_everything_is_for_the_store(cached: Cached) -> None:
