@@ -92,7 +92,7 @@ class Ledger(LedgerTables, LedgerFiles):
         bootstrap: str | None = None,
         ledger: str | None = None,
         *,
-        catalog: str = CATALOG_DEFAULT,
+        catalog: str | None = None,
         reads: Reads | None = None,
         client: Mapping[str, Any] | None = None,
         application: str | None = None,
@@ -102,9 +102,10 @@ class Ledger(LedgerTables, LedgerFiles):
         """Connect to a ledger: the one named, else that of the environment, else that of this host.
 
         `client` are librdkafka settings of the deployment, such as the login, by default those of
-        the file that LAKELEDGER_CLIENT_CONFIG names. `reads` is where rows are read, by default the
-        store of this host's follower, or `HttpReads` of the URL in LAKELEDGER_READS_URL; `log`
-        replaces Kafka in tests. Both stay the caller's to close. Every
+        the file that LAKELEDGER_CLIENT_CONFIG names. `catalog` is that of table names, by default
+        that of the settings (LAKELEDGER_CATALOG, else `main`). `reads` is where rows are read, by
+        default the store of this host's follower, or `HttpReads` of the URL in
+        LAKELEDGER_READS_URL; `log` replaces Kafka in tests. Both stay the caller's to close. Every
         call waits up to `timeout_s` for its answer. Ledgers that one process connects alike have
         sessions of their own and share what is costly, see `ledger.sdk.lines`.
 
@@ -121,14 +122,16 @@ class Ledger(LedgerTables, LedgerFiles):
 
                 address = find_address(bootstrap, ledger)
                 where = address.bootstrap, address.ledger
-                client = load().settings.client() if client is None else client
+                configured = load().settings
+                client = configured.client() if client is None else client
+                catalog = configured.catalog if catalog is None else catalog
                 make_log = partial(KafkaLog, *where, client=client)
                 log = make_log()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
             connected = cls(
                 log,
-                catalog=catalog,
+                catalog=CATALOG_DEFAULT if catalog is None else catalog,
                 open_reads=lambda: open_rows(address) if reads is None else reads,
                 application=application,
                 settings=settings,

@@ -8,12 +8,11 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
-from ledger.cli.options import NameOption
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.client import Ledger
 from ledger.delta.report import ImportReport
 from ledger.delta_import import import_delta
 from ledger.machine.process import ExitCode, heed_signals
-from ledger.settings import CATALOG_DEFAULT
 
 APPLICATION = "lakeledger import delta"
 COLUMNS = (TextColumn("version"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -38,7 +37,7 @@ def import_delta_table(
     ],
     table: Annotated[str, typer.Option(help="The name it gets in the ledger.")],
     ledger: NameOption = None,
-    catalog: Annotated[str, typer.Option(help="The catalog of that name.")] = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on with new versions until Ctrl-C.")

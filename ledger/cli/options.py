@@ -1,10 +1,21 @@
 """Options that several commands have, each with the one meaning."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from ledger.whole_numbers import NUMBER_MAX
+
+CONFIGURED: Final = ""
+"""The default of an option that stands for what the settings say."""
+
+
+def catalog_of(given: str) -> str:
+    """Return the catalog that was given, else that of the settings; raises SettingsError."""
+    from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
+
+    return load().settings.catalog if given == CONFIGURED else given
+
 
 BootstrapOption = Annotated[str | None, typer.Option("--bootstrap", help="Kafka's host:port.")]
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="The ledger's name.")]
@@ -26,6 +37,14 @@ HomeOption = Annotated[
         metavar="<path>",
         envvar="LAKELEDGER_HOME",
         help="Where ledgers of this machine keep their data.",
+    ),
+]
+CatalogOption = Annotated[
+    str,
+    typer.Option(
+        help="The catalog of the name.",
+        callback=catalog_of,
+        show_default="that of the settings",
     ),
 ]
 TxnArgument = Annotated[int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX)]

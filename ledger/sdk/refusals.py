@@ -85,7 +85,8 @@ ROWS: Final[Mapping[str, Row]] = {
     Reason.TXN_NOT_ABORTED: Row(CommandInvalidError, "Name aborted txns only"),
     Reason.UNKNOWN_TABLE: Row(UnknownTableError, "Resolve the name again, see ledger.tables()"),
     Reason.UNKNOWN_CATALOG: Row(
-        CommandInvalidError, "Connect with catalog=..., the one that the ledger was created with"
+        CommandInvalidError,
+        "Connect with catalog=... or LAKELEDGER_CATALOG, the one that the ledger was created with",
     ),
     Reason.TABLE_EXISTS: Row(TableExistsError, "Choose another name, or use the table that has it"),
     Reason.TABLE_EXTERNAL: Row(

@@ -13,7 +13,7 @@ import typer
 from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli.answers import Output, OutputOption, answer, say
-from ledger.cli.options import NameOption, number_option
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.http.form import form_of
@@ -31,12 +31,11 @@ from ledger.metadata import (
 from ledger.read_errors import check_list_is_of
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_ledger_name, open_rows
-from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
-from projections.cli.reading import CatalogOption, number_of
+from projections.cli.reading import number_of
 
 NOW = "now"
 TABLES = 10
@@ -97,7 +96,7 @@ def check_ledger(cache: CacheReads, name: str | None) -> None:
 def cache_status(
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say how far a cache is, what it holds, what it answered from where, and what differed."""
@@ -114,7 +113,7 @@ def cache_read(
     table: Annotated[str, typer.Argument(help="The name of the table, or its id.")],
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     table_id: Annotated[int | None, number_option("Its id, should it be known.", least=1)] = None,
     write_ids: Annotated[
@@ -172,7 +171,7 @@ def cache_wait(
     position: Annotated[str, typer.Argument(help="A position, or a token.")],
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     timeout_ms: Annotated[int, number_option("How long to wait.")] = 30_000,
     output: OutputOption = Output.TABLE,
@@ -187,7 +186,7 @@ def cache_wait(
 def cache_verify(
     url: UrlOption = None,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     tables: Annotated[int, number_option("So many tables.", least=1)] = TABLES,
     output: OutputOption = Output.TABLE,

@@ -8,14 +8,12 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, say
-from ledger.cli.options import NameOption, number_option
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.client import Ledger
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
-from ledger.settings import CATALOG_DEFAULT
 from projections.cli.reading import (
     LIST_MAX,
-    CatalogOption,
     LimitOption,
     YesOption,
     known_table,
@@ -31,7 +29,7 @@ app = typer.Typer(help="What may be cleaned, and what holds it back.", no_args_i
 def watermark_explain(
     ledger: NameOption = None,
     table: Annotated[str | None, typer.Option(help="The mark of this table's files.")] = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     since: Annotated[int, number_option("With --table: files removed from this position on.")] = 0,
     path: Annotated[str, typer.Option(help="At --since itself, only those behind this path.")] = "",
@@ -154,7 +152,7 @@ def clean(
         str | None, typer.Option(help="With --write-id: the table, or its id.")
     ] = None,
     write_id: Annotated[list[int] | None, number_option("A write id whose data is gone.")] = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     yes: YesOption = False,
 ) -> None:

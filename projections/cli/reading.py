@@ -24,7 +24,6 @@ CALENDAR_END_MS = 253_402_300_799_999
 
 # Over HTTP no more are given at once, and from a store it is to be the same.
 LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
-CatalogOption = Annotated[str, typer.Option(help="The catalog of the name.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 

@@ -7,14 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
-from ledger.cli.options import NameOption, number_option
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.core.partitions import null_or
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
-from ledger.settings import CATALOG_DEFAULT
 from projections.cli.reading import (
     LIST_MAX,
-    CatalogOption,
     LimitOption,
     anomalies,
     brief,
@@ -53,7 +51,7 @@ def table_list(
 def table_show(
     name: str,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show one table, the write ids that are not cleaned yet, and what cannot be in its log."""
@@ -66,7 +64,7 @@ def table_show(
 def table_files(
     name: str,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     version: Annotated[int | None, number_option("As of a version of it.")] = None,
     position: Annotated[int | None, number_option("As of a position.", least=1)] = None,
@@ -104,7 +102,7 @@ def table_files(
 def table_history(
     name: str,
     ledger: NameOption = None,
-    catalog: CatalogOption = CATALOG_DEFAULT,
+    catalog: CatalogOption = CONFIGURED,
     *,
     below: Annotated[int | None, number_option("Only versions below this one.")] = None,
     limit: LimitOption = LIST_MAX,

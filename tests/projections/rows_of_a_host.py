@@ -44,8 +44,8 @@ def command_line(domain: Followed, folder: Path) -> Lakeledger:
         followed = Followed(rows)
         followed.fold.feed(domain.records)
 
-    def run(*arguments: str) -> Result:
-        return invoked(*arguments, LAKELEDGER_HOME=str(home), COLUMNS="200")
+    def run(*arguments: str, **environ: str) -> Result:
+        return invoked(*arguments, LAKELEDGER_HOME=str(home), COLUMNS="200", **environ)
 
     return run
 

@@ -53,6 +53,16 @@ def of_flights(*command: str) -> list[str]:
     return ["table", *command, "flights", "--catalog", CATALOG, "--output", "json"]
 
 
+def test_the_catalog_of_the_settings(lakeledger: Lakeledger) -> None:
+    """Names are of the catalog that the settings say, unless one is given."""
+    named = ["table", "show", "flights", "--output", "json"]
+
+    assert told(lakeledger(*named, LAKELEDGER_CATALOG=CATALOG))["catalog"] == CATALOG
+    with pytest.raises(UnknownTableError, match=r"there is no table main\.flights"):
+        raise lakeledger(*named).exception or AssertionError
+    assert told(lakeledger(*named, "--catalog", CATALOG, LAKELEDGER_CATALOG="other"))["table"] == 1
+
+
 SECOND = (datetime.fromtimestamp(STARTED_AT / 1000, UTC) + timedelta(seconds=1)).isoformat()
 
 

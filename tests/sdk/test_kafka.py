@@ -1,5 +1,6 @@
 """The SDK on a real broker: the same ways, a leader lost on them, and a broker that is gone."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -114,6 +115,25 @@ def test_leader_lost(deployment: Deployment) -> None:
         deployment.leader = deployment.standby().start()
 
         assert done.result() == [TableVersion(number, number) for number in range(1, 101)]
+
+
+@pytest.mark.parametrize(("given", "catalog"), [("", "lake"), ("catalog='own'", "own")])
+def test_the_catalog_of_the_settings(deployment: Deployment, given: str, catalog: str) -> None:
+    """Names of tables are of the catalog that the settings say, unless one is given."""
+    script = (
+        "import sys\nfrom ledger import Ledger\n"
+        f"with Ledger.connect(*sys.argv[1:], {given}) as ledger:\n    print(ledger.catalog)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, deployment.broker.bootstrap, deployment.name],
+        env={**os.environ, "LAKELEDGER_CATALOG": "lake"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stdout == f"{catalog}\n"
 
 
 def test_closed_at_exit(deployment: Deployment) -> None:

@@ -170,7 +170,7 @@ def test_odd_timeout(log: LossyLog, memory: InMemoryLedger, timeout_s: Any) -> N
         Ledger.connect(log=log, timeout_s=timeout_s)
 
 
-@pytest.mark.parametrize("given", [{"application": 5}, {"catalog": 5}, {"catalog": None}])
+@pytest.mark.parametrize("given", [{"application": 5}, {"catalog": 5}])
 def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any]) -> None:
     """Nobody connects under a name that is no text, and nothing is left of the attempt."""
     assert memory.log is log
