@@ -168,11 +168,19 @@ class MetadataCache(MetadataReads):
         check_reads(reads, Bounds(token or 0, max_wait_ms, max_lag_ms, policy))
         seen = whole("token", token or 0)
         least = self._least_position(seen, max_lag_ms, policy)
-        wanted = [self._wanted(plain_read(each), seen, least) for each in reads]
+        plain = [plain_read(each) for each in reads]
+        wanted = [self._wanted(each, seen, least) for each in plain]
         until_s = monotonic() + max_wait_ms / 1000
         answers = self._from_cache(wanted, until_s)
         if any(answer.value is None for answer in answers):
-            answers = self._from_store(wanted, answers, until_s, max_wait_ms)
+            told = self._told_by_store(wanted, until_s, max_wait_ms)
+            # Before the entries keep any of it: ids of another table would be taken for its own.
+            self._check_lists(
+                plain, [each.value(read.what) for read, each in zip(plain, told, strict=True)]
+            )
+            answers = self._from_store(wanted, answers, told)
+        else:
+            self._check_lists(plain, [answer.value for answer in answers])
         with self._counting:
             self.counts.update((answer.source, answer.reason) for answer in answers)
         return answers
@@ -220,8 +228,6 @@ class MetadataCache(MetadataReads):
     def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
         """Return a read as entries and store know it; own changes need a token of their own."""
         table, listed, table_id, what, own_txn, catalog = asked
-        if listed is not None and isinstance(table, str) and table_id is None:
-            check_list_is_of(catalog or self.catalog, table, listed)
         ids = None if listed is None else ReaderIds.of(listed)
         name = (catalog or self.catalog, table) if isinstance(table, str) else None
         number = table_id if isinstance(table, str) else table
@@ -244,14 +250,19 @@ class MetadataCache(MetadataReads):
                 self.waits.note(monotonic() - began_s, in_vain=bool(missed) and left_s <= 0)
         return answers
 
-    def _from_store(
-        self,
-        wanted: Sequence[Wanted],
-        answers: Sequence[Answer],
-        until_s: float,
-        max_wait_ms: int,
-    ) -> list[Answer]:
-        """Return what the store says to all of them, and let the entries keep what they lack."""
+    def _check_lists(self, reads: Sequence[Read], values: Sequence[object]) -> None:
+        """Raise ValueError where a table was found by its name, and the list is another one's."""
+        for read, value in zip(reads, values, strict=True):
+            name, listed = read.table, read.write_ids
+            if value is None or listed is None or read.table_id is not None:
+                continue
+            if isinstance(name, str):
+                check_list_is_of(read.catalog or self.catalog, name, listed)
+
+    def _told_by_store(
+        self, wanted: Sequence[Wanted], until_s: float, max_wait_ms: int
+    ) -> Sequence[Stored]:
+        """Return what the store says to all of them, once it has come that far."""
         self.check_store()
         found = self._store.read_many(wanted)
         while behind := [each for each in zip(wanted, found, strict=True) if is_behind(*each)]:
@@ -261,6 +272,12 @@ class MetadataCache(MetadataReads):
                 raise ReaderBehindError(told.position, least, max_wait_ms)
             sleep(PAUSE_S)
             found = self._store.read_many(wanted)
+        return found
+
+    def _from_store(
+        self, wanted: Sequence[Wanted], answers: Sequence[Answer], found: Sequence[Stored]
+    ) -> list[Answer]:
+        """Return what the store said to all of them, and let the entries keep what they lack."""
         missed = next(answer.reason for answer in answers if answer.value is None)
         told_all: list[Answer] = []
         for asked, told, answer in zip(wanted, found, answers, strict=True):

@@ -160,6 +160,8 @@ def test_the_list_of_another_table_is_refused_by_name(cached: Cached) -> None:
 
     with pytest.raises(ValueError, match=r"those of table lake\.other, and lake\.t is asked for"):
         cached.cache.read("t", of_another)
+    assert not cached.cache.fills
+    assert cached.cache.read("nowhere", of_another).reason == "absent"
     for own in ("t", "lake.t", "LAKE.T"):
         answer = cached.cache.read("t", ValidWriteIdList(own, 0, (), (), None))
         assert location(answer) == "v0", own
