@@ -57,14 +57,31 @@ def check_table(read: Read) -> None:
         raise ValueError(f"table is {read.table} and table_id {read.table_id}; give one of them")
 
 
+class ListForeignError(ValueError):
+    """A list of write ids names another table than the one that is asked for."""
+
+
+def check_lists(reads: Sequence[Read], values: Sequence[object], catalog: str = "") -> None:
+    """Raise ListForeignError where a name is a table's, and the list brought is another one's.
+
+    `values` is what each read found, None for nothing; `catalog` is that of names without one.
+    """
+    for read, value in zip(reads, values, strict=True):
+        name, listed = read.table, read.write_ids
+        if value is None or listed is None or read.table_id is not None:
+            continue
+        if isinstance(name, str):
+            check_list_is_of(read.catalog or catalog, name, listed)
+
+
 def check_list_is_of(catalog: str, name: str, write_ids: ValidWriteIdList) -> None:
-    """Raise ValueError for a list that names another table than one of catalog and name.
+    """Raise ListForeignError for a list that names another table than one of catalog and name.
 
     Write ids of one table say nothing of another. A list may leave out the catalog, or the name.
     """
     full = f"{catalog}.{name}"
     if (write_ids.table or name).lower() not in {name.lower(), full.lower()}:
-        raise ValueError(
+        raise ListForeignError(
             f"write_ids are those of table {write_ids.table}, and {full} is asked for; give its "
             "own list, or the table's id if it was renamed since"
         )

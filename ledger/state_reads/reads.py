@@ -21,6 +21,7 @@ from ledger.log.port import Log
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import (
     check_list_left,
+    check_lists,
     check_number,
     check_reads,
     dropped_table,
@@ -137,7 +138,8 @@ class StateReads(Reads):
             number = each.table if isinstance(each.table, int) else each.table_id or 0
             if not each.own_txn and not is_settled(state, number, each.write_ids):
                 raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
-        found = (metadata(events, self._fold.tables, each) for each in reads)
+        found = [metadata(events, self._fold.tables, each) for each in reads]
+        check_lists(reads, found)
         return [Answer(each, "store", place, "absent") for each in found]
 
     def txn(self, txn: int) -> TxnRow | None:

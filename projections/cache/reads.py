@@ -32,7 +32,7 @@ from ledger.metadata import (
     Reason,
     Source,
 )
-from ledger.read_errors import check_list_is_of, check_reads, plain_read
+from ledger.read_errors import check_lists, check_reads, plain_read
 from ledger.sdk.view import other_ledger
 from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
@@ -174,13 +174,12 @@ class MetadataCache(MetadataReads):
         answers = self._from_cache(wanted, until_s)
         if any(answer.value is None for answer in answers):
             told = self._told_by_store(wanted, until_s, max_wait_ms)
+            found = [each.value(asked.what) for asked, each in zip(wanted, told, strict=True)]
             # Before the entries keep any of it: ids of another table would be taken for its own.
-            self._check_lists(
-                plain, [each.value(read.what) for read, each in zip(plain, told, strict=True)]
-            )
+            check_lists(plain, found, self.catalog)
             answers = self._from_store(wanted, answers, told)
         else:
-            self._check_lists(plain, [answer.value for answer in answers])
+            check_lists(plain, [answer.value for answer in answers], self.catalog)
         with self._counting:
             self.counts.update((answer.source, answer.reason) for answer in answers)
         return answers
@@ -249,15 +248,6 @@ class MetadataCache(MetadataReads):
             with self._counting:
                 self.waits.note(monotonic() - began_s, in_vain=bool(missed) and left_s <= 0)
         return answers
-
-    def _check_lists(self, reads: Sequence[Read], values: Sequence[object]) -> None:
-        """Raise ValueError where a table was found by its name, and the list is another one's."""
-        for read, value in zip(reads, values, strict=True):
-            name, listed = read.table, read.write_ids
-            if value is None or listed is None or read.table_id is not None:
-                continue
-            if isinstance(name, str):
-                check_list_is_of(read.catalog or self.catalog, name, listed)
 
     def _told_by_store(
         self, wanted: Sequence[Wanted], until_s: float, max_wait_ms: int

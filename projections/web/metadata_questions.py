@@ -22,7 +22,12 @@ from ledger.metadata import (
     Read,
     ReadAt,
 )
-from ledger.read_errors import check_list_is_of, check_reads, unknown_object
+from ledger.read_errors import (
+    ListForeignError,
+    check_list_is_of,
+    check_reads,
+    unknown_object,
+)
 from ledger.reads import Reads
 from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import read_at
@@ -70,7 +75,10 @@ def answered(
     question = question_in(asked)
     if question is not None:
         reads = [each._replace(catalog=each.catalog or catalog) for each in question.reads]
-        return read_listed(reads, question.bounds)
+        try:
+            return read_listed(reads, question.bounds)
+        except ListForeignError as problem:
+            raise BadRequestError(str(problem)) from None
     bounds, one = bounds_of(asked), read_of(asked, catalog)
     if isinstance(one, ReadAt):
         return read_now(one, bounds)
@@ -135,7 +143,7 @@ def read_of(asked: Asked, catalog: str) -> Read | ReadAt:
     if table_id is None and name is not None:
         try:
             check_list_is_of(catalog, name, write_ids)
-        except ValueError as problem:
+        except ListForeignError as problem:
             raise BadRequestError(str(problem)) from None
     table = name if name is not None else table_id or 0
     return Read(table, write_ids, table_id, what, own_txn, catalog)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
 from ledger.state_reads.reads import StateReads
 from projections.cache.reads import MetadataCache
@@ -74,6 +75,9 @@ def test_nothing_is_lost_on_the_way() -> None:
         assert plain(values(served.reads, asked)) == plain(values(StoreReads(store), asked))
 
 
+OF_ANOTHER = ValidWriteIdList("lake.other", 0, (), (), None)
+
+
 @pytest.mark.parametrize(
     ("error", "odd", "says"),
     [
@@ -86,6 +90,7 @@ def test_nothing_is_lost_on_the_way() -> None:
         (TypeError, {"table": None, "table_id": 1}, "table is None, which is no whole number"),
         (TypeError, {"table_id": "1"}, "table_id is '1', which is no whole number"),
         (TypeError, {"write_ids": "t:0::"}, "write_ids is 't:0::', which is no list"),
+        (ValueError, {"write_ids": OF_ANOTHER}, "those of table lake.other, and lake.t is asked"),
     ],
     ids=str,
 )
