@@ -39,7 +39,7 @@ def answer(fields: dict[str, Any], output: Output) -> None:
     table = Table(*columns("name", "value"), show_header=False, box=None)
     for name, value in fields.items():
         table.add_row(name, Text(shown(value)))
-    show(table)
+    write(table)
 
 
 def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
@@ -53,10 +53,10 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
     table = Table(*columns(*rows[0]), box=None, header_style="bold")
     for row in rows:
         table.add_row(*(Text(shown(value)) for value in row.values()))
-    show(table)
+    write(table)
 
 
-def show(table: Table) -> None:
+def write(table: Table) -> None:
     """Write a table as wide as the terminal, or as `COLUMNS` says; a pipe gets a line for a row.
 
     What reads lines, such as grep, would else find a path or a time cut in two.

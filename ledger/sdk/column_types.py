@@ -8,45 +8,14 @@ from difflib import get_close_matches
 from re import match
 from typing import Final
 
-# The data types of Spark SQL with all their spellings, and the one that only Hive has.
-KNOWN: Final = frozenset(
-    {
-        "array",
-        "bigint",
-        "binary",
-        "boolean",
-        "byte",
-        "char",
-        "character",
-        "date",
-        "dec",
-        "decimal",
-        "double",
-        "float",
-        "geography",
-        "geometry",
-        "int",
-        "integer",
-        "interval",
-        "long",
-        "map",
-        "numeric",
-        "real",
-        "short",
-        "smallint",
-        "string",
-        "struct",
-        "time",
-        "timestamp",
-        "timestamp_ltz",
-        "timestamp_ntz",
-        "tinyint",
-        "uniontype",
-        "varchar",
-        "variant",
-        "void",
-    }
-)
+from ledger.core.spark_types import SPELLINGS
+
+# The data types of Spark SQL: those that partitions are compared in, and the others with all their
+# spellings. The last one only Hive has.
+KNOWN: Final = SPELLINGS.keys() | {
+    *("array", "map", "struct", "variant", "binary", "float", "real", "interval", "time"),
+    *("char", "character", "geography", "geometry", "uniontype"),
+}
 
 
 def check_type(column: str, kind: str) -> None:

@@ -8,6 +8,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, out, say
 from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
+from ledger.core.event_parts import Evidence
 from ledger.core.write_form import footprint_form
 from ledger.machine.process import ExitCode
 from ledger.reads import ConflictRow, Reads
@@ -52,7 +53,7 @@ def conflict_explain(
             what = f"txn {txn}" if txn is not None else f"what was decided at position {position}"
             say(f"{what} did not lose a conflict up to position {reads.position()}")
             raise typer.Exit(ExitCode.NOT_FOUND)
-        explained = explanation(reads, row)
+        explained = explanation(reads, row.evidence, row.txn, row.position)
         if output is Output.JSON:
             attempted = [attempt_fields(write) for write in row.attempted]
             answer({**explained.as_dict(), "attempted": attempted}, output)
@@ -66,14 +67,14 @@ def lost_at(reads: Reads, position: int) -> ConflictRow | None:
     return found[0] if found and found[0].position == position else None
 
 
-def explanation(reads: Reads, row: ConflictRow) -> Explanation:
-    """Return a conflict in words, with the names of what it was about."""
-    table = row.evidence.table
-    then = reads.definition(table, row.position)
+def explanation(reads: Reads, evidence: Evidence, txn: int, position: int) -> Explanation:
+    """Return in words how a txn (0 = none) lost at a position, with names of what it was about."""
+    table = evidence.table
+    then = reads.definition(table, position)
     explained = Explanation(
-        row.evidence,
-        row.txn,
-        row.position,
+        evidence,
+        txn,
+        position,
         table=name_of(reads, table),
         columns=then.partition_columns if then is not None else (),
     )
@@ -98,7 +99,7 @@ def attempt_fields(write: TableWrite) -> dict[str, Any]:
 def conflict_fields(reads: Reads, row: ConflictRow) -> dict[str, Any]:
     """Return a conflict as fields."""
     evidence, winner = row.evidence, row.evidence.winner
-    explained = explanation(reads, row)
+    explained = explanation(reads, row.evidence, row.txn, row.position)
     return {
         "position": row.position,
         "at": when(row.at),

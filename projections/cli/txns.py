@@ -76,13 +76,11 @@ def txn_abort(
 
 def lost_by(reads: Reads, row: TxnRow, output: Output) -> Mapping[str, Any] | str | None:
     """Return why a txn lost, None if it did not: evidence for programs, for people a summary."""
-    if row.evidence is None:
-        return None
-    if output is Output.JSON:
-        return evidence_form(row.evidence)
-    lost = reads.conflict(row.txn)
-    summary = explanation(reads, lost).summary if lost is not None else row.evidence.rule
-    return f"{row.evidence.exception}: {summary}. See lakeledger conflict explain {row.txn}"
+    found = row.evidence
+    if found is None or output is Output.JSON:
+        return found and evidence_form(found)
+    summary = explanation(reads, found, row.txn, row.ended).summary
+    return f"{found.exception}: {summary}. See lakeledger conflict explain {row.txn}"
 
 
 def txn_fields(row: TxnRow) -> dict[str, Any]:
