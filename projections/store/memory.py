@@ -7,6 +7,7 @@ Keys are kept in a sorted list, so a new key costs O(rows): fine for a hundred t
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from threading import Lock
 
 from projections.errors import StoreClosedError
 from projections.store.port import (
@@ -56,21 +57,23 @@ class _SortedRows(RowReader):
 
 
 class MemoryStore(_SortedRows, RowStore):
-    """A row store that lives as long as the object."""
+    """A row store that lives as long as the object; its readers may be in other threads."""
 
     def __init__(self, *, version: int = FORMAT_VERSION) -> None:
         super().__init__()
+        self._writing = Lock()
         self.write([format_stamp(version)])
 
     def write(self, changes: Sequence[RowChange]) -> None:
         """Apply all changes or, if a key is refused, none."""
         self._check_open()
         check_keys(changes)
-        for key, value in changes:
-            if value is None:
-                self._delete(key)
-            else:
-                self._put(key, value)
+        with self._writing:
+            for key, value in changes:
+                if value is None:
+                    self._delete(key)
+                else:
+                    self._put(key, value)
 
     def refresh(self) -> None:
         """Do nothing: what is written here is current."""
@@ -80,6 +83,11 @@ class MemoryStore(_SortedRows, RowStore):
         """Return a reader that sees today's rows until it is refreshed, as another process does."""
         self._check_open()
         return MemoryReader(self)
+
+    def copied(self) -> tuple[dict[bytes, bytes], list[bytes]]:
+        """Return the rows of whole batches and their keys in order, for a reader to keep."""
+        with self._writing:
+            return dict(self._values), list(self._keys)
 
     def _put(self, key: bytes, value: bytes) -> None:
         if key not in self._values:
@@ -102,5 +110,4 @@ class MemoryReader(_SortedRows):
     def refresh(self) -> None:
         """Copy the rows the store has now."""
         self._check_open()
-        self._values = dict(self._store._values)  # noqa: SLF001 - two halves of one adapter
-        self._keys = list(self._store._keys)  # noqa: SLF001 - two halves of one adapter
+        self._values, self._keys = self._store.copied()

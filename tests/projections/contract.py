@@ -5,6 +5,7 @@ would: `refresh` brings it up to date.
 """
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -166,6 +167,19 @@ class StoreContract:
         reader.refresh()
         reader.refresh()
         assert digest(reader) == digest(store)
+
+    def test_reader_shows_whole_batches(self, store: RowStore, reader: RowReader) -> None:
+        """A refresh while another thread writes shows all of a batch or nothing of it."""
+        batches = [[(key, b"%d" % number) for key in MANY_KEYS] for number in range(100)]
+        store.write(batches[0])
+        seen = set()
+        with ThreadPoolExecutor(1) as writer:
+            writing = [writer.submit(store.write, batch) for batch in batches]
+            while not all(each.done() for each in writing):
+                reader.refresh()
+                seen.add(frozenset(value for _, value in reader.scan(b"m", b"n")))
+
+        assert {len(values) for values in seen} <= {1}
 
     def test_scan_outlives_a_refresh(self, store: RowStore, reader: RowReader) -> None:
         """A scan that began before a refresh goes on in the older state."""

@@ -32,7 +32,7 @@ class Lagging:
         self.fold.feed(self.ahead.records)
         self.clock = ManualClock()
         self.clock.elapsed_s = (self.ahead.now - self.clock.now_ms()) / 1000
-        entries, store = RowEntries(self.rows), RowMetadataStore(self.ahead.reader)
+        entries, store = RowEntries(self.rows.reader()), RowMetadataStore(self.ahead.reader)
         self.cache = MetadataCache(entries, store, CATALOG, clock=self.clock)
 
     def alter(self, word: str) -> int:
