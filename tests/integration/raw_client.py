@@ -4,6 +4,7 @@ Unlike the SDK it never beats, never sends again and hides nothing, so a test de
 ledger hears of a session and when.
 """
 
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Final, Self
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenSession, SessionCommand
+from ledger.core.decide import NONCE_BYTES
 from ledger.core.events import Event, Fenced, SessionOpened, TxnsExpired
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
@@ -51,8 +53,7 @@ class RawClient:
 
     def open_session(self) -> int:
         """Open a session and return its number."""
-        self.numbers[0] += 1
-        nonce = id(self).to_bytes(8, "big") + self.numbers[0].to_bytes(8, "big")
+        nonce = secrets.token_bytes(NONCE_BYTES)
         opening = OpenSession(0, 0, NEVER_MS, nonce, "raw", "host", "integration", 0)
         self.append(encode_command(opening))
         return self.wait_for(
