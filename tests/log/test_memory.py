@@ -2,7 +2,8 @@
 
 import pytest
 
-from ledger.errors import OffsetGoneError
+from ledger.errors import LogUnavailableError, OffsetGoneError
+from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from tests.log.contract import Bench, LogContract, values
@@ -63,3 +64,16 @@ def test_compaction_is_chosen(memory: MemoryLog) -> None:
     memory.compact(Topic.CACHE, [1, 3])
     records = memory.reader(Topic.CACHE, 1).read(10, 0.0)
     assert [record.offset for record in records] == [2, 3]
+
+
+@pytest.mark.parametrize("fault", ["refused", "unacknowledged"])
+def test_record_that_fails(fault: str) -> None:
+    """Who waits for a record that is not acknowledged is told, as who asks for those before it."""
+    log = LossyLog()
+    getattr(log, fault)[Topic.EVENTS] = 1
+    writer = log.writer(Topic.EVENTS)
+    writer.append(b"key", b"0")
+    with pytest.raises(LogUnavailableError, match="was not acknowledged"):
+        writer.flush(1.0)
+    with pytest.raises(LogUnavailableError, match="was not acknowledged"):
+        writer.check()
