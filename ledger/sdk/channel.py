@@ -88,11 +88,15 @@ class Line:
         *,
         read_wait_s: float = READ_WAIT_S,
     ) -> None:
-        self.tail = Tail.start(log, domain, read_wait_s)
         self.heartbeats = Outbox(log, Topic.HEARTBEATS)
         self._commands = Outbox(log, Topic.COMMANDS)
         self._crowd = self._commands if gathering is None else Outbox(gathering, Topic.COMMANDS)
-        self._commands.open()
+        with ExitStack() as opened:
+            opened.callback(self._commands.close)
+            self._commands.open()
+            # Last, for it reads on in a thread that nobody would end.
+            self.tail = Tail.start(log, domain, read_wait_s)
+            opened.pop_all()
 
     def send(self, key: bytes, command: bytes) -> LogUnavailableError | None:
         """Append a command as `Outbox.send` does; commands of several threads may change places."""

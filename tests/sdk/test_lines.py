@@ -2,10 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event as Signal
+from threading import enumerate as running_threads
 from typing import Final
 
-from ledger.log.memory import MemoryLog
-from ledger.log.port import Log
+import pytest
+
+from ledger.errors import SettingsError
+from ledger.log.memory import MemoryLog, MemoryWriter
+from ledger.log.port import Log, Topic
 from ledger.sdk.lines import Lines
 
 WAIT_S: Final = 5.0
@@ -48,3 +52,25 @@ def test_nobody_waits_for_a_line_to_elsewhere() -> None:
         opening.result().close()
 
     assert is_waiting
+
+
+class UnwritableLog(MemoryLog):
+    """A log whose client takes the settings of a reader, and not those of a writer."""
+
+    def writer(self, topic: Topic) -> MemoryWriter:
+        """Refuse."""
+        raise SettingsError(f"nobody can write to {topic} with such settings")
+
+
+def test_line_that_cannot_be_opened() -> None:
+    """Where nobody can write nobody goes on reading, time and again for as long as this runs."""
+
+    def unwritable(*, linger_ms: float = 0.0) -> Log:
+        assert linger_ms >= 0
+        return UnwritableLog()
+
+    before = set(running_threads())
+    with pytest.raises(SettingsError, match="with such settings"):
+        Lines().channel("here", unwritable, 0)
+
+    assert set(running_threads()) <= before
