@@ -1,13 +1,14 @@
 """Coming up: a ledger is up when its rows can be read, and says what is missing until then."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ledger.errors import LedgerError, SettingsError
+from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
 from ledger.machine.coming_up import newest_of, reached, wait_for_rows
 from ledger.machine.endpoints import endpoint_of, free_endpoint
@@ -20,6 +21,7 @@ from tests.projections.followed import Followed
 
 SHELL = ("/bin/sh", "-c")
 SOON_S = 0.3
+FAR_S = 0.5
 PATIENCE_S = 60.0
 
 
@@ -78,6 +80,34 @@ def test_reached() -> None:
     assert reached(driver.log) == driver.head.position
     assert newest_of([*driver.records, strange]) == driver.head.position
     assert newest_of([strange]) == newest_of([]) == 1
+
+
+class FarReader(MemoryReader):
+    """Reads nothing within less time than it takes to reach a broker far away, and to log in."""
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, or none if they are waited for too shortly."""
+        return super().read(limit, timeout_s) if timeout_s >= FAR_S else []
+
+
+class FarLog(MemoryLog):
+    """A log that was written near, and is read from far away."""
+
+    def __init__(self, of: MemoryLog) -> None:
+        super().__init__()
+        self.topics, self.changed = of.topics, of.changed
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a reader that connects first."""
+        return FarReader(self, self.topics[topic], offset)
+
+
+def test_reached_far_away() -> None:
+    """Rows that lag do not count as there because the broker is not reached at once."""
+    driver = Driver()
+    driver.open_session()
+
+    assert reached(FarLog(driver.log)) == driver.head.position
 
 
 def test_rows_that_cannot_be_removed(tmp_path: Path) -> None:

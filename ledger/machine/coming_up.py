@@ -20,6 +20,8 @@ READY_S = 60.0
 ROWS_S = 60.0
 TELL_S = 5.0
 LAST_RECORDS = 20
+# A fresh reader connects first, which takes a while where the broker is far away.
+CONNECT_S = 5.0
 
 
 class NewestRows:
@@ -69,7 +71,7 @@ def reached(log: Log) -> int:
     """Return a position that the log of a ledger has reached, as its last records say."""
     first, end = log.ends(Topic.EVENTS)
     with closing(log.reader(Topic.EVENTS, max(first, end - LAST_RECORDS))) as events:
-        return newest_of(events.read(LAST_RECORDS, LOOK_S))
+        return newest_of(events.read(LAST_RECORDS, CONNECT_S))
 
 
 def newest_of(records: Iterable[Record]) -> int:
