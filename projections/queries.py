@@ -3,12 +3,11 @@
 Every public call first catches up with the writer, so it answers from the newest whole batch.
 """
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
@@ -42,6 +41,7 @@ from ledger.reads import (
     VersionRow,
     WatermarkRow,
 )
+from ledger.turns import PAUSE_MIN_S, in_turn, wait_for
 from ledger.whole_numbers import takes_whole_numbers, whole
 from projections.cache.reads import MetadataCache
 from projections.reads import (
@@ -55,31 +55,13 @@ from projections.reads import (
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
-PAUSE_MIN_S: Final = 0.002
-PAUSE_MAX_S: Final = 0.020
 # A server has several readers, each with entries of its own.
 METADATA_BYTES_MAX: Final = 32 << 20
-
-Asked = ParamSpec("Asked")
-Found = TypeVar("Found")
 
 
 def open_reads(path: Path) -> "StoreReads":
     """Return the reads of the store that a follower writes at `path`; raises StoreMissingError."""
     return StoreReads(RocksReader.open(path))
-
-
-def in_turn(
-    method: "Callable[Concatenate[StoreReads, Asked], Found]",
-) -> "Callable[Concatenate[StoreReads, Asked], Found]":
-    """Let one thread answer at a time: another's refresh would move the rows under an answer."""
-
-    @wraps(method)
-    def answer(self: "StoreReads", /, *args: Asked.args, **kwargs: Asked.kwargs) -> Found:
-        with self._turn:
-            return method(self, *args, **kwargs)
-
-    return answer
 
 
 @takes_whole_numbers
@@ -102,20 +84,8 @@ class StoreReads(Reads):
         return lookups.position(self._fresh())
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Return the applied position as soon as it is at least `position`.
-
-        The store tells nobody that it has grown: it is looked at again after 2 ms, then ever more
-        rarely, down to every 20 ms.
-        """
-        until_s = monotonic() + timeout_ms / 1000
-        pause_s = PAUSE_MIN_S
-        while (applied := self.position()) < position:
-            left_s = until_s - monotonic()
-            if left_s <= 0:
-                raise ReaderBehindError(applied, position, timeout_ms)
-            sleep(min(pause_s, left_s))
-            pause_s = min(pause_s * 1.5, PAUSE_MAX_S)
-        return applied
+        """Return the applied position as soon as it is at least `position`."""
+        return wait_for(self.position, position, timeout_ms)
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:

@@ -65,23 +65,21 @@ class StateFold:
         self._reader = log.reader(Topic.EVENTS, 0)
         self._batches = BatchAcceptor(log, Acceptor(LogHead()), 0)
 
-    def catch_up(self, timeout_s: float) -> int:
-        """Apply what the log has, waiting for the first record if it has none; return the position.
+    def catch_up(self) -> None:
+        """Apply what the log has.
 
         Raises what reading the log raises; the next call then meets it again.
         """
         try:
-            while records := self._reader.read(READ_MAX, timeout_s):
+            while records := self._reader.read(READ_MAX, 0.0):
                 for _, event in self._batches.events(records):
                     if event is not None:
                         self._apply(event)
-                timeout_s = 0.0
         except LedgerError:
             # What was read and not applied is read again, so the next call meets it as well.
             self._reader.close()
             self._reader = self._log.reader(Topic.EVENTS, self._batches.offset)
             raise
-        return self.state.position
 
     def txn_row(self, txn: OpenTxn, end: End) -> TxnRow:
         """Return the row of a txn as it is or was while open, and how it ended, if it did."""

@@ -7,8 +7,7 @@ and time that grow with the log, so it is no place to read a real ledger from; t
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from threading import Lock
-from time import monotonic
+from threading import RLock
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.evolve import fold
@@ -51,6 +50,7 @@ from ledger.reads import (
 from ledger.state_reads.fold import StateFold
 from ledger.state_reads.metadata import is_settled, metadata
 from ledger.state_reads.rows import End, open_parts
+from ledger.turns import in_turn, wait_for
 from ledger.whole_numbers import takes_whole_numbers
 
 
@@ -60,8 +60,9 @@ class StateReads(Reads):
 
     def __init__(self, log: Log) -> None:
         self._fold = StateFold(log)
-        self._turn = Lock()
+        self._turn = RLock()
 
+    @in_turn
     def identity(self) -> Identity:
         """Return who the ledger is."""
         created = self._now().state.genesis
@@ -69,25 +70,21 @@ class StateReads(Reads):
             raise ReaderBehindError(self._fold.state.position, self._fold.state.position + 1, 0)
         return Identity(created.ledger, created.name, created.domain)
 
+    @in_turn
     def position(self) -> int:
         """Return the position of the last event of the log."""
         return self._now().state.position
 
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
-        until_s = monotonic() + timeout_ms / 1000
-        with self._turn:
-            while self._fold.catch_up(0.0) < position:
-                left_s = until_s - monotonic()
-                if left_s <= 0:
-                    raise ReaderBehindError(self._fold.state.position, position, timeout_ms)
-                self._fold.catch_up(left_s)
-            return self._fold.state.position
+        return wait_for(self.position, position, timeout_ms)
 
+    @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
         return self._txns_at(self._applied(position))
 
+    @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
         row, low = self._table(table), self._fold.state.txns.watermark
@@ -96,6 +93,7 @@ class StateReads(Reads):
             raise list_too_old(table, low)
         return self._write_ids(row, txns)
 
+    @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
         """Return the write ids of a table that are valid at a position, or now."""
         row = self._table(table)
@@ -104,24 +102,29 @@ class StateReads(Reads):
             check_list_left(txns, self._fold.state.txns.watermark, position)
         return self._write_ids(row, txns)
 
+    @in_turn
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on."""
         return self._mapped(self._table(table).table)
 
+    @in_turn
     def table(self, table: int) -> TableRow | None:
         """Return an incarnation of a table."""
         return self._now().tables.get(table)
 
+    @in_turn
     def table_named(self, catalog: str, name: str) -> TableRow | None:
         """Return the table that holds a name now."""
         found = self._now().state.tables.named(catalog, name)
         return self._fold.tables[found.table] if found is not None else None
 
+    @in_turn
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
         """Return the tables that exist for all, or every incarnation there ever was."""
         every = [row for _, row in sorted(self._now().tables.items())]
         return [row for row in every if include_dropped or not (row.creator or row.dropped)]
 
+    @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         """Return what a table was for all as of a position, or is now."""
         place = self._applied(position)
@@ -131,49 +134,47 @@ class StateReads(Reads):
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
-        reads = [plain_read(each) for each in reads]
-        place = self.wait(bounds.token, bounds.max_wait_ms)
-        events, state = self._fold.events[:place], self._fold.state
-        for each in reads:
-            number = each.table if isinstance(each.table, int) else each.table_id or 0
-            if not each.own_txn and not is_settled(state, number, each.write_ids):
-                raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
-        found = [metadata(events, self._fold.tables, each) for each in reads]
-        check_lists(reads, found)
-        return [Answer(each, "store", place, "absent") for each in found]
+        self.wait(bounds.token, bounds.max_wait_ms)
+        return self._metadata_now([plain_read(each) for each in reads], bounds)
 
+    @in_turn
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""
-        still_open = self._now().state.txns.open.get(txn)
-        if still_open is None:
-            return self._fold.ended_txns.get(txn)
-        return self._fold.txn_row(still_open, End("open", parts=open_parts(still_open)))
+        self._now()
+        return self._txn(txn)
 
+    @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the open txns, oldest first."""
         return self._rows_of(list(islice(self._now().state.txns.open, limit)))
 
+    @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
         return self._rows_of(sorted(self._now().state.txns.aborted)[:limit])
 
+    @in_turn
     def txn_counts(self) -> TxnCounts:
         """Return how many txns are open and aborted now."""
         txns = self._now().state.txns
         return TxnCounts(len(txns.open), len(txns.aborted))
 
+    @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""
         return self._now().outcomes.get((session, n))
 
+    @in_turn
     def session(self, session: int) -> SessionRow | None:
         """Return a session."""
         return self._now().sessions.get(session)
 
+    @in_turn
     def session_of(self, nonce: bytes) -> int | None:
         """Return the session that was opened last with this nonce."""
         return self._now().nonces.get(nonce)
 
+    @in_turn
     def watermark(self) -> WatermarkRow:
         """Return the cleanup watermark and what holds it."""
         txns = self._now().state.txns
@@ -184,18 +185,20 @@ class StateReads(Reads):
         has_left = left is not None and bool(left.wrote)
         return WatermarkRow(
             *marks,
-            open=self.txn(oldest.txn) if oldest is not None else None,
-            aborted=self.txn(marks.aborted_bound) if has_left else None,
+            open=self._txn(oldest.txn) if oldest is not None else None,
+            aborted=self._txn(marks.aborted_bound) if has_left else None,
             tables=tuple(sorted(left.wrote)) if left is not None else (),
         )
 
+    @in_turn
     def table_mark(self, table: int) -> TableMarkRow:
         """Return how far a table may be cleaned."""
         mark = self._mark(self._table(table))
         then = self._fold.versions.find(table, version=None, position=mark.position, at=0)
         version = then.version if then is not None else -1
-        return TableMarkRow(table, mark.position, mark.write_id, version, self.txn(mark.txn))
+        return TableMarkRow(table, mark.position, mark.write_id, version, self._txn(mark.txn))
 
+    @in_turn
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
@@ -204,6 +207,7 @@ class StateReads(Reads):
         found = self._fold.files.released(table, mark.position)
         return [each for each in found if (each.removed, each.path) > (since, path)][:limit]
 
+    @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark."""
         mark = self._mark(self._table(table))
@@ -212,10 +216,12 @@ class StateReads(Reads):
         rows = (MappingRow(*each) for each in sorted(left.items()))
         return [row for row in rows if 0 < row.write_id < mark.write_id][:limit]
 
+    @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""
         return self._now().history[max(0, after) : max(0, after) + limit]
 
+    @in_turn
     def files(
         self, table: int, *, position: int | None = None, version: int | None = None
     ) -> Sequence[FileRow]:
@@ -231,10 +237,12 @@ class StateReads(Reads):
             raise dropped_table(table, dropped)
         return self._fold.files.files(table, place)
 
+    @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""
         return self._now().files.paths(table, path_hash)
 
+    @in_turn
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
@@ -242,51 +250,71 @@ class StateReads(Reads):
         place = self._applied(position)
         return self._fold.versions.find(table, version=version, position=place, at=at)
 
+    @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first."""
         number = self._table(table).table
         known = self._fold.versions.versions.get(number, [])
         return known[: None if below is None else max(0, below)][::-1][:limit]
 
+    @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
         """Return how far an application came in a table."""
         return self._now().versions.apps.get(table, {}).get(app)
 
+    @in_turn
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
         number = self._table(table).table
         return [row for _, row in sorted(self._fold.versions.apps.get(number, {}).items())]
 
+    @in_turn
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
         return self._now().versions.protocols.get(table)
 
+    @in_turn
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
         number = self._table(table).table
         return [each for _, each in sorted(self._fold.versions.domains.get(number, {}).items())]
 
+    @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:
         """Return why a txn lost."""
         row = self.txn(txn)
         return self._fold.conflicts.get(row.ended) if row is not None else None
 
+    @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
         """Return the conflicts that follow position `after`."""
         return [row for where, row in self._now().conflicts.items() if where > after][:limit]
 
+    @in_turn
     def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
         found = (row for row in self._now().files.anomalies if table in (None, row.table))
         return list(islice(found, limit))
 
+    @in_turn
     def close(self) -> None:
         """Let go of the log."""
         self._fold.close()
 
+    @in_turn
+    def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
+        fold = self._now()
+        place = fold.state.position
+        for each in reads:
+            number = each.table if isinstance(each.table, int) else each.table_id or 0
+            if not each.own_txn and not is_settled(fold.state, number, each.write_ids):
+                raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
+        found = [metadata(fold.events, fold.tables, each) for each in reads]
+        check_lists(reads, found)
+        return [Answer(each, "store", place, "absent") for each in found]
+
     def _now(self) -> StateFold:
-        with self._turn:
-            self._fold.catch_up(0.0)
+        self._fold.catch_up()
         return self._fold
 
     def _applied(self, position: int | None) -> int:
@@ -343,6 +371,12 @@ class StateReads(Reads):
             raise unknown_table(table, self._fold.state.position)
         return row
 
+    def _txn(self, txn: int) -> TxnRow | None:
+        still_open = self._fold.state.txns.open.get(txn)
+        if still_open is None:
+            return self._fold.ended_txns.get(txn)
+        return self._fold.txn_row(still_open, End("open", parts=open_parts(still_open)))
+
     def _rows_of(self, txns: Iterable[int]) -> list[TxnRow]:
-        rows = (self.txn(txn) for txn in txns)
+        rows = (self._txn(txn) for txn in txns)
         return [row for row in rows if row is not None]

@@ -1,7 +1,13 @@
 """The ledger in memory that users' own tests are written with."""
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
 import pytest
 
+from ledger.client import Ledger
 from ledger.errors import FencedError, LogError, OutcomeUnknownError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
@@ -10,6 +16,18 @@ from ledger.testing import STARTED_AT_MS, FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
 
 HASTY = ClientSettings(timeout_s=1.0, attempt_s=0.05, close_s=0.05)
+PATIENT_MS: Final = 20_000
+READERS: Final = 3
+TXNS: Final = 150
+
+
+@pytest.fixture
+def _eager() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 def test_example() -> None:
@@ -99,3 +117,44 @@ def test_end_of_a_sequencer_that_runs(memory: InMemoryLedger) -> None:
     """A sequencer that has not ended says so."""
     with pytest.raises(LogError, match="still does its rounds"):
         memory.leader.wait_end(timeout_s=0.01)
+
+
+def test_who_waits_is_in_nobodys_way(memory: InMemoryLedger, ledger: Ledger) -> None:
+    """A thread that waits for a position keeps no other one from reading, nor from coming there."""
+    ledger.create_table("flights")
+    wanted = memory.reads.position() + 50
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(memory.reads.wait, wanted, PATIENT_MS)
+        while not waiting.done():
+            with memory.connect().transaction() as txn:
+                txn.write_id("flights")
+
+    assert waiting.result() >= wanted
+
+
+@pytest.mark.usefixtures("_eager")
+def test_many_readers(memory: InMemoryLedger, ledger: Ledger) -> None:
+    """Threads read as of one position each, whatever others write meanwhile."""
+    table = ledger.create_table("flights").table
+    held = ledger.begin("read_only")  # So that no mapping is cleaned.
+
+    def write() -> None:
+        for _ in range(TXNS):
+            ledger.begin(tables=[table]).commit()
+
+    with ThreadPoolExecutor(READERS + 1) as pool:
+        writing = pool.submit(write)
+        reading = [pool.submit(read_until, memory, table, TXNS) for _ in range(READERS)]
+
+    assert writing.exception() is None
+    assert [each.exception() for each in reading] == [None] * READERS
+    held.commit()
+
+
+def read_until(memory: InMemoryLedger, table: int, write_id: int) -> None:
+    """Read which write ids of a table are valid, until one is."""
+    reads = memory.reads
+    while not reads.write_ids_at(table).is_valid(write_id):
+        assert reads.mappings(table) is not None
+        listed = reads.write_ids_at(table)
+        assert all(each <= listed.hwm for each in listed.exceptions())
