@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -173,6 +173,9 @@ def instead(request: Request, error: Exception) -> Response:
             return JSONResponse(form, status)
         case BadRequestError():
             return said(BAD_STATUS, BAD_REQUEST, str(error))
+        case ClientDisconnect():
+            # Nobody hears it, but that a question came only in part is counted.
+            return said(BAD_STATUS, BAD_REQUEST, "the client went away within its question")
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
             return said(500, "Fault", "the program failed to answer; its log says where")

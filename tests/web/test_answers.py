@@ -1,10 +1,13 @@
 """What the server says: rows as objects, errors by name and status, limits kept."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.types import Message
+from structlog.typing import EventDict
 
 from ledger.core.commands import CreateTable
 from ledger.core.valid_lists import ValidWriteIdList
@@ -27,11 +30,13 @@ from projections.web.app import BODY_BYTES_MAX
 from projections.web.asked import LIMIT_MAX
 from projections.web.metadata_questions import READS_MAX
 from projections.web.questions import QUESTIONS
+from projections.web.readers import Readers
+from projections.web.serving import read_pages
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit
 from tests.projections.followed import Followed, rows_of
-from tests.web.served import Served, rows_in, serving
+from tests.web.served import LAG_MAX_S, Served, rows_in, serving
 
 BY_HOUR = table_of(("hour", "string"), by=["hour"])
 BEYOND = 10_000
@@ -280,6 +285,27 @@ def test_a_fault_is_told_and_survived(domain: Followed) -> None:
     with serving(lambda: StoreReads(next(stores))) as served:
         assert served.ask("/v1/watermark").error == (500, "Fault")
         assert served.ask("/v1/watermark").status == 200
+
+
+def test_client_that_goes_away(domain: Followed, log_lines: Sequence[EventDict]) -> None:
+    """A request whose body does not come to its end is no fault of the program."""
+    pages = read_pages(Readers(rows_in(domain)), lambda: None, lag_max_s=LAG_MAX_S)
+    began: Message = {"type": "http.request", "body": b"{", "more_body": True}
+    heard = iter([began, {"type": "http.disconnect"}])
+    said: list[Message] = []
+
+    async def receive() -> Message:
+        return next(heard)
+
+    async def send(message: Message) -> None:
+        said.append(message)
+
+    asked = {"type": "http", "method": "POST", "path": "/v1/metadata", "query_string": b""}
+    asyncio.run(pages.app({**asked, "headers": []}, receive, send))
+    pages.close()
+
+    assert said[0]["status"] == 400
+    assert not log_lines
 
 
 def test_many_at_once(domain: Followed, served: Served) -> None:
