@@ -183,6 +183,7 @@ class Session:
                 self._answered_n = max(self._answered_n, n)
             else:
                 self._unanswered[n] = unanswered
+                self._channel.tail.wait_no_more((self.number, n))
             for old in [each for each in self._unanswered if each <= n - WINDOW]:
                 del self._unanswered[old]
                 self._channel.tail.forget((self.number, old))

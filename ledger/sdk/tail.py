@@ -90,6 +90,8 @@ class Tail:
         self._read_wait_s = read_wait_s
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
+        # Of these nobody waits for the answer any more, but it may be asked about.
+        self._late: dict[Asker, Awaited] = {}
         self._openings: dict[bytes, Awaited] = {}
         self._ended: LedgerError | None = None
         self._ending = Lock()
@@ -122,9 +124,17 @@ class Tail:
             self._check()
             return self._openings.setdefault(nonce, Awaited())
 
+    def wait_no_more(self, asker: Asker) -> None:
+        """Expect an answer that may come late, and that nobody waits for."""
+        with self._ending:
+            if asker in self._commands:
+                # Never in neither: the thread of the tail looks for it meanwhile.
+                self._late[asker] = self._commands[asker]
+                del self._commands[asker]
+
     def forget(self, asker: Asker) -> None:
         """Expect an answer no longer."""
-        self._commands.pop(asker, None)
+        self._taken(asker)
 
     def forget_session(self, nonce: bytes) -> None:
         """Expect the answer to an OpenSession no longer."""
@@ -133,10 +143,8 @@ class Tail:
     def leave(self, session: int) -> None:
         """Tell those who wait for answers to a session's commands that its ledger was closed."""
         with self._ending:
-            # Copied at once: meanwhile the thread of the tail takes answers out.
-            for asker in list(self._commands):
-                if asker[0] == session:
-                    tell(self._commands.pop(asker, None), closed())
+            for asker in [each for each in (*self._commands, *self._late) if each[0] == session]:
+                tell(self._taken(asker), closed())
 
     @property
     def awaited(self) -> int:
@@ -210,11 +218,12 @@ class Tail:
             self._take_opening(control, framed)
 
     def _take_answer(self, asker: Asker, control: Control, framed: bytes) -> None:
-        if asker not in self._commands:
+        if asker not in self._commands and asker not in self._late:
             return
         # An answer that cannot be read ends the tail, and whoever waits for it is told with all.
         event = event_of(control, framed)
-        awaited = self._commands.pop(asker, None)
+        with self._ending:
+            awaited = self._taken(asker)
         if awaited is not None:
             awaited.deliver(event)
 
@@ -225,12 +234,16 @@ class Tail:
         if awaited is not None:
             awaited.deliver(event)
 
+    def _taken(self, asker: Asker) -> Awaited | None:
+        """Take out what an answer is delivered to, None if it was taken before."""
+        return self._commands.pop(asker, None) or self._late.pop(asker, None)
+
     def _end(self, error: LedgerError) -> None:
         with self._ending:
             if self._ended is None:
                 self._ended = error
-            for asker in list(self._commands):
-                tell(self._commands.pop(asker, None), self._ended)
+            for asker in (*self._commands, *self._late):
+                tell(self._taken(asker), self._ended)
             for nonce in list(self._openings):
                 tell(self._openings.pop(nonce, None), self._ended)
 

@@ -1,18 +1,30 @@
 """Lines: which clients of a process share one, and who waits for whom while one is opened."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from threading import Event as Signal
 from threading import enumerate as running_threads
 from typing import Final
 
 import pytest
 
-from ledger.errors import SettingsError
+from ledger.clock import SystemClock
+from ledger.core.commands import OpenTxn
+from ledger.errors import OutcomeUnknownError, SettingsError
+from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog, MemoryWriter
 from ledger.log.port import Log, Topic
+from ledger.sdk.channel import CROWD, Channel, Line
 from ledger.sdk.lines import Lines
+from ledger.sdk.session import UNNUMBERED
+from ledger.sdk.sessions import Labels, Sessions
+from ledger.testing import InMemoryLedger
+from tests.sdk.conftest import IMPATIENT
 
 WAIT_S: Final = 5.0
+NO_TIME_S: Final = 0.0005
+ALWAYS: Final = 10**9
+BEGIN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
 
 
 def near(*, linger_ms: float = 0.0) -> Log:
@@ -74,3 +86,27 @@ def test_line_that_cannot_be_opened() -> None:
         Lines().channel("here", unwritable, 0)
 
     assert set(running_threads()) <= before
+
+
+def test_who_waits_no_more_is_no_company(memory: InMemoryLedger, log: LossyLog) -> None:
+    """A command alone goes at once, though commands before it were lost and may be asked about."""
+    gathering, labels = LossyLog(log), Labels("ada", "host", "etl")
+    with closing(Line(log, 0, gathering)) as line:
+        own = Sessions(
+            Channel(line, lambda: None),
+            labels,
+            lease_ms=10_000,
+            settings=IMPATIENT,
+            clock=SystemClock(),
+        )
+        session = own.current()
+        log.lost[Topic.COMMANDS] = ALWAYS
+        for _ in range(CROWD - 1):
+            with pytest.raises(OutcomeUnknownError):
+                session.ask(BEGIN, NO_TIME_S)
+        log.heal()
+        answer = session.ask(BEGIN)
+        own.close()
+
+    assert memory.reads.outcome(session.number, answer.control.n) is not None
+    assert gathering.writers[Topic.COMMANDS] == 0
