@@ -84,7 +84,7 @@ class Pages(Generic[Source]):
         self.app.router.redirect_slashes = False
 
     def stop(self) -> None:
-        """Let nobody wait any longer; called in the loop of the server."""
+        """Let nobody wait any longer; any thread may say so."""
         self._waiting.stop()
 
     def close(self) -> None:

@@ -60,7 +60,7 @@ class Waiting(Generic[Source]):
                 await self.reach(told[1], round(left_s * 1000))
 
     def stop(self) -> None:
-        """Let nobody wait any longer; called in the loop of the server."""
+        """Let nobody wait any longer; any thread may say so."""
         self._is_closing = True
 
     async def _look_again(self) -> int:
