@@ -10,6 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,8 @@ FORMAT = 3
 FORMATS_READ = frozenset({2, FORMAT})
 # A manifest stands behind its chunks, before the tombstones of the checkpoint it replaced.
 LAST_RECORDS = 16
+READ_MAX = 100
+READ_S = 5.0
 CHUNK_BYTES = 512 * 1024
 CHUNK_KEY = re.compile(rb"([0-9]+)/([0-9]+)/([0-9]+)")
 # What every manifest has, and of which type.
@@ -142,7 +145,10 @@ def manifest_key(domain: int, position: int) -> bytes:
 
 
 def read_newest(log: Log, domain: int) -> Checkpoint | None:
-    """Return the newest whole checkpoint of a domain, or None if there is none."""
+    """Return the newest whole checkpoint of a domain, or None if there is none.
+
+    Raises as `read_values`.
+    """
     return newest(read_values(log, *log.ends(Topic.CHECKPOINTS)), domain)
 
 
@@ -167,7 +173,8 @@ def read_newest_head(log: Log, domain: int) -> tuple[LogHead, int] | None:
     """Return the log head of the newest checkpoint and the offset in events behind it, or None.
 
     Reads the topic from its end and no more of it than it must: not the state.
-    Raises IncompatibleError if what follows needs a later reader than this one.
+    Raises IncompatibleError if what follows needs a later reader than this one, and as
+    `read_values`.
     """
     start, end = log.ends(Topic.CHECKPOINTS)
     begin, last_records = end, LAST_RECORDS
@@ -234,12 +241,16 @@ def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
 
 
 def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:
-    """Return the last value of every key between two offsets of the checkpoints topic."""
+    """Return the last value of every key between two offsets of the checkpoints topic.
+
+    Raises LogUnavailableError if the broker is away meanwhile.
+    """
     values: dict[bytes, bytes] = {}
-    reader = log.reader(Topic.CHECKPOINTS, begin)
-    try:
-        while reader.next_offset() < end and (records := reader.read(100, 5.0)):
+    with closing(log.reader(Topic.CHECKPOINTS, begin)) as reader:
+        while reader.next_offset() < end:
+            records = reader.read(READ_MAX, READ_S)
             values.update((record.key, record.value) for record in records)
-    finally:
-        reader.close()
+            if not records:
+                # A broker that is away looks to readers like one that has nothing; this tells it.
+                end = min(end, log.ends(Topic.CHECKPOINTS)[1])
     return values

@@ -1,6 +1,7 @@
 """State checkpoints: what of them stays in the topic."""
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
@@ -22,9 +23,9 @@ from ledger.checkpoint import (
 )
 from ledger.core.acceptance import LogHead
 from ledger.core.state import DomainState
-from ledger.errors import IncompatibleError
-from ledger.log.memory import MemoryLog
-from ledger.log.port import Topic
+from ledger.errors import IncompatibleError, LogUnavailableError
+from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.port import Record, Topic
 from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
 from ledger.version import READER_VERSION
@@ -92,6 +93,58 @@ def test_stray_manifest(stray: bytes) -> None:
     assert (found.head, 3) == (domain.head, found.offset)
     assert read_newest_head(log, 0) == (domain.head, 3)
     assert len(written(read_values(log, *log.ends(Topic.CHECKPOINTS)), 0)) == 1
+
+
+class StalledReader(MemoryReader):
+    """Reads nothing in time at first, as from a broker that is busy."""
+
+    is_stalled = True
+
+    def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return the next records from the second time on."""
+        if self.is_stalled:
+            self.is_stalled = False
+            return []
+        return super().read(limit, timeout_s)
+
+
+class StalledLog(MemoryLog):
+    """A log whose broker stalls, and then tells the end of a topic only so many times more."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self.answers = answers
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Return a reader that has to wait."""
+        return StalledReader(self, self.topics[topic], offset)
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the first offset and the end offset, as long as the broker is there."""
+        if not self.answers:
+            raise LogUnavailableError("the broker is away")
+        self.answers -= 1
+        return super().ends(topic, timeout_s)
+
+
+def test_broker_that_stalls() -> None:
+    """A checkpoint that does not come at once is there all the same: without it all is read."""
+    log = StalledLog(answers=2)
+    CheckpointWriter(log.writer(Topic.CHECKPOINTS), 0).write(at_position(7))
+
+    found = read_newest(log, 0)
+
+    assert found is not None
+    assert found.head.position == 7
+
+
+def test_broker_that_went_away() -> None:
+    """Who cannot read the checkpoints is told so, and does not take them for none."""
+    log = StalledLog(answers=1)
+    CheckpointWriter(log.writer(Topic.CHECKPOINTS), 0).write(at_position(7))
+
+    with pytest.raises(LogUnavailableError, match="away"):
+        read_newest(log, 0)
 
 
 @pytest.mark.parametrize("number", [2, FORMAT])
