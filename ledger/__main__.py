@@ -1,17 +1,19 @@
 """The command line as `python -m ledger`, which is how a supervisor starts its roles."""
 
-import signal
 import sys
+
+from ledger.loading import INTERRUPTED, ended_at_once
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it without a traceback, also while it is still loading."""
     try:
-        from ledger.cli.root import main as run  # noqa: PLC0415 - takes most of the start
+        with ended_at_once():
+            from ledger.cli.root import main as run  # noqa: PLC0415 - takes most of the start
 
         run()
     except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from ledger.cli.answers import err
 from ledger.cli.sequencer import init, serve_sequencer
 from ledger.cli.up import up
 from ledger.errors import LedgerError
+from ledger.loading import ended_at_once
 from ledger.machine.process import ExitCode, exit_code, set_up_logging
 
 DISTRIBUTION = "lakeledger"
@@ -74,7 +75,9 @@ def whole_app() -> typer.Typer:
 def main() -> None:
     """Run the command line; never ends with a traceback unless `--debug` asks for it."""
     try:
-        whole_app()()
+        with ended_at_once():
+            run = whole_app()
+        run()
     except LedgerError as error:
         end_with(exit_code(error), error)
     except Exception as error:  # noqa: BLE001 - whoever typed a command is told in a sentence
