@@ -83,6 +83,10 @@ class Explanation:
                     f"{key}={'NULL' if text is None else text}" for key, text in values.items()
                 )
                 return f"partition {', '.join(texts)}"
+            case {"kind": "table"}:
+                return "the whole"
+            case {"kind": "unpartitioned"}:
+                return "the rows"
             case {"kind": "files"}:
                 return "files, of which the winner removed too many to tell them apart"
             case _:

@@ -58,7 +58,8 @@ def test_lines() -> None:
         ({"predicate": '["lit","true","boolean"]'}, "  scan    the whole table"),
         ({"predicate": "nothing known"}, "  scan    nothing known"),
         ({"unit": "file 00ff00ff00ff00ff"}, "  over    table 3, file 00ff00ff00ff00ff"),
-        ({"unit": "unpartitioned"}, "  over    table 3, unpartitioned"),
+        ({"unit": "unpartitioned"}, "  over    table 3, the rows"),
+        ({"unit": "table"}, "  over    table 3, the whole"),
         ({"operation": ""}, "  with    a commit planned at position 40"),
         ({"rule": "from_tomorrow"}, "  by rule from_tomorrow"),
     ],
@@ -71,7 +72,7 @@ def test_what_is_not_known(fields: Any, line: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "columns", "paths", "wanted", "text"),
     [
-        ("table", (), (), {"kind": "table"}, "table"),
+        ("table", (), (), {"kind": "table"}, "the whole"),
         ("metadata", (), (), {"kind": "metadata"}, "metadata"),
         ("app etl", (), (), {"kind": "app", "name": "etl"}, "app etl"),
         (
@@ -190,6 +191,22 @@ def test_path_that_only_the_ledger_knows(ledger: Ledger) -> None:
         ledger.commit_once([TableWrite(table, planned.position, (), footprint)])
 
     assert "file day1" in raised.value.explain()
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"),
+    [
+        ("table", "the whole of table 3"),
+        ("unpartitioned", "the rows of table 3"),
+        ("partition day=1", "partition day=1 of table 3"),
+        ("metadata", "metadata of table 3"),
+    ],
+)
+def test_message(unit: str, text: str) -> None:
+    """The message is a sentence whatever both met in."""
+    said = Explanation(EVIDENCE._replace(unit=unit), 7, 44).summary
+
+    assert f"txn 5 (update) came first, to {text}. To go on, read the unit again" in said
 
 
 def test_nothing_can_be_read() -> None:
