@@ -118,7 +118,9 @@ def dropped_table(table: int, dropped: int) -> UnknownTableError:
 
 def no_list(what: str) -> LimitExceededError:
     """Return the error for a list that cannot be told."""
-    return LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)
+    error = LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)
+    error.retry_unchanged = False  # What was forgotten does not come back.
+    return error
 
 
 def check_list_left(txns: ValidTxnList, watermark: int, position: int) -> None:

@@ -101,4 +101,7 @@ def error_from(form: Mapping[str, Any]) -> LedgerError | None:
     # Made as pickle does, without its constructor: that would compose a message, which is here.
     error = kind.__new__(kind, str(form.get("message")))
     vars(error).update(said)
+    if form.get("retry_unchanged") is False:
+        # A bound of the server stands however often it is met; one of the ledger may have room.
+        error.retry_unchanged = False
     return error

@@ -1,0 +1,28 @@
+"""Errors of reads: whether the same call may be made again stands in the error."""
+
+import pytest
+
+from ledger.core.valid_lists import ValidTxnList
+from ledger.errors import LimitExceededError
+from ledger.http.form import error_form, error_from
+from ledger.read_errors import check_list_left
+
+
+def test_a_list_that_is_gone() -> None:
+    """To ask again for a list whose mappings were cleaned is in vain."""
+    txns = ValidTxnList(7, (), (), None)
+    check_list_left(txns, 8, 40)
+
+    with pytest.raises(LimitExceededError, match="position 40 is gone") as raised:
+        check_list_left(txns, 9, 40)
+
+    assert not raised.value.retry_unchanged
+
+
+def test_a_bound_of_a_server() -> None:
+    """What a server says of a second attempt is what its client says, too."""
+    form = error_form(LimitExceededError("10 rows at once", reason="LimitExceeded"))
+
+    said = [error_from({**form, "retry_unchanged": each}) for each in (True, False)]
+
+    assert [each is not None and each.retry_unchanged for each in said] == [True, False]
