@@ -8,7 +8,9 @@ from ledger.cli.log import tell_of_broker
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.machine.process import ExitCode
 from ledger.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
+from tests.command_line import invoked
 from tests.core.parts import part, table_of
 from tests.driver import Driver, write
 
@@ -156,3 +158,11 @@ def test_a_broker_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
         "nothing comes: no answer. Waiting for it",
         "the broker is back",
     ]
+
+
+def test_a_tail_of_nothing() -> None:
+    """To show what is to come, and not to wait for it, shows nothing whatever the log holds."""
+    done = invoked("log", "tail", "--no-follow")
+
+    assert done.exit_code == ExitCode.USAGE
+    assert "say with --after where to begin, 0 = all" in done.stderr

@@ -15,6 +15,7 @@ from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
+from ledger.machine.process import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.verify import verify
 from ledger.watch import condition, line_of, shown_line, watch
@@ -78,6 +79,11 @@ def log_tail(
 ) -> None:
     """Show events as they come, a line each."""
     is_wanted = condition(where or ())
+    if after is None and not follow:
+        say(
+            "what is to come never comes with --no-follow: say with --after where to begin, 0 = all"
+        )
+        raise typer.Exit(ExitCode.USAGE)
     address = find_address(bootstrap, ledger)
     with closing(address.log()) as kafka:
         domain = read_genesis(kafka, GENESIS_WAIT_S).domain
