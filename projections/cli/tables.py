@@ -94,7 +94,7 @@ def table_files(
             brief(file_fields(file, by_add[file.added]), FILE_COLUMNS, output)
             for file in found[:limit]
         ]
-        say(f"{len(found)} files, {sum(file.size for file in found)} bytes")
+        say(files_text(row, found))
         answer_rows(shown, output)
 
 
@@ -156,6 +156,16 @@ def file_fields(row: FileRow, columns: Sequence[str]) -> dict[str, Any]:
     """Return a file as fields, its partition by column."""
     values = dict(zip(columns, row.partition, strict=False))
     return {**row._asdict(), "partition": values, "modified": when(row.modified)}
+
+
+def files_text(row: TableRow, found: Sequence[FileRow]) -> str:
+    """Return in words how many files were found, or why none of the table can be."""
+    if row.definition.layout == "directories":
+        return (
+            f"the ledger knows no files of table {row.name}: its layout is directories, they lie "
+            "in delta_<write id> below its location; lakeledger table show tells the valid ones"
+        )
+    return f"{len(found)} files, {sum(file.size for file in found)} bytes"
 
 
 def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:

@@ -42,6 +42,13 @@ def half_created() -> Followed:
     return domain
 
 
+def in_directories() -> Followed:
+    """Return a domain with a table of whose files the ledger knows nothing."""
+    domain = Followed()
+    domain.create_table(domain.open_session(), "flights", layout="directories")
+    return domain
+
+
 @pytest.fixture
 def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
     """Return a way to run the command line where rows are kept, of `played` unless it is told."""
@@ -159,6 +166,16 @@ def test_files_of_null(lakeledger: Lakeledger, value: str, paths: list[str]) -> 
     found = told(lakeledger(*of_flights("files"), "--partition", f"hour={value}"))
 
     assert [row["path"] for row in found] == paths
+
+
+@pytest.mark.parametrize("lakeledger", [in_directories], indirect=True)
+def test_table_files_in_directories(lakeledger: Lakeledger) -> None:
+    """A table whose files the ledger does not know is not told to be empty."""
+    result = lakeledger(*of_flights("files"))
+
+    assert told(result) == []
+    assert "the ledger knows no files of table flights" in result.stderr
+    assert "0 files" not in result.stderr
 
 
 @pytest.mark.parametrize(
