@@ -29,6 +29,7 @@ from ledger.sdk.definitions import (
     table_definition,
 )
 from ledger.sdk.names import Names, TableLike, check_name, created_row
+from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
@@ -41,7 +42,7 @@ Place = Token | str | int
 """A token, its text, or a position; 0 = any."""
 
 
-class LedgerTables:
+class LedgerTables(OfOneProcess):
     """The part of a client that deals with tables.
 
     Attributes:

@@ -12,6 +12,7 @@ from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.sdk.definitions import names_of
 from ledger.sdk.footprint_writer import AddLike, RemoveLike, added_files, several
 from ledger.sdk.names import TableLike
+from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import TableFiles, found_at, read_table
 from ledger.sdk.receipt import Token
 from ledger.sdk.txn_names import TxnNames
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
 
 
-class TxnFiles:
+class TxnFiles(OfOneProcess):
     """The part of a txn that deals with files.
 
     Once its commit was asked for, or it has ended, all of this raises ValueError.
