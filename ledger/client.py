@@ -175,9 +175,10 @@ class Ledger(LedgerTables, LedgerFiles):
 
         Whoever knows the `tables` that it will write names them here: it opens with its write ids,
         which saves the round trip that asking for them later costs. After `deadline_s` it is
-        aborted; None = the ledger's default. It is judged by `level` where that of a table is
-        weaker: "serializable", "write-serializable" or "snapshot-isolation". Raises ValueError for
-        a deadline that is no positive duration.
+        aborted, once the leader is sure to hear its clients: as a rule some seconds later, and
+        until then it may commit. None = the ledger's default. It is judged by `level` where that of
+        a table is weaker: "serializable", "write-serializable" or "snapshot-isolation". Raises
+        ValueError for a deadline that is no positive duration.
         """
         return self.begin_many(1, type, tables=tables, deadline_s=deadline_s, level=level)[0]
 
