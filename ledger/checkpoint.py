@@ -14,6 +14,8 @@ from contextlib import closing
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from ledger.core.acceptance import LogHead
 from ledger.core.state import DomainState
 from ledger.core.state_form import head_form, head_from, state_form, state_from
@@ -66,7 +68,7 @@ def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
         "offset": offset,
         **state_form(state, head),
     }
-    return json.dumps(form, separators=(",", ":"), sort_keys=True).encode()
+    return msgspec.json.encode(form, order="sorted")
 
 
 def load(data: bytes) -> Checkpoint:
@@ -74,7 +76,7 @@ def load(data: bytes) -> Checkpoint:
 
     Raises IncompatibleError for another format, and for a state that a later reader folded.
     """
-    form = json.loads(data)
+    form = msgspec.json.decode(data)
     if form.get("format") not in FORMATS_READ:
         raise IncompatibleError(
             f"the checkpoint has format {form.get('format')}, this version reads {FORMAT}; "

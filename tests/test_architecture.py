@@ -50,7 +50,7 @@ LIBRARIES: Final = {
     ),
     "fastavro": ("ledger.log.codec",),
     "pyroaring": ("ledger.core.id_set",),
-    "msgspec": ("projections.rows",),
+    "msgspec": ("ledger.checkpoint", "projections.rows"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
     "pyarrow": ("ledger.delta.parquet", "spark_sink"),

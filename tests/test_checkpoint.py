@@ -165,6 +165,17 @@ def test_formats_read(number: int) -> None:
     assert (known == table) == (number == FORMAT)
 
 
+def test_text_as_it_is() -> None:
+    """Text stands in a checkpoint as it is; one that escapes what is not ASCII says the same."""
+    driver = Driver()
+    driver.create_table(driver.open_session("Zoë"), "flüge")
+    data = dump(driver.state, driver.head, 7)
+
+    assert all(text.encode() in data for text in ("Zoë", "flüge"))
+    escaped = json.dumps(json.loads(data)).encode()
+    assert dump(*load(escaped)) == dump(*load(data)) == data
+
+
 @pytest.mark.parametrize("number", [1, FORMAT + 1, None])
 def test_formats_not_read(number: int | None) -> None:
     """One of another version is refused by its number, not guessed at."""
