@@ -1,5 +1,6 @@
 """State checkpoints: what of them stays in the topic."""
 
+import gc
 import json
 from collections.abc import Sequence
 from contextlib import closing
@@ -33,6 +34,9 @@ from tests.driver import Driver
 
 NAMED_AT: Final = 6
 """The place in the form of a table of what named it."""
+
+GARBAGE_LOOKED_FOR_EACH: Final = 700
+"""So many objects more, and Python's collector looks at the young ones."""
 
 
 @pytest.mark.parametrize("each", [1, 2, 5])
@@ -174,6 +178,26 @@ def test_text_as_it_is() -> None:
     assert all(text.encode() in data for text in ("Zoë", "flüge"))
     escaped = json.dumps(json.loads(data)).encode()
     assert dump(*load(escaped)) == dump(*load(data)) == data
+
+
+def test_no_garbage_is_looked_for() -> None:
+    """While a state is made the collector looks for no garbage; it may do so once it is made."""
+    driver, starts = Driver(), list[str]()
+    session = driver.open_session()
+    for number in range(GARBAGE_LOOKED_FOR_EACH):
+        driver.create_table(session, f"t{number}")
+    data = dump(driver.state, driver.head, 0)
+
+    def note(phase: str, _: object) -> None:
+        starts.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        load(data)
+    finally:
+        gc.callbacks.remove(note)
+    assert starts.count("start") <= 1
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("number", [1, FORMAT + 1, None])
