@@ -42,6 +42,8 @@ MANIFEST: Final = {
     "chunks": int,
     "sha256": str,
 }
+# To read an event again takes about as long as to load so many bytes of a checkpoint, 20 us.
+BYTES_PER_POSITION = 500
 # The checkpoint before the newest stays readable for whoever is reading it at this moment.
 KEPT = 2
 
@@ -107,6 +109,15 @@ def uncollected() -> Iterator[None]:
 def digest(state: DomainState, head: LogHead) -> str:
     """Return a digest that is equal iff state and head are."""
     return sha256(dump(state, head, 0)).hexdigest()
+
+
+def positions_after(size: int, least: int) -> int:
+    """Return how many positions after a checkpoint of `size` bytes the next one is due.
+
+    They are `least` or, of a large state, as many as are read again while it is loaded: it would
+    else be written out most of the time, and whoever folds stands still for that.
+    """
+    return max(least, size // BYTES_PER_POSITION)
 
 
 class CheckpointWriter:

@@ -21,7 +21,14 @@ from typing import Literal
 
 import structlog
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter, newest, read_values, written
+from ledger.checkpoint import (
+    Checkpoint,
+    CheckpointWriter,
+    newest,
+    positions_after,
+    read_values,
+    written,
+)
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide import decide
@@ -88,6 +95,7 @@ class Sequencer:
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at
         self._checkpointed = start.head.position
+        self._checkpoint_after = self._settings.checkpoint_positions
         self._batches = BatchAcceptor(log, self.acceptor, start.offset)
         self._events = self._batches.open()
         self._beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
@@ -304,7 +312,7 @@ class Sequencer:
     def _checkpoint_if_due(self) -> None:
         """Store the folded state, so that the next start reads only the tail of the log."""
         position = self.acceptor.head.position
-        if position - self._checkpointed < self._settings.checkpoint_positions:
+        if position - self._checkpointed < self._checkpoint_after:
             return
         if self._checkpoints is None:
             self._checkpoint_log = self._log.writer(Topic.CHECKPOINTS)
@@ -314,6 +322,7 @@ class Sequencer:
         checkpoint = Checkpoint(self.state, self.acceptor.head, self._batches.offset)
         size = self._checkpoints.write(checkpoint)
         self._checkpointed = position
+        self._checkpoint_after = positions_after(size, self._settings.checkpoint_positions)
         log_lines.info("checkpoint written", position=position, bytes=size)
 
 

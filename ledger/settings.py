@@ -83,7 +83,7 @@ class SequencerSettings:
     before it ended over the command that waits. `flight_max` and `flight_bytes_max` bound the
     events appended and not yet read back. The broker may gather events for `gather_s` before it
     hands them back: one by one they would cost it as much as to take. A standby writes a state
-    checkpoint every `checkpoint_positions`.
+    checkpoint every `checkpoint_positions`, a large one more rarely.
     """
 
     lease_s: float = 10.0

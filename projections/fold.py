@@ -2,8 +2,8 @@
 
 With the rows of a batch goes one row that names the last event they come from. So whatever
 crashes, a store is always what one prefix of the log makes of it, byte for byte what any other
-store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state with
-every 50,000th position and whenever `store_checkpoint` is called.
+store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state every
+50,000 positions, more rarely if it is large, and whenever `store_checkpoint` is called.
 
 The state lives in memory only. To resume, the newest checkpoint is loaded and the log read again
 from there; up to where the rows end, events change the state and no row. The chain at that place
@@ -46,7 +46,7 @@ from projections.store.batch import Batch, LateChange
 from projections.store.port import RowStore
 from projections.tally import Tally
 
-# Reading 50,000 events again takes about as long as writing out the largest state: a second.
+# Reading 50,000 events again takes a second, as does writing out a state of 100 MB.
 CHECKPOINT_EVERY: Final = 50_000
 PROJECTIONS: Final[Sequence[Projection]] = (
     txns,
@@ -120,6 +120,7 @@ class Fold:
         self._batches = BatchAcceptor(log, self._acceptor, offset)
         self._store = store
         self._checkpoint_every = checkpoint_every
+        self._checkpoint_after = checkpoint_every
 
     @classmethod
     def load(cls, store: RowStore, log: Log, *, checkpoint_every: int = CHECKPOINT_EVERY) -> Self:
@@ -206,7 +207,7 @@ class Fold:
             return 0
         data = checkpoint.dump(self.state, head, self._batches.offset)
         self._store.write([(CHECKPOINT, data)])
-        self.checkpointed = head.position
+        self._note_checkpoint(len(data))
         return len(data)
 
     def _confirm(self, records: Sequence[Record]) -> Sequence[Record]:
@@ -227,11 +228,16 @@ class Fold:
             rows = rows_of(applied, event.body)
             self.tally.note(applied, event.body, rows)
             head = self._acceptor.head
-            if head.position % self._checkpoint_every == 0:
-                rows.append((CHECKPOINT, checkpoint.dump(self.state, head, self.offset)))
-                self.checkpointed = head.position
+            if head.position - self.checkpointed >= self._checkpoint_after:
+                data = checkpoint.dump(self.state, head, self.offset)
+                rows.append((CHECKPOINT, data))
+                self._note_checkpoint(len(data))
             batch.update(rows)
             self._end = head.position, head.chain, self.offset
+
+    def _note_checkpoint(self, size: int) -> None:
+        self.checkpointed = self.position
+        self._checkpoint_after = checkpoint.positions_after(size, self._checkpoint_every)
 
     def _repeat(self, event: Event | None) -> None:
         """Apply an event whose rows are stored already; the last one must be what it was then."""

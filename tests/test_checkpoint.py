@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from ledger.checkpoint import (
+    BYTES_PER_POSITION,
     FORMAT,
     KEPT,
     Checkpoint,
@@ -57,6 +58,24 @@ def test_kept_over_starts(each: int) -> None:
     assert last.head.position == position
     assert len(written(values, 0)) == KEPT
     assert sum(map(bool, values.values())) == KEPT * 2
+
+
+def test_large_states_are_written_rarely() -> None:
+    """A standby writes no checkpoint before the events behind the last one take as long to read."""
+    with InMemoryLedger(settings=SequencerSettings(checkpoint_positions=1)) as memory:
+        ledger = memory.connect()
+        ledger.create_table("t", location="x" * 100 * BYTES_PER_POSITION)
+        positions = set[int]()
+        with closing(memory.standby().sequencer) as sequencer:
+            while len(positions) < 3:
+                position = ledger.begin().abort().position
+                while sequencer.state.position < position:
+                    sequencer.step(0.0)
+                values = read_values(memory.log, *memory.log.ends(Topic.CHECKPOINTS))
+                positions.update(each.position for each in written(values, 0))
+
+    first, second, third = sorted(positions)
+    assert min(second - first, third - second) >= 100
 
 
 def test_half_a_checkpoint() -> None:

@@ -15,7 +15,7 @@ from projections.rows import CHECKPOINT
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, RowStore, digest
 from tests.conformance.case_ledger import ManualClock
-from tests.driver import Driver
+from tests.driver import Driver, definition
 from tests.projections.followed import rows_of
 
 AGE_S = 60.0
@@ -126,6 +126,21 @@ def test_time_it_takes_is_bounded(aged: Aged) -> None:
     aged.store.write_s = 0.0
     last = aged.go_on()
     assert [aged.after(2 * SHARE - 1), aged.after(1)] == [first, last]
+
+
+def test_of_a_large_state_by_position() -> None:
+    """The larger a state is, the more positions lie between two checkpoints due by them."""
+    aged = Aged(every=2)
+    large = definition()._replace(location="x" * 20 * checkpoint.BYTES_PER_POSITION)
+    aged.driver.create_table(aged.driver.open_session(), "flights", made=large)
+    created = aged.driver.head.position
+    aged.follow()
+    while aged.fold.checkpointed < created:
+        aged.go_on()
+    first = aged.fold.checkpointed
+    while aged.fold.checkpointed == first:
+        last = aged.go_on()
+    assert (aged.fold.checkpointed, last > first + 20) == (last, True)
 
 
 def test_not_while_the_log_is_read_again(aged: Aged) -> None:
