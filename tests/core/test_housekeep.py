@@ -1,6 +1,7 @@
 """Housekeeping: what nobody asked for, in bounded batches, from evidence that may be stale."""
 
 from collections.abc import Callable
+from time import perf_counter
 
 import pytest
 
@@ -22,6 +23,7 @@ EVENT_BYTES_MAX = 2 * 1024 * 1024
 
 
 NOTHING = Lapsed()
+LOOKS = 20
 
 
 def tidied(driver: Driver, lapsed: Lapsed = NOTHING) -> list[TxnsExpired | AbortedForgotten]:
@@ -31,6 +33,32 @@ def tidied(driver: Driver, lapsed: Lapsed = NOTHING) -> list[TxnsExpired | Abort
         driver.internal(body)
         bodies.append(body)
     return bodies
+
+
+def opened(txns: int) -> Driver:
+    """Return a domain in which one session has so many txns open."""
+    driver = Driver(limits=DEFAULT_LIMITS._replace(open_txns_max=txns, txns_per_open_max=txns))
+    driver.open_txn(driver.open_session(), size=txns)
+    return driver
+
+
+def seconds(driver: Driver, lapsed: Lapsed) -> float:
+    """Return how long one look takes at what is due, at best."""
+    took_s = []
+    for _ in range(LOOKS):
+        began_s = perf_counter()
+        housekeep(driver.state, lapsed)
+        took_s.append(perf_counter() - began_s)
+    return min(took_s)
+
+
+@pytest.mark.parametrize("silent", [0, 1])
+def test_many_open_txns(silent: int) -> None:
+    """A look at what is due costs what it finds, however many txns are open: most find nothing."""
+    few, many = map(opened, (ENDS_MAX, 100 * ENDS_MAX))
+    lapsed = Lapsed([*many.state.sessions.by_number][:silent])
+
+    assert seconds(many, lapsed) < 5 * seconds(few, lapsed)
 
 
 def swept() -> Scene:
