@@ -7,7 +7,8 @@ mixture of two positions. So where offsets are missing, no marker counts before 
 beyond the end of the topic as it was afterwards: by then all that replaced them has been read. And
 whoever had rows already begins anew: a row that is gone may have lost even its tombstone. So may
 one that was read at the beginning of a read that takes longer than tombstones are kept: what has
-not come to an end in half that time begins anew too.
+not come to an end in half that time begins anew too, and so does what began in another topic of the
+same name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -142,10 +143,7 @@ class PublishedRows(RowReader):
 
     def _begin(self) -> None:
         """Read the topic from its first record on, to replace whatever rows there are."""
-        try:
-            first, self.end = self._log.ends(Topic.CACHE)
-        except TopicMissingError as missing:
-            raise CacheTopicMissingError(missing.topic) from missing
+        self._topic_id, first, self.end = self._look()
         self._reader = self._log.reader(Topic.CACHE, first)
         self.next_offset = first
         self.trouble = None
@@ -155,6 +153,13 @@ class PublishedRows(RowReader):
         self._format = FORMAT_VERSION
         self._gathered = Gathered()
         self._is_replacing = True
+
+    def _look(self) -> tuple[str, int, int]:
+        """Return the id of the topic, its first offset and its end; of one made anew the old id."""
+        try:
+            return self._log.topic_id(Topic.CACHE), *self._log.ends(Topic.CACHE)
+        except TopicMissingError as missing:
+            raise CacheTopicMissingError(missing.topic) from missing
 
     def _let_go(self) -> None:
         if self._reader is not None:
@@ -205,8 +210,7 @@ class PublishedRows(RowReader):
             self._format = marker.form
             if not self._is_next(marker):
                 continue
-            if self._is_replacing and self._clock.now_ms() - self._begun_ms > FIRST_READ_MAX_MS:
-                log_lines.warning("the first read took too long", offset=record.offset)
+            if self._is_replacing and not self._is_one_read(record.offset):
                 self._restart()
                 return
             self._apply(marker)
@@ -218,6 +222,13 @@ class PublishedRows(RowReader):
         is_whole = marker.offset + 1 >= self._settled
         is_ours = mark.topic == self.mark.topic and marker.form == FORMAT_VERSION
         return is_whole and is_ours and mark.position >= self.mark.position
+
+    def _is_one_read(self, offset: int) -> bool:
+        """Tell whether what was read up to here is of one topic, and was not read for too long."""
+        if self._clock.now_ms() - self._begun_ms > FIRST_READ_MAX_MS:
+            log_lines.warning("the first read took too long", offset=offset)
+            return False
+        return self._look()[0] == self._topic_id
 
     def _check_format(self) -> None:
         if self._format != FORMAT_VERSION:

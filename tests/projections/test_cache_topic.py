@@ -256,6 +256,26 @@ def test_topic_made_anew(host: Host, begun: int) -> None:
     assert metadata_rows(rows) == metadata_rows(fresh.store)
 
 
+@pytest.mark.parametrize(("held", "begun"), [(10, 30), (30, 60), (30, 10), (60, 30)])
+def test_topic_made_anew_while_it_is_read_first(host: Host, held: int, begun: int) -> None:
+    """Who has not come to the end of a topic mixes nothing of it with the one in its place."""
+    host.feed(held)
+    hosts, reads = [host], list[int]()
+
+    def go_on() -> None:
+        reads.append(len(reads))
+        if len(reads) == 2:
+            host.log.recreate(Topic.CACHE)
+            hosts.append(Host(host.log))
+            hosts[-1].feed(begun)
+
+    rows = PublishedRows(slow(host.log, 9, go_on))
+    rows.open()
+    rows.refresh()
+    assert rows.has_come
+    assert metadata_rows(rows) == metadata_rows(hosts[-1].store)
+
+
 def test_nothing_is_kept_of_a_lost_history() -> None:
     """Who reads published rows does not answer from what they were before the topic was anew."""
     lost, kept = Followed(), Followed()
