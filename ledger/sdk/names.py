@@ -88,9 +88,14 @@ class Names:
         return self._read(name)[0]
 
     def remember(self, row: TableRow, position: int) -> None:
-        """Note a table to which this client gave its name at `position`."""
+        """Note a table to which this client gave its name at `position`.
+
+        Another thread may have noted a later change of it by now; then that stays.
+        """
         with self._turn:
             self._forget()
+            if position < self._rows.get(row.table, (row, 0))[1]:
+                return
             self._rows[row.table] = row, position
             self._given[name_key(row.catalog, row.name)] = row.table, position
 

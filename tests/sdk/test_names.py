@@ -64,6 +64,19 @@ def test_own_names_without_reads(blind: Ledger) -> None:
     assert list(txn.receipt.tables) == [flights.table]
 
 
+def test_later_change_of_another_thread_stays(ledger: Ledger) -> None:
+    """A thread that notes its change late does not take a table back to before the next change."""
+    flights = ledger.create_table("flights")
+    ledger.rename_table("flights", "departures")
+
+    names = ledger._names  # noqa: SLF001 - two threads that meet just so cannot be made to
+    names.remember(flights, flights.changed)
+
+    number, row = names.find("departures")
+    assert row is not None
+    assert (number, row.name) == (flights.table, "departures")
+
+
 def test_names_of_others_need_reads(blind: Ledger, ledger: Ledger) -> None:
     """Without a read model the tables of others are known by id alone."""
     flights = ledger.create_table("flights")
