@@ -253,7 +253,10 @@ class FencedError(LogError):
 
 
 class OffsetGoneError(LogError):
-    """Records were removed before they were read; `earliest` is the first offset still there."""
+    """Records were removed before they were read.
+
+    `earliest` is the first offset still there, 0 if the broker did not tell.
+    """
 
     def __init__(self, message: str, *, wanted: int, earliest: int) -> None:
         super().__init__(message)

@@ -251,12 +251,12 @@ def as_log_error(
         reason = because
     said = f"{error.name()}: {error.str()}" + (f", {because.str()}" if reason is because else "")
     if error.name() in OFFSET_GONE:
+        holds = "" if held == NOT_KNOWN else f", it holds {held[0]} to {held[1]}"
         return OffsetGoneError(
-            f"{topic}: offset {wanted} is not there, it holds {held[0]} to {held[1]}. That was "
-            "removed, or the topic was cut or created anew; start from a checkpoint or from the "
-            f"beginning ({said})",
+            f"{topic}: offset {wanted} is not there{holds}. That was removed, or the topic was cut "
+            f"or created anew; start from a checkpoint or from the beginning ({said})",
             wanted=wanted,
-            earliest=held[0],
+            earliest=max(0, held[0]),
         )
     text = f"{topic}: {meaning(reason)} ({said})"
     if reason.name() in NO_TOPIC:

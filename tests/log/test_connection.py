@@ -93,6 +93,14 @@ def test_offsets_of_gone() -> None:
     assert "offset 7 is not there, it holds 9 to 12" in str(gone)
 
 
+def test_offset_gone_of_a_silent_broker() -> None:
+    """Where the broker does not tell what it holds, reading can still go on at an offset."""
+    gone = as_log_error(heard("_AUTO_OFFSET_RESET"), TOPIC, wanted=7)
+    assert isinstance(gone, OffsetGoneError)
+    assert gone.earliest == 0
+    assert "-1" not in str(gone)
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
