@@ -16,6 +16,8 @@ import fcntl
 import os
 import shutil
 import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple, TextIO
@@ -64,20 +66,18 @@ class Generations:
             StoreLockedError: another one is, and the error says who.
             StoreUnavailableError: the directory cannot be made or written.
         """
-        try:
+        with _refusals(self.root), ExitStack() as held:
             self.root.mkdir(parents=True, exist_ok=True)
-            holder = (self.root / WRITER).open("a+", encoding="utf-8")
-        except OSError as refusal:
-            raise StoreUnavailableError(self.root, str(refusal)) from refusal
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with holder:
+            holder = held.enter_context((self.root / WRITER).open("a+", encoding="utf-8"))
+            try:
+                fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
                 holder.seek(0)
                 raise StoreLockedError(self.root, holder.read() or "another process") from None
-        holder.truncate(0)
-        holder.write(f"process {os.getpid()} on {socket.gethostname()}")
-        holder.flush()
+            holder.truncate(0)
+            holder.write(f"process {os.getpid()} on {socket.gethostname()}")
+            holder.flush()
+            held.pop_all()
         return holder
 
     def published(self) -> Path | None:
@@ -86,14 +86,11 @@ class Generations:
         Raises:
             StoreUnavailableError: what names it cannot be read.
         """
-        try:
+        with _refusals(self.root), suppress(FileNotFoundError, NotADirectoryError):
             # What is no text names nothing that is there: opening that says so, a rebuild mends it.
             name = (self.root / PUBLISHED).read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as refusal:
-            raise StoreUnavailableError(self.root, str(refusal)) from refusal
-        return self.root / name.strip()
+            return self.root / name.strip()
+        return None
 
     def next(self) -> Path:
         """Return a directory that does not exist and never did, for a new generation."""
@@ -101,14 +98,19 @@ class Generations:
         return self.root / f"{last + 1:06d}-{token_hex(4)}"
 
     def publish(self, generation: Path) -> None:
-        """Make `generation` the one that readers open from now on, also after a power cut."""
+        """Make `generation` the one that readers open from now on, also after a power cut.
+
+        Raises:
+            StoreUnavailableError: the file that names it cannot be written; the former one stays.
+        """
         draft = self.root / f"{PUBLISHED}.draft"
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(generation.name)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.root / PUBLISHED)
-        _sync_directory(self.root)
+        with _refusals(self.root):
+            with draft.open("w", encoding="utf-8") as file:
+                file.write(generation.name)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.root / PUBLISHED)
+            _sync_directory(self.root)
 
     def sweep(self) -> None:
         """Remove every generation but the published one; only the writer may call this.
@@ -145,6 +147,15 @@ class Generations:
 
     def _all(self) -> list[Path]:
         return [path for path in self.root.glob("[0-9]" * 6 + "-*") if path.is_dir()]
+
+
+@contextmanager
+def _refusals(root: Path) -> Iterator[None]:
+    """Raise StoreUnavailableError for what the operating system refuses meanwhile."""
+    try:
+        yield
+    except OSError as refusal:
+        raise StoreUnavailableError(root, str(refusal)) from refusal
 
 
 def _disk_state(generation: Path) -> DiskState:

@@ -250,6 +250,18 @@ def test_unreadable_files(root: Path, file: str) -> None:
         RocksReader.open(root)
 
 
+@pytest.mark.parametrize("file", ["WRITER", "PUBLISHED.draft"])
+def test_full_disk(root: Path, file: str) -> None:
+    """What takes nothing in is named in the words of the operating system, and locks nothing."""
+    RocksStore.open(root).close()
+    (root / file).unlink(missing_ok=True)
+    (root / file).symlink_to("/dev/full")
+    with pytest.raises(StoreUnavailableError), RocksStore.rebuild(root) as store:
+        store.publish()
+    (root / file).unlink()
+    RocksStore.open(root).close()
+
+
 def test_generation_is_a_file(root: Path) -> None:
     """A generation that is no directory lacks what a database has."""
     root.mkdir()
