@@ -91,7 +91,7 @@ class Transaction(TxnFiles, TxnTables):
         self._valid_txns: ValidTxnList | None = None
         self._write_ids: dict[int, int] = {}
         self._taken: set[int] = set()
-        self._writes = DeclaredWrites(control.position)
+        self._writes = DeclaredWrites(control.position, read_only=body.type == "read_only")
         self._staging = Staging()
         self._last = control.position
         # The commands that were to commit it and had no answer yet.

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class TxnFiles(OfOneProcess):
     """The part of a txn that deals with files.
 
-    Once its commit was asked for, or it has ended, all of this raises ValueError.
+    Once its commit was asked for, or it has ended, all of this raises ValueError. In a txn that is
+    read only all but reading raises CommandInvalidError.
 
     Attributes:
         opened: the position of the snapshot the txn holds.
@@ -156,14 +157,15 @@ class TxnFiles(OfOneProcess):
         """
         number = self._names.number(table)
         protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", features))))
-        self._writes.writer(number).set_protocol(protocol)
+        with self._writes.growing(number) as writer:
+            writer.set_protocol(protocol)
 
     def set_domain(
         self, table: TableLike, name: str, configuration: str = "", *, removed: bool = False
     ) -> None:
         """Write a domain metadata entry; two txns that write one domain conflict."""
-        number = self._names.number(table)
-        self._writes.writer(number).set_domain(Domain(name, configuration, removed))
+        with self._writes.growing(self._names.number(table)) as writer:
+            writer.set_domain(Domain(name, configuration, removed))
 
     def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
         """Record how far an application came, in every table the txn writes, and in `tables`.

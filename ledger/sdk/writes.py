@@ -10,10 +10,13 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint
 from ledger.core.ids import IsolationLevel, Operation
+from ledger.core.outcomes import Reason
 from ledger.core.traits import LEVEL_OF, traits_of
+from ledger.errors import CommandInvalidError
 from ledger.reads import TableRow
 from ledger.sdk.footprint_writer import FootprintWriter, check_text
 from ledger.sdk.reading import TableFiles
+from ledger.sdk.refusals import ROWS
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 VERSIONS: Final = range(-(2**63), 2**63)
@@ -39,14 +42,16 @@ class DeclaredWrites:
     """What one txn declares, table by table; each unit, file and operation once.
 
     `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
+    One that is `read_only` declares reads alone.
 
     Attributes:
         is_frozen: whether nothing may be added: what was declared is on its way.
         has_ended: whether nothing may be added: the txn is over.
     """
 
-    def __init__(self, opened: int) -> None:
+    def __init__(self, opened: int, *, read_only: bool = False) -> None:
         self._opened = opened
+        self._is_read_only = read_only
         self._coarse: dict[int, dict[CoarseWrite, None]] = {}
         self._writers: dict[int, FootprintWriter] = {}
         self._read_at: dict[int, int] = {}
@@ -63,8 +68,11 @@ class DeclaredWrites:
         return is_said or any(each.is_written for each in self._writers.values())
 
     def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
-        """Declare a coarse write; one that only inserts depends on no position."""
-        self._check_open()
+        """Declare a coarse write; one that only inserts depends on no position.
+
+        Raises ValueError once frozen, or ended, CommandInvalidError in a txn that is read only.
+        """
+        self._check_writable()
         self._coarse.setdefault(table, {})[write] = None
         if write.operation != "insert":
             self.plan_from(table, read_at)
@@ -83,9 +91,9 @@ class DeclaredWrites:
     def growing(self, table: int, operation: str = "") -> Iterator[FootprintWriter]:
         """Lend what gathers the files of a table, and name the operation unless the block raises.
 
-        If it raises, a table that was not known before stays unknown. Raises as `writer`.
+        If it raises, a table that was not known before stays unknown. Raises as `add`.
         """
-        self._check_open()
+        self._check_writable()
         writer = self._writers.get(table) or FootprintWriter()
         yield writer
         if operation:
@@ -103,9 +111,9 @@ class DeclaredWrites:
     def record(self, app: AppVersion, tables: Iterable[int]) -> None:
         """Declare the progress of an application in all tables written, and in these.
 
-        Raises TypeError or ValueError for a name or a version that no record takes.
+        Raises TypeError or ValueError for a name or a version that no record takes, else as `add`.
         """
-        self._check_open()
+        self._check_writable()
         check_app(app)
         self._apps[app.app] = app.version
         self._app_tables.update(tables)
@@ -161,6 +169,14 @@ class DeclaredWrites:
         needs_reads = is_written or is_judged or table in self._strict
         read_files = writer.read_files if needs_reads else b""
         return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._is_read_only:
+            raise CommandInvalidError(
+                f"this txn is read only. {ROWS[Reason.TXN_READ_ONLY].advice}",
+                reason=Reason.TXN_READ_ONLY,
+            )
 
     def _check_open(self) -> None:
         if self.has_ended:

@@ -300,20 +300,26 @@ def test_read_only_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> No
     "write",
     [
         lambda txn: txn.add_files(TABLE, [of_day(3)]),
+        lambda txn: txn.remove_files(TABLE, ["day1"]),
+        lambda txn: txn.rewrite_files(TABLE, ["day1"], [of_day(1, "big")]),
+        lambda txn: txn.set_protocol(TABLE, 1, 2),
+        lambda txn: txn.set_domain(TABLE, "clustering"),
         lambda txn: txn.app("stream", 5, tables=[TABLE]),
+        lambda txn: txn.insert(TABLE),
     ],
-    ids=["files", "progress"],
+    ids=["adds", "removes", "rewrites", "protocol", "domain", "progress", "coarse"],
 )
 def test_read_only_txn_writes_nothing(
     ledger: Ledger, table: int, write: Callable[[Transaction], object]
 ) -> None:
-    """What a read-only txn adds or records is refused, not dropped."""
-    assert table
-    with (
-        pytest.raises(errors.CommandInvalidError, match="read only"),
-        ledger.transaction("read_only") as txn,
-    ):
-        write(txn)
+    """What would write is refused in a read-only txn at once, and leaves it as it was."""
+    with ledger.transaction("read_only") as txn:
+        txn.read(table)
+        with pytest.raises(errors.CommandInvalidError, match="read only") as refused:
+            write(txn)
+
+    assert refused.value.reason == "TxnReadOnly"
+    assert txn.status == "committed"
 
 
 def test_level_that_is_none(ledger: Ledger) -> None:
