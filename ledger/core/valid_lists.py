@@ -164,7 +164,11 @@ class ValidWriteIdList(ValidIdList):
         """
         if not text:
             return cls(None, ID_MAX, (), (), None)
-        name, _, fields = text.partition(":")
+        name, colon, fields = text.partition(":")
+        if not colon:
+            raise ValueError(
+                f"'{text}' is no valid list: it takes table:hwm:minOpen[:open[:aborted]]"
+            )
         return cls(None if is_no_table(name) else name, *read_fields(fields.split(":"), read_ids))
 
 

@@ -138,6 +138,7 @@ def test_write_id_list_is_read_liberally(text: str, expected: ValidWriteIdList) 
         (ValidTxnList.parse, "5:1:2,2:", "field open: the ids do not ascend"),
         (ValidTxnList.parse, "5:1::6", "field aborted: 6 to 6 is outside 1 to hwm 5"),
         (ValidTxnList.parse, "5:1:2,3:1,3", "fields open and aborted: 3"),
+        (ValidWriteIdList.parse, "flights", "'flights' is no valid list"),
         (ValidWriteIdList.parse, "db.t:5", "no valid list"),
         (ValidWriteIdList.parse, "db.t:5:1:1-6:", "field open: '1-6'"),
         (ValidWriteIdList.parse, ":5:1::", "field table: ''"),
