@@ -62,16 +62,24 @@ def to_json(answer: Any) -> bytes:
 
 def from_json(kind: type[Answer], data: bytes) -> Answer:
     """Return the answer of this kind that JSON says; raises IncompatibleError if it says none."""
+    try:
+        return read_json(kind, data)
+    except ValueError as problem:
+        raise IncompatibleError(
+            f"this is no {getattr(kind, '__name__', kind)}: {problem}. Install the same version of "
+            "lakeledger on both sides"
+        ) from problem
+
+
+def read_json(kind: type[Answer], data: bytes) -> Answer:
+    """Return what JSON says of this kind; raises ValueError, with what is wrong where, if not."""
     form: Any = kind
     try:
         found: Answer = reader_of(form).validate_json(data)
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise IncompatibleError(
-            f"this is no {getattr(kind, '__name__', kind)}: {where} {first['msg']}. Install the "
-            "same version of lakeledger on both sides"
-        ) from problem
+        raise ValueError(f"{where} {first['msg']}".strip()) from problem
     return found
 
 

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
-from ledger.errors import IncompatibleError, LimitExceededError
-from ledger.http.form import from_json
+from ledger.errors import LimitExceededError
+from ledger.http.form import read_json
 from ledger.read_errors import is_number
 
 LIMIT_DEFAULT: Final = 100
@@ -116,8 +116,8 @@ class Asked:
         if not self._body:
             return None
         try:
-            return from_json(kind, self._body)
-        except IncompatibleError as problem:
+            return read_json(kind, self._body)
+        except ValueError as problem:
             raise BadRequestError(f"the body is no {name}: {problem}") from None
 
     def check_all_read(self) -> None:

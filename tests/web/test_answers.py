@@ -209,21 +209,23 @@ def test_nothing_is_written(served: Served, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "error"),
+    ("body", "error", "says"),
     [
-        (b"{}", "BadRequest"),
-        (b"not json", "BadRequest"),
-        (b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}', "BadRequest"),
-        (b" " * BODY_BYTES_MAX, "BadRequest"),
-        (b" " * (BODY_BYTES_MAX + 1), "LimitExceededError"),
+        (b"{}", "BadRequest", "is no valid txn list: hwm Field required"),
+        (b"not json", "BadRequest", "is no valid txn list: Invalid JSON"),
+        (b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}', "BadRequest", "2 is outside 1 to"),
+        (b" " * BODY_BYTES_MAX, "BadRequest", "Invalid JSON"),
+        (b" " * (BODY_BYTES_MAX + 1), "LimitExceededError", "bytes"),
     ],
     ids=["empty", "no JSON", "no list", "as long as may be", "too long"],
 )
-def test_bodies(served: Served, body: bytes, error: str) -> None:
-    """A body that is no valid txn list, or a very long one, is refused."""
+def test_bodies(served: Served, body: bytes, error: str, says: str) -> None:
+    """A body that is no valid txn list, or a very long one, is refused by what is wrong with it."""
     answer = served.ask("/v1/tables/1/valid-write-ids", "POST", body)
     assert answer.error == (400, error)
     assert not answer.form["retry_unchanged"]
+    assert says in answer.form["message"]
+    assert "both sides" not in answer.form["message"]
 
 
 @pytest.mark.parametrize(
