@@ -59,6 +59,10 @@ class Candidate(NamedTuple):
         write = self.writes.get(table)
         return write.footprint if write is not None else None
 
+    def meets_winners(self, table: int) -> bool:
+        """Tell whether earlier commits matter to a part: to unjudged coarse writes none do (c4)."""
+        return self.is_judged or table in self.changes or self.footprint(table) is not None
+
     def does_more(self, table: int) -> bool:
         """Tell whether a part does more than its files say: rows or the table itself changed."""
         write = self.writes.get(table)

@@ -99,7 +99,7 @@ def check_bases(state: DomainState, candidate: Candidate) -> None:
 
 def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
     """Refuse a plan from before the winners that are remembered, and one from nowhere."""
-    if write.footprint is None and not candidate.is_judged:
+    if not candidate.meets_winners(write.table):
         return
     read_at = candidate.read_at(write.table)
     if read_at:

@@ -134,6 +134,8 @@ def table_conflict(
     """Return the first conflict in one table."""
     if table.creator or not is_declared(candidate, table.table):
         return None
+    if not candidate.meets_winners(table.table):
+        return None
     attempt = attempt_of(state, candidate, table, level or traits_given(candidate, table).level)
     if table.table in candidate.reads and attempt.level != "Serializable":
         return None

@@ -7,7 +7,7 @@ import pytest
 from ledger.core.commands import Property, TableWrite
 from ledger.core.events import TxnAborted, TxnCommitted
 from ledger.core.outcomes import Reason
-from tests.core.arena import APPEND, BY_DAY, Arena, serializable, statement
+from tests.core.arena import APPEND, BY_DAY, Arena, day, serializable, statement
 from tests.core.parts import part, partition, table_of
 
 TRACKED = table_of(("day", "int"), by=["day"], delta__enableRowTracking="true")
@@ -61,6 +61,25 @@ def test_types_of_txns(txn: Any) -> None:
     body = arena.commit(arena.ada, number, arena.part("DELETE", remove=["a"])).body
 
     assert isinstance(body, TxnCommitted) == (txn == "replicated")
+
+
+@pytest.mark.parametrize(
+    ("txn", "expected"),
+    [
+        ("default", TxnAborted),
+        ("replicated", TxnCommitted),
+        ("compaction", TxnCommitted),
+        ("soft_delete", TxnCommitted),
+    ],
+)
+def test_coarse_writes_that_are_not_judged_meet_nothing(txn: Any, expected: type) -> None:
+    """They pass a change of the table as well: whether it is remembered still makes no odds."""
+    arena = Arena()
+    number = arena.open_txn(arena.ada, txn)
+    arena.alters(table_of(("day", "int"), ("more", "int"), by=["day"]))
+    body = arena.commit(arena.ada, number, arena.coarse(day("1"))).body
+
+    assert isinstance(body, expected)
 
 
 def test_row_ids_follow_each_other() -> None:

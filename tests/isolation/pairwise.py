@@ -90,7 +90,8 @@ def is_too_old(lake: Lake, attempt: Attempt) -> bool:
 
 def is_judged(attempt: Attempt, part: Part) -> bool:
     """Tell whether the winners may matter to a part."""
-    return part.footprint is not None or (attempt.type == JUDGED_TYPE and bool(part.coarse))
+    coarse = attempt.type == JUDGED_TYPE and bool(part.coarse)
+    return part.footprint is not None or coarse or bool(changes_of(attempt, part.table))
 
 
 def read_at_of(attempt: Attempt, part: Part) -> int:
@@ -125,6 +126,9 @@ def clashes(lake: Lake, attempt: Attempt) -> Iterator[Clash]:
             yield Clash(table.dropped, METADATA_STEP, number, "table_dropped", "MetadataChanged")
             continue
         side = side_of(attempt, table, number)
+        is_unjudged = number in attempt.parts and not is_judged(attempt, attempt.parts[number])
+        if is_unjudged and attempt.type != JUDGED_TYPE:
+            continue
         is_written = number in lake.touched(attempt)
         if is_written or side.level == SERIALIZABLE:
             yield from clashes_with(number, side)
