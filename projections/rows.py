@@ -9,6 +9,7 @@
 | `i` nonce           | the session this nonce opened                             | sessions   |
 | `r` session, n      | first answer to a command: position, outcome, first, size | sessions   |
 | `t` txn             | a txn from open to end                                    | txns       |
+| `T` txn, table      | what an open txn of many tables did in one of them        | txns       |
 | `f` txn             | position at which an aborted txn was forgotten            | txns       |
 | `b` table           | how an incarnation came to be                             | tables     |
 | `c` table           | its name, definition, last changes, drop                  | tables     |
@@ -41,7 +42,7 @@
 A file in a key is its path and its deletion vector. What happens later to something that has a row
 already is mostly a row of its own (`q`, `f`, `c`): a row is written when all of it is known, and
 only `files` and `metadata` look up how one stands. Rows are kept for ever but for `m`, `n`, `l`,
-`j`, `P`, `O` and the two that exist once. A store holds one domain.
+`j`, `P`, `O`, `T` and the two that exist once. A store holds one domain.
 
 Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
 """
@@ -60,6 +61,7 @@ SESSION_END: Final = b"q"
 NONCE: Final = b"i"
 ANSWER: Final = b"r"
 TXN: Final = b"t"
+TXN_PART: Final = b"T"
 FORGOTTEN: Final = b"f"
 TABLE_CREATED: Final = b"b"
 TABLE: Final = b"c"

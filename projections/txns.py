@@ -5,11 +5,12 @@ to end in one batch. Read-only txns have rows like all others. That an aborted t
 a row of its own: by then its beginning is no longer at hand.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ledger.core.event_parts import AbortedPart, CommittedPart, Evidence
+from ledger.core.event_parts import AbortedPart, AllocatedId, Evidence
 from ledger.core.events import (
     AbortedForgotten,
     Control,
@@ -27,18 +28,19 @@ from ledger.core.events import (
 )
 from ledger.core.ids import TxnType
 from ledger.core.txns import OpenTxn
-from ledger.file_list import chunks_of
-from projections.applied import Applied
+from projections.applied import Applied, MetadataChange
 from projections.conflicts import evidence_form
 from projections.projection import Rows
 from projections.rows import FORGOTTEN, TXN, Fields, number_key, value
 from projections.store.batch import LateChange
-
-Part = list[int | None]
-"""One table of a txn: number, write id, metadata events, version, position read at, rows written.
-
-There is no version while it is open or once it is aborted.
-"""
+from projections.txn_parts import (
+    Part,
+    aborted_part,
+    committed_part,
+    parts_apart,
+    parts_gone,
+    parts_within,
+)
 
 
 class TxnFields(Fields):
@@ -56,24 +58,34 @@ class TxnFields(Fields):
     evidence: Mapping[str, Any] | None = None
 
 
-def opened(applied: Applied, body: TxnOpened) -> list[LateChange]:
+def opened(applied: Applied, body: TxnOpened) -> Iterator[LateChange]:
     """Return the rows of the txns that the event opened."""
-    first = applied.control.txn
-    return [touched(applied, number) for number in range(first, first + body.size)]
+    first, named = applied.control.txn, by_txn(body.ids)
+    for number in range(first, first + body.size):
+        yield from touched(applied, number, named.get(number, ()))
 
 
-def allocated(applied: Applied, body: WriteIdsAllocated) -> list[LateChange]:
+def allocated(applied: Applied, body: WriteIdsAllocated) -> Iterator[LateChange]:
     """Return the rows of the txns that have further write ids."""
-    return [touched(applied, number) for number in {each.txn for each in body.ids}]
+    for number, tables in by_txn(body.ids).items():
+        yield from touched(applied, number, tables)
 
 
-def changed(applied: Applied, _body: object) -> list[LateChange]:
-    """Return the row of the txn, if there is one, that has one more change to commit."""
+def by_txn(ids: Iterable[AllocatedId]) -> Mapping[int, Collection[int]]:
+    """Return the tables of write ids by their txns."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for each in ids:
+        found[each.txn].append(each.table)
+    return found
+
+
+def changed(applied: Applied, body: MetadataChange | WritesStaged) -> Iterable[LateChange]:
+    """Return the rows of the txn, if there is one, that has one more change to commit."""
     txn = applied.control.txn
-    return [touched(applied, txn)] if txn else []
+    return touched(applied, txn, (body.table,)) if txn else ()
 
 
-def altered(applied: Applied, body: TableAltered) -> list[LateChange]:
+def altered(applied: Applied, body: TableAltered) -> Iterable[LateChange]:
     """Return the row of the txn that altered a table, perhaps opened and committed by that."""
     if not body.one_shot:
         return changed(applied, body)
@@ -82,7 +94,7 @@ def altered(applied: Applied, body: TableAltered) -> list[LateChange]:
     return [(number_key(TXN, applied.control.txn), fields.value())]
 
 
-def committed(applied: Applied, body: TxnCommitted) -> list[LateChange]:
+def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     """Return the row of a committed txn; a one-shot one was opened by the same event."""
     control = applied.control
     txn = None if body.one_shot else applied.ended[control.txn]
@@ -91,24 +103,21 @@ def committed(applied: Applied, body: TxnCommitted) -> list[LateChange]:
         fields = at_once(control, body.type, parts)
     else:
         fields = fields_of(txn, "committed", parts, ended=control.position)
-    return [(number_key(TXN, control.txn), fields.value())]
+        yield from parts_gone(txn)
+    yield number_key(TXN, control.txn), fields.value()
 
 
-def aborted(applied: Applied, body: TxnAborted) -> list[LateChange]:
+def aborted(applied: Applied, body: TxnAborted) -> Iterable[LateChange]:
     """Return the row of an aborted txn; a one-shot one that lost never was."""
     if body.one_shot:
-        return []
-    txn = applied.control.txn
-    fields = aborted_fields(applied, txn, body.reason, body.parts, body.evidence)
-    return [(number_key(TXN, txn), fields.value())]
+        return ()
+    return ended(applied, applied.control.txn, body.reason, body.parts, body.evidence)
 
 
-def all_aborted(applied: Applied, body: SessionClosed | TxnsExpired) -> list[LateChange]:
+def all_aborted(applied: Applied, body: SessionClosed | TxnsExpired) -> Iterator[LateChange]:
     """Return the rows of the txns that ended with their session, or by housekeeping."""
-    return [
-        (number_key(TXN, txn), aborted_fields(applied, txn, cause, parts).value())
-        for txn, cause, parts in body.ends
-    ]
+    for txn, cause, parts in body.ends:
+        yield from ended(applied, txn, cause, parts)
 
 
 def forgotten(applied: Applied, body: AbortedForgotten) -> list[LateChange]:
@@ -117,23 +126,16 @@ def forgotten(applied: Applied, body: AbortedForgotten) -> list[LateChange]:
     return [(number_key(FORGOTTEN, txn), position) for txn in body.txns]
 
 
-def touched(applied: Applied, number: int) -> LateChange:
-    """Return the row of a txn that stays open."""
-    return number_key(TXN, number), partial(standing, applied.state.txns.open[number])
+def touched(applied: Applied, number: int, tables: Collection[int]) -> Iterator[LateChange]:
+    """Return the rows of a txn that stays open and touched these tables just now."""
+    txn = applied.state.txns.open[number]
+    yield number_key(TXN, number), partial(standing, txn)
+    yield from parts_apart(txn, tables)
 
 
 def standing(txn: OpenTxn) -> bytes:
     """Return the row of an open txn."""
-    return fields_of(txn, "open", open_parts(txn)).value()
-
-
-def open_parts(txn: OpenTxn) -> list[Part]:
-    """Return the tables that an open txn has touched so far."""
-    counts, staged = (txn.write_ids, txn.metadata), txn.staged
-    return [
-        [table, *(count.get(table, 0) for count in counts), None, 0, table in staged]
-        for table in sorted(txn.write_ids.keys() | txn.metadata.keys() | staged.keys())
-    ]
+    return fields_of(txn, "open", parts_within(txn)).value()
 
 
 def fields_of(
@@ -172,34 +174,19 @@ def at_once(control: Control, kind: TxnType, parts: Iterable[Part]) -> TxnFields
     )
 
 
-def committed_part(part: CommittedPart, txn: OpenTxn | None) -> Part:
-    """Return one table of a commit; `txn` is what was open before it, None for a one-shot."""
-    counts = (part.table, part.write_id, part.metadata_events)
-    wrote = bool(part.writes) or any(each.data_change for each in chunks_of(part, txn))
-    return [*counts, part.version, part.read_at, wrote]
-
-
-def aborted_fields(
+def ended(
     applied: Applied,
-    txn: int,
+    number: int,
     reason: str,
     parts: Sequence[AbortedPart],
     evidence: Evidence | None = None,
-) -> TxnFields:
-    """Return the fields of an aborted txn."""
-    return fields_of(
-        applied.ended[txn],
-        "aborted",
-        [aborted_part(part) for part in parts],
-        ended=applied.control.position,
-        reason=reason,
-        evidence=evidence,
-    )
-
-
-def aborted_part(part: AbortedPart) -> Part:
-    """Return one table of an abort."""
-    return [part.table, part.write_id, part.metadata_events, None, 0, part.wrote]
+) -> Iterator[LateChange]:
+    """Return the rows of a txn that was aborted."""
+    txn, position = applied.ended[number], applied.control.position
+    left = [aborted_part(part) for part in parts]
+    fields = fields_of(txn, "aborted", left, ended=position, reason=reason, evidence=evidence)
+    yield from parts_gone(txn)
+    yield number_key(TXN, number), fields.value()
 
 
 ROWS: Final[Mapping[type, Rows]] = {

@@ -37,6 +37,7 @@ from projections.rows import (
     TABLE,
     TABLE_CREATED,
     TXN,
+    TXN_PART,
     WATERMARK,
     WRITE_IDS,
     last_number,
@@ -136,9 +137,18 @@ def txn(rows: RowReader, number: int) -> TxnRow | None:
         ended_at=at(rows, ended),
         forgotten=read_numbered(rows, FORGOTTEN, number) or 0,
         reason=found.get("reason", ""),
-        parts=tuple(TxnPart(*part) for part in found.get("parts", ())),
+        parts=parts_of(rows, number, found),
         evidence=evidence_from(lost) if lost is not None else None,
     )
+
+
+def parts_of(rows: RowReader, number: int, fields: Fields) -> tuple[TxnPart, ...]:
+    """Return the parts of a txn; those of an open one may have rows of their own."""
+    parts = fields.get("parts", ())
+    if not parts and fields["status"] == "open":
+        prefix = number_key(TXN_PART, number)
+        parts = [read_value(data) for _, data in rows.scan(prefix, prefix_end(prefix))]
+    return tuple(TxnPart(*part) for part in parts)
 
 
 def txns(rows: RowReader, numbers: Iterable[int]) -> list[TxnRow]:
