@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
-from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, described
+from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, Value, described
 from projections.cache.chain import Chain, Version
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered
 from projections.cache.objects import Effect, combined, shared
@@ -45,6 +45,16 @@ class Exact(NamedTuple):
     position: int
     name: Name
     objects: Objects
+
+
+class Weighed(NamedTuple):
+    """An object that is held, and about how many bytes it takes.
+
+    It is known by its identity, which nothing else has while it is here.
+    """
+
+    value: Value
+    size: int
 
 
 NOTHING_WAITS: Final = Waiting(0)
@@ -84,6 +94,8 @@ class Entry:
     exact: dict[ReaderIds, Exact] = field(default_factory=dict)
     is_trimmed: bool = False
     has_missed: bool = False
+    # Not part of what is known: the objects whose bytes were counted.
+    weighed: dict[int, Weighed] = field(default_factory=dict, compare=False, repr=False)
 
     def change(self, txn: int, write_id: int, number: int, effect: Effect) -> None:
         """Keep a change until its txn ends; one whose id has ended here is in it already."""
@@ -142,6 +154,7 @@ class Entry:
         self.states = None
         self.has_missed = True
         self.exact.clear()
+        self.weighed.clear()
 
     def trim(self, most: int) -> None:
         """Keep so many versions; readers who see none of them are not answered any more."""

@@ -16,7 +16,7 @@ from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Objects
 from ledger.reads import Identity
-from projections.cache.entry import Entry, is_external
+from projections.cache.entry import Entry, Weighed, is_external
 from projections.cache.ids import ReaderIds
 from projections.lag import Lag
 from projections.metadata_cache import CacheState, Stored, Wanted
@@ -241,16 +241,34 @@ def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
 
 
 def entry_bytes(entry: Entry) -> int:
-    """Return about how many bytes the objects of an entry take, 0 if it holds none."""
+    """Return about how many bytes the objects of an entry take, 0 if it holds none.
+
+    What was weighed before is not looked at again: with every change there is one new version.
+    """
     states = [] if entry.states is None else [each.content for each in entry.states.versions]
-    return objects_bytes(*states, *(each.objects for each in entry.exact.values()))
+    held = [*states, *(each.objects for each in entry.exact.values())]
+    entry.weighed = weighed(held, entry.weighed)
+    return bytes_of(held, entry.weighed)
 
 
-def objects_bytes(*states: Objects | None) -> int:
-    """Return about how many bytes states of a table take; equal objects count once."""
+def objects_bytes(objects: Objects | None) -> int:
+    """Return about how many bytes one state of a table takes."""
+    return bytes_of([objects], weighed([objects], {}))
+
+
+def weighed(states: Iterable[Objects | None], before: Mapping[int, Weighed]) -> dict[int, Weighed]:
+    """Return the objects of states with their bytes, by identity: equal ones count once."""
     distinct = {id(value): value for objects in states if objects for value in objects.values()}
-    # What names an object takes memory in every state.
-    return sum(map(value_bytes, distinct.values())) + sum(100 * len(each or ()) for each in states)
+    return {
+        key: before.get(key) or Weighed(value, value_bytes(value))
+        for key, value in distinct.items()
+    }
+
+
+def bytes_of(states: Iterable[Objects | None], objects: Mapping[int, Weighed]) -> int:
+    """Return the bytes of objects and states; what names an object takes memory in every state."""
+    names = sum(len(each or ()) for each in states)
+    return sum(each.size for each in objects.values()) + 100 * names
 
 
 def value_bytes(value: TableDefinition | str) -> int:
