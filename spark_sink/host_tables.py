@@ -182,9 +182,20 @@ class HostTables:
         # What the reader itself changes holds for no file that is there.
         is_own = is_partitioned_otherwise(seen, row.definition)
         adds = {each.added for each in files if is_own or each.added <= row.partitioned}
-        then = {added: self.reads.definition(found.table, added) or seen for added in adds}
-        columns = {added: names.of(each, added) for added, each in then.items()}
-        return {at: names for at, names in columns.items() if names != partition_columns(seen)}
+        then, now = self._columns_at(found, adds, names), partition_columns(seen)
+        return {added: columns for added, columns in then if columns != now}
+
+    def _columns_at(
+        self, found: TableMetadata, adds: AbstractSet[int], names: "NamesNow"
+    ) -> Iterator[tuple[int, Sequence[str]]]:
+        """Yield the partition columns as of positions; each definition is looked at but once."""
+        since, then = max(adds, default=0) + 1, found.definition
+        columns: Sequence[str] = ()
+        for added in sorted(adds, reverse=True):
+            if added < since:
+                since, then = next(definitions(self._rows, found.table, added, limit=1))
+                columns = names.of(then, since)
+            yield added, columns
 
     def _levels(
         self, found: TableMetadata, snapshot: Snapshot, names: "NamesNow"

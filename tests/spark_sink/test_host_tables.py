@@ -11,6 +11,9 @@ from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
 from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreMissingError
+from projections.queries import StoreReads
+from projections.rows import DEFINITION
+from projections.store.port import Row
 from projections.store.rocks_reader import RocksReader
 from spark_sink.host_tables import HostTables, Level, tables_at
 from tests.projections.test_metadata_costs import Counted
@@ -142,6 +145,42 @@ def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:
 
     levels = [Level({each: each}, None) for each in ("tail", "day")]
     assert found == [(found[0][0], levels)] * 2
+
+
+class Definitions(Counted):
+    """Rows of which the definitions of tables are counted."""
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return rows in order."""
+        read = super().scan if start.startswith(DEFINITION) else self._rows.scan
+        return read(start, end, limit=limit, reverse=reverse)
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row."""
+        return self._rows.get(key)
+
+
+def test_costs_of_many_commits(host: Host, tmp_path: Path) -> None:
+    """Of files that lie as a definition of before says, it is looked at once for all commits."""
+    listed, columns, commits = "db.sales", [("day", "INT"), ("tail", "STRING")], 20
+    host.ledger.create_table(listed, columns, partition_columns=["tail"])
+    adds = [
+        host.ledger.append(listed, [AddFile(f"{number}.parquet", ("N1",))]).position
+        for number in range(commits)
+    ]
+    host.ledger.alter_table(listed, partition_columns=["day"])
+    adds.append(host.ledger.append(listed, [AddFile("day=1/b.parquet", ("1",))]).position)
+    snapshot = host.snapshot()
+    host.tables.reads.wait(snapshot.opened, 10_000)
+    with closing(RocksReader.open(tmp_path / "rows")) as reader:
+        rows = Definitions(reader)
+        tables = HostTables(rows, StoreReads(rows), host.tables.cache, host.ledger.catalog)
+        found = tables.resolve(listed, snapshot)
+
+    assert found.partitioned == {added: ["tail"] for added in adds[:commits]}
+    assert rows.given == 1
 
 
 def test_another_column_of_the_same_id(host: Host) -> None:
