@@ -1,6 +1,6 @@
-"""The fold: events in, rows out, one atomic write per batch of records.
+"""The fold: events in, rows out, one atomic write per batch of records, or several of a large one.
 
-With the rows of a batch goes one row that names the last event they come from. So whatever
+With the rows of a write goes one row that names the last event they come from. So whatever
 crashes, a store is always what one prefix of the log makes of it, byte for byte what any other
 store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state every
 50,000 positions, more rarely if it is large, and whenever `store_checkpoint` is called.
@@ -48,6 +48,9 @@ from projections.tally import Tally
 
 # Reading 50,000 events again takes a second, as does writing out a state of 100 MB.
 CHECKPOINT_EVERY: Final = 50_000
+# A batch is bounded by what its records take packed, and 16 MB of long lists of files are a million
+# rows: they took 700 MB. So many take some 50.
+ROWS_PER_WRITE: Final = 100_000
 PROJECTIONS: Final[Sequence[Projection]] = (
     txns,
     write_ids,
@@ -106,6 +109,7 @@ class Fold:
         mark: Mark,
         *,
         checkpoint_every: int,
+        rows_per_write: int,
     ) -> None:
         self.state, head, offset = resumed
         # What every event changes of the mark, which is made of it when it is asked for.
@@ -121,11 +125,20 @@ class Fold:
         self._store = store
         self._checkpoint_every = checkpoint_every
         self._checkpoint_after = checkpoint_every
+        self._rows_per_write = rows_per_write
 
     @classmethod
-    def load(cls, store: RowStore, log: Log, *, checkpoint_every: int = CHECKPOINT_EVERY) -> Self:
+    def load(
+        cls,
+        store: RowStore,
+        log: Log,
+        *,
+        checkpoint_every: int = CHECKPOINT_EVERY,
+        rows_per_write: int = ROWS_PER_WRITE,
+    ) -> Self:
         """Resume where the rows of a store end; what will be fed comes from the events of `log`.
 
+        A write ends with the event that brings it to `rows_per_write`.
         Raises StoreForeignError for rows of another topic, IncompatibleError for a checkpoint of a
         later version, LogUnavailableError when the broker does not say which topic it is.
         """
@@ -136,7 +149,14 @@ class Fold:
             raise StoreForeignError(mark.topic, topic)
         start = checkpoint.Checkpoint(DomainState(), LogHead(), 0)
         resumed = checkpoint.load(data) if data is not None else start
-        return cls(store, log, resumed, mark, checkpoint_every=checkpoint_every)
+        return cls(
+            store,
+            log,
+            resumed,
+            mark,
+            checkpoint_every=checkpoint_every,
+            rows_per_write=rows_per_write,
+        )
 
     @property
     def mark(self) -> Mark:
@@ -169,13 +189,13 @@ class Fold:
             )
 
     def feed(self, records: Sequence[Record]) -> Fed:
-        """Apply records and store the rows of all their events in one write.
+        """Apply records and store the rows of all their events, in one write unless they are many.
 
         Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
         before it are stored then; the fold is of no more use. Raises LogUnavailableError if it
         cannot be found out whether the log still holds what was read before; then it can be fed
         again from `offset`. Where applying an event fails, which only a fault of the program can
-        cause, the state is between two positions, and nothing of the batch is stored.
+        cause, the state is between two positions, and nothing is stored since the last write.
         """
         batch, began_s = Batch(self._store.get), monotonic()
         position, dropped = self.position, self._acceptor.dropped.total()
@@ -183,11 +203,11 @@ class Fold:
             rest = records if self._is_confirmed else self._confirm(records)
             for record, event in self._batches.events(rest):
                 self._take(record, event, batch)
+                if len(batch.changes) >= self._rows_per_write:
+                    began_s = self._write(batch, began_s)
         finally:
             if batch.changes and self.position == self._end[0]:
-                batch.put(LOG, value(self.mark))
-                self._store.write(batch.settled())
-                self.tally.note_batch(monotonic() - began_s)
+                self._write(batch, began_s)
         return Fed(
             self.position,
             self.position - position,
@@ -234,6 +254,15 @@ class Fold:
                 self._note_checkpoint(len(data))
             batch.update(rows)
             self._end = head.position, head.chain, self.offset
+
+    def _write(self, batch: Batch, began_s: float) -> float:
+        """Store the rows of a batch that began then and empty it; return when it begins anew."""
+        batch.put(LOG, value(self.mark))
+        self._store.write(batch.settled())
+        batch.changes.clear()
+        now_s = monotonic()
+        self.tally.note_batch(now_s - began_s)
+        return now_s
 
     def _note_checkpoint(self, size: int) -> None:
         self.checkpointed = self.position

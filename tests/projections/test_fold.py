@@ -31,6 +31,7 @@ from tests.projections.filing import filed, filings, random_filings
 from tests.projections.followed import PATIENT
 
 EVERY = 7
+ROWS = 40
 
 Fate = Literal["goes on", "stores its state", "dies after the write", "dies before the write"]
 
@@ -68,7 +69,8 @@ def kept(store: RowStore, records: Sequence[Record], *, every: int = EVERY) -> R
 def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
     """Return a store that was fed batches of the sizes of a plan, through all the deaths in it."""
     store, records = MortalStore(), driver.records
-    fold = Fold.load(store, driver.log, checkpoint_every=EVERY)
+    bounds = {"checkpoint_every": EVERY, "rows_per_write": ROWS}
+    fold = Fold.load(store, driver.log, **bounds)
     plans = cycle(plan)
     while fold.mark.position < driver.head.position:
         size, fate = next(plans)
@@ -79,7 +81,7 @@ def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
         if fate == "stores its state":
             fold.store_checkpoint()
         if fate != "goes on":
-            fold = Fold.load(store, driver.log, checkpoint_every=EVERY)
+            fold = Fold.load(store, driver.log, **bounds)
     return store
 
 
@@ -171,6 +173,35 @@ def test_fed() -> None:
     driver.zombie(CatalogCreated("late"))
 
     assert Fold.load(MemoryStore(), driver.log).feed(driver.records) == Fed(4, applied=4, dropped=1)
+
+
+class Measured(MemoryStore):
+    """A store that notes how many rows were written at a time."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        super().__init__()
+        self.sizes.clear()
+
+    def write(self, changes: Sequence[RowChange]) -> None:
+        """Write a batch."""
+        self.sizes.append(len(changes))
+        super().write(changes)
+
+
+def test_many_rows_are_written_in_parts() -> None:
+    """However many events come at once, no more rows are held than one write takes."""
+    driver = played(random_steps(1, 300)).driver
+    of_each, in_parts = Measured(), Measured()
+    one_by_one = Fold.load(of_each, driver.log)
+    for record in driver.records:
+        one_by_one.feed([record])
+    fold = Fold.load(in_parts, driver.log, rows_per_write=ROWS)
+    fold.feed(driver.records)
+
+    assert max(in_parts.sizes) < ROWS + max(of_each.sizes)
+    assert len(in_parts.sizes) == fold.tally.batches > len(driver.records) // ROWS
+    assert digest(in_parts) == digest(of_each)
 
 
 def test_nothing_new() -> None:
