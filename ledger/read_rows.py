@@ -75,11 +75,18 @@ class TxnRow(NamedTuple):
     evidence: Evidence | None
 
 
-class TxnCounts(NamedTuple):
-    """How many txns are open, read-only ones too, and how many aborted and not forgotten."""
+class Counts(NamedTuple):
+    """How many there are of what may be many, each kept as a number.
 
-    open: int
-    aborted: int
+    Open txns are read-only ones too, aborted ones those not forgotten, tables those that exist for
+    all. Mappings are those of TXN_TO_WRITE_ID in all tables, dropped ones too: also those below the
+    watermark that cleaning has not come to.
+    """
+
+    open_txns: int
+    aborted_txns: int
+    tables: int
+    mappings: int
 
 
 class TableRow(NamedTuple):

@@ -17,6 +17,7 @@ from ledger.read_rows import (
     AnomalyRow,
     AppRow,
     ConflictRow,
+    Counts,
     EndStatus,
     FileRow,
     HistoryRow,
@@ -26,7 +27,6 @@ from ledger.read_rows import (
     SessionRow,
     TableMarkRow,
     TableRow,
-    TxnCounts,
     TxnPart,
     TxnRow,
     VersionRow,
@@ -37,6 +37,7 @@ __all__ = [
     "AnomalyRow",
     "AppRow",
     "ConflictRow",
+    "Counts",
     "EndStatus",
     "FileRow",
     "HistoryRow",
@@ -47,7 +48,6 @@ __all__ = [
     "SessionRow",
     "TableMarkRow",
     "TableRow",
-    "TxnCounts",
     "TxnPart",
     "TxnRow",
     "VersionRow",
@@ -142,8 +142,8 @@ class Reads(MetadataReads, Protocol):
         """Return the aborted txns that are not forgotten, least id first."""
         ...
 
-    def txn_counts(self) -> TxnCounts:
-        """Return how many txns are open and aborted now, however many they are."""
+    def counts(self) -> Counts:
+        """Return how many txns, tables and mappings there are now, at a cost that none changes."""
         ...
 
     def outcome(self, session: int, n: int) -> OutcomeRow | None:

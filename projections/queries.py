@@ -27,6 +27,7 @@ from ledger.reads import (
     AnomalyRow,
     AppRow,
     ConflictRow,
+    Counts,
     FileRow,
     HistoryRow,
     Identity,
@@ -36,7 +37,6 @@ from ledger.reads import (
     SessionRow,
     TableMarkRow,
     TableRow,
-    TxnCounts,
     TxnRow,
     VersionRow,
     WatermarkRow,
@@ -173,10 +173,9 @@ class StoreReads(Reads):
         return lookups.txns(self._rows, sorted(self._txns_now().aborted)[:limit])
 
     @in_turn
-    def txn_counts(self) -> TxnCounts:
-        """Return how many txns are open and aborted now."""
-        sets = self._txns_now()
-        return TxnCounts(len(sets.open) + len(sets.read_only), len(sets.aborted))
+    def counts(self) -> Counts:
+        """Return how many txns, tables and mappings there are now."""
+        return lookups.counts(self._fresh())
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:

@@ -33,6 +33,7 @@
 | `j` table, domain   | the configuration of a metadata domain                    | protocols  |
 | `x` position        | a txn that lost: what it attempted, and the evidence      | conflicts  |
 | `k`                 | the cleanup watermark and what holds it                   | watermarks |
+| `C`                 | how many txns, tables and mappings there are              | counts     |
 | `W` table, position | its least write id that has not ended, from here on       | watermarks |
 | `h` position        | one event in brief                                        | history    |
 | `e` position        | all open and aborted txns as of here, now and then        | history    |
@@ -85,6 +86,7 @@ PROTOCOL: Final = b"o"
 DOMAIN: Final = b"j"
 CONFLICT: Final = b"x"
 WATERMARK: Final = b"k"
+COUNTS: Final = b"C"
 FIRST_OPEN: Final = b"W"
 HISTORY: Final = b"h"
 EXCEPTIONS: Final = b"e"

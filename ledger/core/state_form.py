@@ -199,12 +199,14 @@ def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
     txns.cleaned_below = form["cleaned_below"]
     txns.ended = OrderedDict((txn, code) for txn, code in form["ended"])
     txns.mappings = {txn: dict(ids) for txn, ids in form["mappings"]}
+    txns.mapped = sum(map(len, txns.mappings.values()))
     for number, kind, session, min_open, opened, deadline, ids, metadata, staged in form["open"]:
         txn = OpenTxn(number, kind, session, min_open, opened, deadline, dict(ids), dict(metadata))
         for table, chunks in staged:
             txn.staged[table] = [footprint_from(chunk) for chunk in chunks]
         txns.staged_bytes += txn.waiting_bytes()
         txns.open[number] = txn
+        txns.mapped += len(ids)
         for table, write_id in ids:
             txns.index_open(table, write_id)
         if session in state.sessions.by_number:

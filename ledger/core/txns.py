@@ -67,8 +67,8 @@ class Txns:
     """All txns of a domain that are not simply committed and old.
 
     `mappings` is TXN_TO_WRITE_ID of the ended txns, {txn: {table: write id}}; those of open txns
-    lie with them. Everything below `cleaned_below` has left it. `writers` are the aborted txns with
-    data in a table, by their keys.
+    lie with them, `mapped` is how many there are of both. Everything below `cleaned_below` has left
+    it. `writers` are the aborted txns with data in a table, by their keys.
     """
 
     next_txn: int = 1
@@ -85,6 +85,7 @@ class Txns:
     forgettable: IdSet = field(default_factory=IdSet)
     writers: dict[int, dict[int, int]] = field(default_factory=dict)
     open_ids: dict[int, IdSet] = field(default_factory=dict)
+    mapped: int = 0
     digest: int = 0
     staged_bytes: int = 0
 
@@ -108,6 +109,7 @@ class Txns:
     def give(self, txn: OpenTxn, table: int, write_id: int) -> None:
         """Give an open txn its write id in a table."""
         txn.write_ids[table] = write_id
+        self.mapped += 1
         self.index_open(table, write_id)
 
     def index_open(self, table: int, write_id: int) -> None:
@@ -131,6 +133,7 @@ class Txns:
     def map(self, txn: int, table: int, write_id: int) -> None:
         """Keep the mapping of an ended txn until the watermark has passed it."""
         self.mappings.setdefault(txn, {})[table] = write_id
+        self.mapped += 1
 
     def clean(self) -> list[tuple[int, int, int]]:
         """Let some mappings below the watermark go; return them as (table, write id, txn)."""
@@ -141,6 +144,7 @@ class Txns:
             write_ids = self.mappings.pop(txn, {})
             gone.extend((table, write_id, txn) for table, write_id in write_ids.items())
             self.cleaned_below += 1
+        self.mapped -= len(gone)
         return gone
 
     def commit_at_once(self, txn: int, position: int, outcomes_max: int) -> None:

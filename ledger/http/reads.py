@@ -15,6 +15,7 @@ from ledger.reads import (
     AnomalyRow,
     AppRow,
     ConflictRow,
+    Counts,
     FileRow,
     HistoryRow,
     Identity,
@@ -24,7 +25,6 @@ from ledger.reads import (
     SessionRow,
     TableMarkRow,
     TableRow,
-    TxnCounts,
     TxnRow,
     VersionRow,
     WatermarkRow,
@@ -101,9 +101,9 @@ class HttpReads(HttpQuestions, Reads):
         """Return the aborted txns that are not forgotten."""
         return self._get(list[TxnRow], "/txns/aborted", limit=limit)
 
-    def txn_counts(self) -> TxnCounts:
-        """Return how many txns are open and aborted now."""
-        return self._get(TxnCounts, "/txns/counts")
+    def counts(self) -> Counts:
+        """Return how many txns, tables and mappings there are now."""
+        return self._get(Counts, "/counts")
 
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""

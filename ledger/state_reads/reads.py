@@ -33,6 +33,7 @@ from ledger.reads import (
     AnomalyRow,
     AppRow,
     ConflictRow,
+    Counts,
     FileRow,
     HistoryRow,
     Identity,
@@ -42,7 +43,6 @@ from ledger.reads import (
     SessionRow,
     TableMarkRow,
     TableRow,
-    TxnCounts,
     TxnRow,
     VersionRow,
     WatermarkRow,
@@ -154,10 +154,11 @@ class StateReads(Reads):
         return self._rows_of(sorted(self._now().state.txns.aborted)[:limit])
 
     @in_turn
-    def txn_counts(self) -> TxnCounts:
-        """Return how many txns are open and aborted now."""
-        txns = self._now().state.txns
-        return TxnCounts(len(txns.open), len(txns.aborted))
+    def counts(self) -> Counts:
+        """Return how many txns, tables and mappings there are now."""
+        state = self._now().state
+        txns = state.txns
+        return Counts(len(txns.open), len(txns.aborted), len(state.tables.names), txns.mapped)
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:

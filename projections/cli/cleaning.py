@@ -60,16 +60,12 @@ def watermark_explain(
 def explanation(reads: Reads) -> dict[str, Any]:
     """Return the watermark, its bounds, and what pins it, as fields."""
     mark = reads.watermark()
-    # Mappings leave with the watermark and not with their table; most tables have none left.
-    rows = reads.tables(include_dropped=True)
-    mapped = (row.table for row in rows if row.mapped_from <= row.last_write_id)
-    held = sum(len(reads.mappings(table)) for table in mapped)
     fields: dict[str, Any] = {
         "watermark": mark.watermark,
         "next_txn": mark.next_txn,
         "least_txn_seen_open": mark.open_bound,
         "least_aborted_with_data": mark.aborted_bound,
-        "mappings_kept": held,
+        "mappings_kept": reads.counts().mappings,
     }
     found = holders(reads, mark)
     fields["held_by"] = "; ".join(each.who for each in found) or "nothing"

@@ -28,7 +28,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
         origin, end, leader = seen_in_log(address)
         check_identity(reads, origin, 0)
         mark = reads.watermark()
-        txns = reads.txn_counts()
+        counts = reads.counts()
         newest = reads.history(max(0, reads.position() - 1), 1)
         answer(
             {
@@ -39,9 +39,9 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
                 "position": reads.position(),
                 "records_in_log": end,
                 "last_event": when(newest[0].at) if newest else None,
-                "open_txns": txns.open,
-                "aborted_txns": txns.aborted,
-                "tables": len(reads.tables()),
+                "open_txns": counts.open_txns,
+                "aborted_txns": counts.aborted_txns,
+                "tables": counts.tables,
                 "next_txn": mark.next_txn,
                 "watermark": mark.watermark,
                 **anomalies(reads, None, output),

@@ -12,6 +12,7 @@ from ledger.core.tables import name_key
 from ledger.core.write_form import definition_from
 from ledger.errors import ReaderBehindError
 from ledger.reads import (
+    Counts,
     HistoryRow,
     Identity,
     OutcomeRow,
@@ -25,6 +26,7 @@ from ledger.whole_numbers import NUMBER_MAX
 from projections.conflicts import evidence_from
 from projections.rows import (
     ANSWER,
+    COUNTS,
     DEFINITION,
     FORGOTTEN,
     GENESIS,
@@ -256,6 +258,12 @@ def watermark(rows: RowReader) -> WatermarkRow:
         aborted=txn(rows, now.get("aborted", 0)),
         tables=tuple(now.get("tables", ())),
     )
+
+
+def counts(rows: RowReader) -> Counts:
+    """Return how many txns, tables and mappings there are."""
+    now: Fields = read(rows, COUNTS) or {}
+    return Counts(*(now.get(name, 0) for name in Counts._fields))
 
 
 def history(rows: RowReader, after: int, limit: int) -> Iterator[HistoryRow]:

@@ -60,6 +60,7 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question("/snapshot", lambda reads, asked: reads.valid_txns(asked.number_or_none("position"))),
     Question("/metadata", metadata, ("GET", "POST")),
     Question("/watermark", lambda reads, _: reads.watermark()),
+    Question("/counts", lambda reads, _: reads.counts()),
     Question(
         "/history",
         lambda reads, asked: reads.history(asked.number_or_none("after") or 0, asked.limit()),
@@ -74,7 +75,6 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question("/txns/open", lambda reads, asked: reads.open_txns(asked.limit())),
     Question("/txns/aborted", lambda reads, asked: reads.aborted_txns(asked.limit())),
-    Question("/txns/counts", lambda reads, _: reads.txn_counts()),
     Question("/txns/{txn}", lambda reads, asked: reads.txn(asked.number("txn"))),
     Question("/txns/{txn}/conflict", lambda reads, asked: reads.conflict(asked.number("txn"))),
     Question("/sessions/opened-with", lambda reads, asked: reads.session_of(asked.digits("nonce"))),

@@ -94,6 +94,7 @@ def write_ids_are_dense(state: DomainState) -> None:
     txns = state.txns
     mapped = {**txns.mappings, **{txn: open_txn.write_ids for txn, open_txn in txns.open.items()}}
     rows = [(table, write_id) for ids in mapped.values() for table, write_id in ids.items()]
+    assert txns.mapped == len(rows), f"{txns.mapped} mappings are counted, there are {len(rows)}"
     assert all(txns.mappings.values()), "a txn without write ids has mappings"
     assert not txns.mappings.keys() & txns.open.keys(), "an open txn has the mappings of an end"
     assert all(txns.cleaned_below <= txn < txns.next_txn for txn in txns.mappings), (

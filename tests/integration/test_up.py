@@ -109,7 +109,7 @@ def test_second_at_the_same_kafka(shared: Path, tmp_path: Path) -> None:
     with running_up(settings) as second, closing(open_reads(store_of(tmp_path))) as reads:
         assert second.has_rows
         assert reads.identity().name == LEDGER
-        assert reads.txn_counts() == (0, 1)
+        assert reads.counts()[:2] == (0, 1)
 
 
 def test_counts_of_many(running: Command, home: Path) -> None:

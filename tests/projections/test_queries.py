@@ -105,10 +105,10 @@ def test_open_and_aborted(domain: Followed) -> None:
     assert [row.txn for row in reads.open_txns(9)] == [1, 3, 4]
     assert [row.txn for row in reads.open_txns(2)] == [1, 3]
     assert [row.txn for row in reads.aborted_txns(9)] == [2]
-    assert reads.txn_counts() == (3, 1)
+    assert reads.counts()[:2] == (3, 1)
     domain.tidy()
     assert domain.reads.aborted_txns(9) == []
-    assert domain.reads.txn_counts() == (3, 0)
+    assert domain.reads.counts()[:2] == (3, 0)
 
 
 def test_snapshot_and_write_ids(domain: Followed) -> None:

@@ -49,7 +49,7 @@ def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
         "txns": [reads.txn(txn) for txn in range(state.txns.next_txn + 1)],
         "open": reads.open_txns(99),
         "aborted": reads.aborted_txns(99),
-        "counts": reads.txn_counts(),
+        "counts": reads.counts(),
         "tables": [reads.table(table) for table in tables],
         "listed": reads.tables(),
         "every": reads.tables(include_dropped=True),

@@ -1,0 +1,43 @@
+"""Counts: how many there are of what would cost too much to count when somebody asks.
+
+There is one row, made of the state when a batch ends. The state knows the numbers, and any event
+may change one of them: mappings leave with whatever comes after the end of what held them.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from ledger.core.state import DomainState
+from projections.applied import Applied
+from projections.projection import EVERY, Rows
+from projections.rows import COUNTS, Fields
+from projections.store.batch import LateChange
+
+
+class CountFields(Fields):
+    """How many txns are open, and aborted and not forgotten; how many tables and mappings."""
+
+    open_txns: int = 0
+    aborted_txns: int = 0
+    tables: int = 0
+    mappings: int = 0
+
+
+def moved(applied: Applied, _body: object) -> list[LateChange]:
+    """Return the row of the counts."""
+    return [(COUNTS, partial(counted, applied.state))]
+
+
+def counted(state: DomainState) -> bytes:
+    """Return the row of the counts; a table that exists for all holds one name."""
+    fields = CountFields(
+        open_txns=len(state.txns.open),
+        aborted_txns=len(state.txns.aborted),
+        tables=len(state.tables.names),
+        mappings=state.txns.mapped,
+    )
+    return fields.value()
+
+
+ROWS: Final[Mapping[type, Rows]] = dict.fromkeys(EVERY, moved)
