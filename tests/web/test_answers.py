@@ -1,6 +1,8 @@
 """What the server says: rows as objects, errors by name and status, limits kept."""
 
 import asyncio
+import json
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +23,7 @@ from ledger.errors import (
 from ledger.http.form import to_json
 from ledger.http.questions import WAIT_MAX_MS
 from ledger.metadata import MetadataQuestion, Read
-from ledger.reads import Reads
+from ledger.reads import AnomalyRow, Reads
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from projections.rows import WATERMARK
@@ -82,6 +84,19 @@ def test_rows_are_objects(served: Served) -> None:
         "min_open": 3,
     }
     assert served.ask("/v1/identity").form["domain"] == 0
+
+
+def test_rows_become_json_one_by_one() -> None:
+    """An answer of many rows takes little more memory than its bytes, which are those of a list."""
+    rows = [AnomalyRow(number, 1, "added_live", "day=1/" * 20, "") for number in range(9_999)]
+    expected = json.dumps([row._asdict() for row in rows], separators=(",", ":")).encode()
+    tracemalloc.start()
+    found = to_json(rows)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert found == expected
+    assert peak < 3 * len(expected)
 
 
 def test_hostile_names(domain: Followed, served: Served) -> None:
