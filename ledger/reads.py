@@ -191,10 +191,19 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def files(
-        self, table: int, *, position: int | None = None, version: int | None = None
+        self,
+        table: int,
+        *,
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        path: str = "",
+        vector: str = "",
     ) -> Sequence[FileRow]:
-        """Return the files live now, or as of a position or a version of the table, by path.
+        """Return the files live now, or as of a position or a version of the table.
 
+        They are those behind `path` and `vector`, by which they stand: so whoever took some of a
+        position or a version goes on from the last one, whatever became of the table meanwhile.
         Raises UnknownTableError, also for a position at or after its drop, ReaderBehindError for a
         position not applied yet, and UnknownVersionError for a version the table does not have.
         """

@@ -222,7 +222,14 @@ class StoreReads(Reads):
 
     @in_turn
     def files(
-        self, table: int, *, position: int | None = None, version: int | None = None
+        self,
+        table: int,
+        *,
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        path: str = "",
+        vector: str = "",
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table."""
         rows = self._fresh()
@@ -231,7 +238,7 @@ class StoreReads(Reads):
             place = self._version(table, version).position
         if 0 < dropped <= place:
             raise dropped_table(table, dropped)
-        return listings.files(rows, table, place)
+        return listings.files(rows, table, place, limit, behind=(path, vector))
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:

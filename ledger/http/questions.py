@@ -27,6 +27,8 @@ CONNECTIONS: Final = 32
 CONNECT_S: Final = 5.0
 # Less is no time-out to urllib3.
 LEAST_S: Final = 0.001
+# How many rows one question may ask for; a longer listing is asked for in pages.
+ROWS_MAX: Final = 100_000
 # How long one question may wait at the server; a longer wait is asked in parts.
 WAIT_MAX_MS: Final = 10_000
 # Before a question is asked again: at once where a kept connection had been closed meanwhile.

@@ -4,11 +4,12 @@ The counterpart of `projections.web`; how it asks stands in `ledger.http.questio
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.http.form import from_json, to_json
-from ledger.http.questions import HttpQuestions, in_parts
+from ledger.http.questions import ROWS_MAX, HttpQuestions, in_parts
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import check_reads
 from ledger.reads import (
@@ -38,8 +39,11 @@ class HttpReads(HttpQuestions, Reads):
 
     `headers` go with every question, for a proxy that wants a login. Besides what `Reads` says,
     every call raises ReadsUnavailableError if there is no answer within `timeout_s`, and
-    LimitExceededError for more rows at once than the server gives.
+    LimitExceededError for more rows at once than the server gives. The files of a table are asked
+    for in pages of `page_rows`, so the server never has all of many in memory.
     """
+
+    page_rows = ROWS_MAX
 
     def identity(self) -> Identity:
         """Return who the ledger is."""
@@ -141,11 +145,37 @@ class HttpReads(HttpQuestions, Reads):
         return self._get(list[HistoryRow], "/history", after=after, limit=limit)
 
     def files(
-        self, table: int, *, position: int | None = None, version: int | None = None
+        self,
+        table: int,
+        *,
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        path: str = "",
+        vector: str = "",
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table."""
-        path = f"/tables/{table}/files"
-        return self._get(list[FileRow], path, position=position, version=version)
+        if limit is not None:
+            return self._get(
+                list[FileRow],
+                f"/tables/{table}/files",
+                position=position,
+                version=version,
+                limit=limit,
+                path=path or None,
+                vector=vector or None,
+            )
+        if position is None and version is None:
+            # Pages make up one listing only if all of them are as of one position.
+            position = self.position()
+        page_of = partial(self.files, table, position=position, version=version)
+        found: list[FileRow] = []
+        while True:
+            page = page_of(limit=self.page_rows, path=path, vector=vector)
+            found += page
+            if len(page) < self.page_rows:
+                return found
+            path, vector = page[-1].path, page[-1].vector
 
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""

@@ -224,7 +224,14 @@ class StateReads(Reads):
 
     @in_turn
     def files(
-        self, table: int, *, position: int | None = None, version: int | None = None
+        self,
+        table: int,
+        *,
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        path: str = "",
+        vector: str = "",
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table."""
         place, dropped = self._applied(position), self._table(table).dropped
@@ -236,7 +243,8 @@ class StateReads(Reads):
             place = found.position
         if 0 < dropped <= place:
             raise dropped_table(table, dropped)
-        return self._fold.files.files(table, place)
+        rows = self._fold.files.files(table, place)
+        return [each for each in rows if (each.path, each.vector) > (path, vector)][:limit]
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:

@@ -4,7 +4,9 @@ What was live at a position is what is live now and was then, and what was remov
 there then. So a listing is a function of its position, whatever was applied since.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from itertools import islice
 from typing import Any
 
 from ledger.core.footprints import HASH_BYTES
@@ -27,29 +29,58 @@ from projections.store.port import RowReader, prefix_end
 KIND_BYTES = 1
 
 
-def files(rows: RowReader, table: int, position: int) -> list[FileRow]:
-    """Return the files of a table that were live at an applied position, by path and vector."""
-    now = live(rows, table, position)
-    gone = list(removed_since(rows, table, position))
-    if not gone:
-        return list(now)
-    return sorted([*now, *gone], key=lambda file: (file.path, file.vector))
+def files(
+    rows: RowReader,
+    table: int,
+    position: int,
+    limit: int | None = None,
+    *,
+    behind: tuple[str, str] = ("", ""),
+) -> list[FileRow]:
+    """Return the files of a table that were live at an applied position, by path and vector.
+
+    They are those behind a path and vector. However many there are, no more than `limit` of each
+    kind are held at once; but all that was removed since the position is looked at for each page.
+    """
+    start = name_behind(*behind)
+    now = list(islice(live(rows, table, position, start), limit))
+    gone = foremost(removed_since(rows, table, position, start), limit)
+    return sorted([*now, *gone], key=name_of)[:limit] if gone else now
 
 
-def live(rows: RowReader, table: int, position: int) -> Iterator[FileRow]:
-    """Return the files that are live now and were at a position."""
+def name_behind(path: str, vector: str) -> bytes:
+    """Return where names begin that are behind a file, as they stand in keys; "" is before all."""
+    # No file is called by what is no text, but a terminal may bring it.
+    parts = [each.encode(errors="surrogatepass") + b"\0" for each in (path, vector)]
+    return b"".join(parts) if path or vector else b""
+
+
+def name_of(file: FileRow) -> tuple[str, str]:
+    """Return what a listing stands by."""
+    return file.path, file.vector
+
+
+def foremost(found: Iterable[FileRow], limit: int | None) -> list[FileRow]:
+    """Return those that come first in a listing, of files in any order."""
+    return list(found) if limit is None else nsmallest(limit, found, key=name_of)
+
+
+def live(rows: RowReader, table: int, position: int, start: bytes) -> Iterator[FileRow]:
+    """Return the files that are live now and were at a position, from a name on."""
     prefix = number_key(LIVE_FILE, table)
-    for key, data in rows.scan(prefix, prefix_end(prefix)):
+    for key, data in rows.scan(prefix + start, prefix_end(prefix)):
         fields = read_value(data)
         if fields["added"] <= position:
             _, path, vector = unpack(key[KIND_BYTES:], int, str, bytes)
             yield file_row(table, path, vector, fields)
 
 
-def removed_since(rows: RowReader, table: int, position: int) -> Iterator[FileRow]:
-    """Return the files that were live at a position and were removed since."""
-    end = prefix_end(number_key(REMOVED_FILE, table))
-    for key, data in rows.scan(pair_key(REMOVED_FILE, table, position + 1), end):
+def removed_since(rows: RowReader, table: int, position: int, start: bytes) -> Iterator[FileRow]:
+    """Return the files that were live at a position and were removed since, from a name on."""
+    first, end = pair_key(REMOVED_FILE, table, position + 1), number_key(REMOVED_FILE, table)
+    for key, data in rows.scan(first, prefix_end(end)):
+        if key[len(first) :] < start:
+            continue
         fields = read_value(data)
         if fields["added"] <= position:
             _, removed, path, vector = unpack(key[KIND_BYTES:], int, int, str, bytes)

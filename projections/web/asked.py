@@ -13,10 +13,11 @@ from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError
 from ledger.http.form import read_json
+from ledger.http.questions import ROWS_MAX
 from ledger.read_errors import is_number
 
 LIMIT_DEFAULT: Final = 100
-LIMIT_MAX: Final = 100_000
+LIMIT_MAX: Final = ROWS_MAX
 NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 Kind = TypeVar("Kind")
 
@@ -63,10 +64,13 @@ class Asked:
 
     def limit(self) -> int:
         """Return how many rows are wanted at most; raises LimitExceededError for too many."""
+        found = self.limit_or_none()
+        return LIMIT_DEFAULT if found is None else found
+
+    def limit_or_none(self) -> int | None:
+        """Return how many rows are wanted at most, None for all; raises as `limit` does."""
         found = self.number_or_none("limit")
-        if found is None:
-            return LIMIT_DEFAULT
-        if found > LIMIT_MAX:
+        if found is not None and found > LIMIT_MAX:
             raise LimitExceededError(
                 f"{found} rows were asked for, {LIMIT_MAX} are given at once; ask for the rest "
                 "with another request",

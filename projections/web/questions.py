@@ -30,10 +30,14 @@ def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
 
 
 def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow]:
-    """Return the files of a table, now or as of a position or a version."""
+    """Return the files of a table, now or as of a position or a version, or some of them."""
     asked.check_one_of("version", "position")
     position, version = (asked.number_or_none(each) for each in ("position", "version"))
-    return reads.files(table, position=position, version=version)
+    path, vector = (asked.text_or_none(each) or "" for each in ("path", "vector"))
+    limit = asked.limit_or_none()
+    return reads.files(
+        table, position=position, version=version, limit=limit, path=path, vector=vector
+    )
 
 
 def version(reads: Reads, table: int, asked: Asked) -> VersionRow | None:

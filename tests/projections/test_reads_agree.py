@@ -98,7 +98,7 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
     ]
 
 
-def files_or_error(reads: Reads, table: int, **when: int) -> Any:
+def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
     """Return the files of a table, or what is said instead."""
     try:
         return reads.files(table, **when)

@@ -1,14 +1,14 @@
 """The client of reads over HTTP: waits, servers that are away or are something else."""
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event as Signal
 from threading import Semaphore, Thread
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pytest
@@ -24,18 +24,21 @@ from ledger.http.cache import HttpCache
 from ledger.http.questions import WAIT_MAX_MS
 from ledger.http.reads import HttpReads
 from ledger.metadata import Bounds, Read, ReadAt
-from ledger.reads import TableRow
+from ledger.reads import FileRow, TableRow
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader
 from projections.web.readers import THREADS
+from tests.core.parts import table_of
+from tests.projections.filing import commit, texts
 from tests.projections.followed import Followed
 from tests.web.served import rows_in, serving
 
 SOON_MS: Final = 20_000
 IN_TIME_S: Final = 10.0
+BY_HOUR: Final = table_of(("hour", "string"), by=["hour"])
 
 
 class Foreign(BaseHTTPRequestHandler):
@@ -262,6 +265,58 @@ def test_metadata_waits_in_parts() -> None:
     assert f"within {WAIT_MAX_MS + 50} ms" in str(raised.value)
     with serving(rows_in(domain)) as served, pytest.raises(ValueError, match="max_wait_ms is -1"):
         served.reads.metadata([Read(table, None)], Bounds(max_wait_ms=-1))
+
+
+class Busy(StoreReads):
+    """Reads of a domain whose first table loses a file and is given others before each answer."""
+
+    def __init__(self, domain: Followed, session: int) -> None:
+        assert isinstance(domain.store, MemoryStore)
+        super().__init__(domain.store.reader())
+        self._domain = domain
+        self._session = session
+
+    def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
+        """Return the files, once they are others."""
+        live = texts(self._domain.reads.files(table))
+        count = self._domain.head.position
+        commit(self._domain, self._session, table, [f"a{count}", f"z{count}"], live[::3])
+        self._domain.follow()
+        return super().files(table, **asked)
+
+
+class Leafing(HttpReads):
+    """A client that asks for few rows at once."""
+
+    page_rows = 2
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda reads, _position, _version: reads.files(1),
+        lambda reads, position, _version: reads.files(1, position=position),
+        lambda reads, _position, version: reads.files(1, version=version),
+    ],
+    ids=["now", "position", "version"],
+)
+def test_pages_of_one_position(ask: Callable[[HttpReads, int, int], list[FileRow]]) -> None:
+    """However the files change from page to page, the listing is that of one position."""
+    domain = Followed(MemoryStore())
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=BY_HOUR)
+    commit(domain, session, table, [f"f{number}" for number in range(9)])
+    domain.follow()
+    expected, here = domain.reads.files(table), domain.head.position
+    version = expected[0].version
+    with (
+        serving(lambda: Busy(domain, session)) as served,
+        closing(Leafing(served.url)) as reads,
+    ):
+        found = ask(reads, here, version)
+
+    assert texts(found) == texts(expected)
+    assert domain.head.position >= here + 5
 
 
 def test_stop_while_somebody_waits() -> None:
