@@ -193,7 +193,8 @@ class HostTables:
         columns: Sequence[str] = ()
         for added in sorted(adds, reverse=True):
             if added < since:
-                since, then = next(definitions(self._rows, found.table, added, limit=1))
+                newest = definitions(self._rows, found.table, added, limit=1)
+                since, then = next(newest, (0, found.definition))
                 columns = names.of(then, since)
             yield added, columns
 
