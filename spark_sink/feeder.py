@@ -1,7 +1,7 @@
 """The feeder: a Structured Streaming query that folds the events topic into a row store.
 
 It is the follower with Spark in the place of the plain consumer: the same accept rule, the same
-fold, the same store, one write batch for each slice of a micro-batch with the position in it. Where
+fold, the same store, slice by slice of a micro-batch, each write with the position in it. Where
 a record does not tell that the log is still the one that was read, the fold asks the log itself,
 beside Spark and in the driver. The store is where a restart begins; Spark's own checkpoint only
 carries a query from batch to batch and is made anew each time, so losing it, or getting a batch
