@@ -14,8 +14,12 @@ from structlog.typing import EventDict
 from ledger.broker import Broker
 from tests.container_broker import ContainerBroker, is_chosen, running_container
 
-# Whoever starts the tests in the background has them ignore Ctrl-C, and all that they start too.
+# Whoever starts the tests in the background has them ignore Ctrl-C, and with nohup the end of the
+# terminal, and all that they start too. A signal that is caught, though nothing is done about it,
+# is none that is ignored to a process that is started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
 
 HERE: Final = Path(__file__).parent
 # Modules that start processes or servers of this machine, wait for what takes its time, go up to
