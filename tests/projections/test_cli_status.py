@@ -1,4 +1,4 @@
-"""The leader that `lakeledger status` names is one that beats."""
+"""What `lakeledger status` says of the leader and of how far the rows are."""
 
 from contextlib import closing
 
@@ -6,7 +6,9 @@ import pytest
 
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from projections.cli.status import leader_heard
+from ledger.state_reads.reads import StateReads
+from projections.cli.status import leader_heard, tell_of_rows
+from tests.driver import Driver
 
 WAIT_S = 0.05
 BEAT = b'{"epoch": 3, "sequencer": "one/7"}'
@@ -36,3 +38,15 @@ def heard(records: list[bytes]) -> dict[str, object] | None:
 def test_leader_heard(records: list[bytes], leader: dict[str, object] | None) -> None:
     """What no leader wrote is passed over."""
     assert heard(records) == leader
+
+
+@pytest.mark.parametrize(("ahead", "is_well"), [(0, True), (1, False)])
+def test_rows_that_are_behind(
+    capsys: pytest.CaptureFixture[str], ahead: int, *, is_well: bool
+) -> None:
+    """Rows that do not come to the end of the log in time are no good sign, and that is said."""
+    driver = Driver()
+    end = driver.head.position + ahead
+
+    assert tell_of_rows(StateReads(driver.log), end, 0.0) == is_well
+    assert (f"the log at {end}" not in capsys.readouterr().err) == is_well

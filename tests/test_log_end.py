@@ -1,0 +1,19 @@
+"""The end of a log is told in positions, also where records do not count."""
+
+from ledger.log.memory import MemoryLog
+from ledger.log_end import last_position
+from tests.driver import Driver
+
+
+def test_last_position() -> None:
+    """It is that of the last event that counts, whatever a replaced leader wrote behind it."""
+    driver = Driver()
+    driver.open_session()
+    driver.zombie(driver.events[-1].body)
+
+    assert last_position(driver.log, 0) == driver.head.position == len(driver.records) - 1
+
+
+def test_before_the_first_event() -> None:
+    """A log without events ends at 0."""
+    assert last_position(MemoryLog(), 0) == 0
