@@ -97,12 +97,12 @@ def anomaly_fields(reads: Reads, row: AnomalyRow) -> dict[str, Any]:
     return {**row._asdict(), "name": name_of(reads, row.table)}
 
 
-def anomaly_texts(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return anomalies as one line each."""
-    return [
+def anomaly_lines(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return anomalies as a line each."""
+    return "\n".join(
         f"position {each['position']} of {each['name']}: {each['kind']} {each['path']}".strip()
         for each in found
-    ]
+    )
 
 
 def anomalies(reads: Reads, table: int | None, output: Output) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def anomalies(reads: Reads, table: int | None, output: Output) -> dict[str, Any]
     rows = reads.anomalies(table, LIST_MAX + 1)
     found = [anomaly_fields(reads, row) for row in rows[:LIST_MAX]]
     return {
-        "anomalies": found if output is Output.JSON else anomaly_texts(found),
+        "anomalies": found if output is Output.JSON else anomaly_lines(found),
         "more_anomalies": len(rows) > LIST_MAX,
     }
 

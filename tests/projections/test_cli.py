@@ -309,8 +309,10 @@ def test_many_anomalies(ghosts: int, told: int, *, more: bool) -> None:
     commit(domain, session, table, [], [f"ghost-{each}" for each in range(ghosts)])
 
     found = anomalies(domain.reads, None, Output.JSON)
+    shown = anomalies(domain.reads, None, Output.TABLE)
 
     assert (len(found["anomalies"]), found["more_anomalies"]) == (told, more)
+    assert len(shown["anomalies"].splitlines()) == told
 
 
 @pytest.mark.parametrize("option", [["--since", "6"], ["--path", "a"]], ids=" ".join)
