@@ -1,7 +1,14 @@
 """Clocks: wall time for stamps, monotonic time for durations, never mixed."""
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
+
+
+def time_text(at_ms: int) -> str:
+    """Return milliseconds since 1970 as everyone is shown a time, 2026-01-31T12:00:00.000Z."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{at.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 class Clock(Protocol):

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from ledger.checkpoint import read_newest_head
+from ledger.clock import time_text
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
 from ledger.core.event_parts import CommittedPart
@@ -42,7 +42,7 @@ def line_of(event: Event) -> Line:
     outcome, message = reason_of(body)
     return {
         "position": control.position,
-        "at": control.at,
+        "at": time_text(control.at),
         "type": type(body).__name__,
         "txn": control.txn,
         "txns": named_txns(event),
@@ -81,11 +81,10 @@ def operations(body: Any) -> list[str]:
 
 def shown_line(line: Line) -> str:
     """Return a line as people read it."""
-    at = datetime.fromtimestamp(line["at"] / 1000, UTC).isoformat(timespec="milliseconds")
     tables = " ".join(f"table {each}" for each in line["table"])
     txns = f"txn {runs_text(line['txns'])}" if line["txns"] else ""
     rest = (txns, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
-    return " ".join([f"{line['position']:>8}", at[:23], line["type"], *filter(None, rest)])
+    return " ".join([f"{line['position']:>8}", line["at"], line["type"], *filter(None, rest)])
 
 
 def condition(texts: Sequence[str]) -> Callable[[Line], bool]:

@@ -132,7 +132,7 @@ def test_line(driver: Driver) -> None:
     """A line says where, when, what, and to which table."""
     line = shown_line(line_of(driver.events[-1]))
 
-    assert str(driver.state.position) in line
+    assert f" {driver.state.position} 2023-11-14T22:13:20.035Z " in f" {line}"
     assert "TxnCommitted txn 1 table 1 DELETE" in line
 
 

@@ -2,7 +2,6 @@
 
 import json
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from ledger.address import find_address
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.options import NameOption, number_option
+from ledger.clock import time_text
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
@@ -152,7 +152,7 @@ def changed_row(each: Redecided) -> dict[str, Any]:
     return {
         "position": each.position,
         "txn": each.txn,
-        "at": datetime.fromtimestamp(each.at / 1000, UTC).isoformat(timespec="seconds"),
+        "at": time_text(each.at),
         "was": "committed" if each.committed else "failed",
         "would": "commit" if each.would_commit else "fail",
         "exception": evidence.exception if evidence is not None else "",

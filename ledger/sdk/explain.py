@@ -7,9 +7,9 @@ The text is for people, the dictionary for programs: its keys stay.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
+from ledger.clock import time_text
 from ledger.core.event_parts import Evidence
 from ledger.core.partitions import partition_values
 from ledger.core.predicate_text import sql_of
@@ -114,7 +114,7 @@ class Explanation:
                 "operation": winner.operation,
                 "author": winner.author,
                 "position": winner.position,
-                "at": time_text(winner.at),
+                "at": time_text(winner.at) if winner.at else "",
             },
             "table": {"id": found.table, "name": self.table},
             "unit": self._unit(),
@@ -141,8 +141,8 @@ class Explanation:
         who = f"txn {winner.txn}" if winner.txn else "a change outside a txn"
         author = f" by {winner.author}" if winner.author else ""
         where = f" at position {winner.position}" if winner.position else ""
-        at = time_text(winner.at)
-        return f"{who}: {winner.operation}{author}{where}{f', {at}' if at else ''}"
+        at = f", {time_text(winner.at)}" if winner.at else ""
+        return f"{who}: {winner.operation}{author}{where}{at}"
 
     def _table(self) -> str:
         number = f"table {self.evidence.table}"
@@ -188,10 +188,3 @@ def name_conflict(error: ConflictError, open_reads: Callable[[], Reads], paths_o
 def scan_text(predicate: str) -> str:
     """Return a predicate as SQL; the whole table is what a scan without a condition read."""
     return "the whole table" if predicate == TRUE_PREDICATE else sql_of(predicate)
-
-
-def time_text(at: int) -> str:
-    """Return a time of milliseconds in ISO 8601, UTC; "" for 0, which is not known."""
-    if not at:
-        return ""
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from ledger.address import Address, find_address
 from ledger.cli.answers import Output, say
 from ledger.client import Ledger
+from ledger.clock import time_text
 from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.process import ExitCode
@@ -123,8 +123,4 @@ def when(at_ms: int) -> str | None:
 
     What writers say of their files may be any number.
     """
-    return (
-        datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        if 0 < at_ms <= CALENDAR_END_MS
-        else None
-    )
+    return time_text(at_ms) if 0 < at_ms <= CALENDAR_END_MS else None

@@ -109,8 +109,8 @@ def modified_at(when: int) -> Followed:
     ("lakeledger", "shown"),
     [
         (partial(modified_at, 0), None),
-        (partial(modified_at, STARTED_AT), "2023-11-14T22:13:20.000+00:00"),
-        (partial(modified_at, 253_402_300_799_000), "9999-12-31T23:59:59.000+00:00"),
+        (partial(modified_at, STARTED_AT), "2023-11-14T22:13:20.000Z"),
+        (partial(modified_at, 253_402_300_799_000), "9999-12-31T23:59:59.000Z"),
         (partial(modified_at, 253_402_300_800_000), None),
         (partial(modified_at, STARTED_AT * 1000), None),
         (partial(modified_at, 2**63 - 1), None),
