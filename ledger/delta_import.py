@@ -74,7 +74,8 @@ def import_delta(
 
     Raises DeltaLogError if the log is damaged, IncompatibleError if reading it needs a feature or
     a version of Delta's protocol that is not known here, TableExistsError if `table` is another
-    table, ConflictError if somebody else writes to it, SettingsError if an extra is not installed.
+    table, ConflictError if somebody else writes to it, SettingsError if there is no Delta table at
+    `path` or an extra is not installed.
     """
     stop = stop or Signal()
     running = DeltaImport(ledger, path, table)

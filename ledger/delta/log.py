@@ -14,7 +14,7 @@ from ledger.delta.actions import DeltaCommit
 from ledger.delta.checkpoints import Checkpoint, base_of, checkpoints_of, read_checkpoint
 from ledger.delta.fields import is_number
 from ledger.delta.files import damaged, json_of, lines_of, reading, take_all
-from ledger.errors import DeltaLogError
+from ledger.errors import DeltaLogError, SettingsError
 
 LOG_FOLDER: Final = "_delta_log"
 LAST_CHECKPOINT: Final = "_last_checkpoint"
@@ -46,12 +46,17 @@ class DeltaLog:
 
     @classmethod
     def open(cls, table: Path) -> Self:
-        """Open the log of the table in a folder; raises DeltaLogError if it is damaged."""
+        """Open the log of the table in a folder; raises DeltaLogError if it is damaged.
+
+        Raises SettingsError for a folder of no Delta table.
+        """
         folder = table / LOG_FOLDER
         with reading(folder):
             if not folder.is_dir():
-                what = "there is no such folder, so this is no Delta table"
-                raise DeltaLogError(str(folder), what)
+                raise SettingsError(
+                    f"{table} is no Delta table: there is no folder {LOG_FOLDER} in it. Name the "
+                    "folder of the table, the one that holds it"
+                )
             # Before the files are listed: what it names may be written only now.
             hinted = hinted_version(folder / LAST_CHECKPOINT)
             files = sorted(folder.iterdir())

@@ -12,7 +12,7 @@ import pytest
 from ledger.core.commands import Domain, Protocol
 from ledger.delta.actions import DeltaCommit, Provenance
 from ledger.delta.log import DeltaLog
-from ledger.errors import DeltaLogError
+from ledger.errors import DeltaLogError, SettingsError
 from tests.sdk.delta_logs import (
     PROTOCOL,
     Action,
@@ -215,7 +215,7 @@ def test_no_log(tmp_path: Path, name: str) -> None:
 
     with pytest.raises(DeltaLogError, match="neither versions nor checkpoints"):
         DeltaLog.open(tmp_path)
-    with pytest.raises(DeltaLogError, match="this is no Delta table"):
+    with pytest.raises(SettingsError, match="is no Delta table: there is no folder _delta_log"):
         DeltaLog.open(tmp_path / name)
 
 
