@@ -138,7 +138,7 @@ def find_address(
             Address(bootstrap, ledger or LEDGER_DEFAULT)
         ]
     if len(found) != 1:
-        raise not_one(here, ledger, home_folder(environ))
+        raise not_one(here, ledger, environ)
     if url := environ.get(READS_URL):
         return replace(found[0], store=None, reads_url=url)
     store = environ.get(STORE)
@@ -180,8 +180,9 @@ def is_held(folder: Path) -> bool:
     return False
 
 
-def not_one(here: Here, ledger: str | None, home: Path) -> SettingsError:
+def not_one(here: Here, ledger: str | None, environ: Mapping[str, str]) -> SettingsError:
     """Return the error for a search that found no ledger, or several."""
+    home = home_folder(environ)
     if here.up:
         names = ", ".join(each.ledger for each in here.up)
         return SettingsError(
@@ -195,7 +196,9 @@ def not_one(here: Here, ledger: str | None, home: Path) -> SettingsError:
             f"set {BOOTSTRAP}"
         )
     wanted = f"ledger {ledger}" if ledger else "ledger"
+    others = ", ".join(each.ledger for each in running_here(None, environ).up)
+    instead = f"Name one that is: {others}. Or start" if others else "Start"
     return SettingsError(
-        f"no {wanted} is up on this machine (no {FILE_NAME} in {home}). Start one with "
+        f"no {wanted} is up on this machine (no {FILE_NAME} in {home}). {instead} one with "
         f"`lakeledger up`, or say where it is: bootstrap=..., or set {BOOTSTRAP}"
     )

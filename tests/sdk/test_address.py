@@ -135,6 +135,15 @@ def test_none(tmp_path: Path, ledger: str | None) -> None:
     assert (f"ledger {ledger}" in str(raised.value)) == (ledger is not None)
 
 
+def test_another_than_those_up(tmp_path: Path) -> None:
+    """Who names one that is not up is told which ones are."""
+    up(tmp_path, "lake")
+    up(tmp_path, "sea")
+
+    with pytest.raises(SettingsError, match=r"no ledger see is up .* one that is: lake, sea\."):
+        find_address(ledger="see", environ={"LAKELEDGER_HOME": str(tmp_path)})
+
+
 @pytest.mark.parametrize("ledger", [None, "lake"])
 def test_killed(tmp_path: Path, ledger: str | None) -> None:
     """A ledger whose `up` was killed is not taken for one that is up, and that is said."""
