@@ -87,6 +87,9 @@ def table_files(
         if as_of is not None:
             version = version_at(reads, row, at, as_of).version
         found = reads.files(row.table, position=position, version=version)
+        if position is not None and reads.definition(row.table, position) is None:
+            say(f"table {row.name} did not exist at position {position}, it came at {row.created}")
+            raise typer.Exit(ExitCode.NOT_FOUND)
         columns = columns_then(reads, row, version, position)
         by_add = columns_of(reads, row, found)
         found = of_partition(found, columns, by_add, partition or ())

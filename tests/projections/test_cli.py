@@ -239,6 +239,14 @@ def test_before_the_first_version(lakeledger: Lakeledger, time: str) -> None:
     assert f"had no version at {time}" in result.stderr
 
 
+def test_before_the_table(lakeledger: Lakeledger) -> None:
+    """At a position before it a table was not empty, it was not there."""
+    result = lakeledger(*of_flights("files"), "--position", "4")
+
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert "did not exist at position 4, it came at 5" in result.stderr
+
+
 @pytest.mark.parametrize("lakeledger", [half_created], indirect=True)
 def test_every_table(lakeledger: Lakeledger) -> None:
     """Of every table it is told since when it is dropped, or for which txn alone it is there."""
