@@ -103,6 +103,11 @@ def cache_status(
     with opened(url, ledger, catalog) as cache:
         found = cache.status()
         answer(status_fields(found, output), output)
+    if url is None:
+        say(
+            "this cache was made for this answer, over the rows of this host: lakeledger status "
+            "tells how far they are behind the log, --url names a process that keeps one"
+        )
     if found.mismatches:
         say("cache and store differ: see lakeledger cache verify, and report it")
         raise typer.Exit(ExitCode.UNHEALTHY)

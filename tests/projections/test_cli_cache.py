@@ -320,6 +320,14 @@ def test_status_of_a_process(fresh: Host) -> None:
     assert "cache hit 1" in shown
 
 
+@pytest.mark.parametrize("is_process", [False, True])
+def test_whose_status(host: Host, *, is_process: bool) -> None:
+    """Who names no process is told that nothing but this command has asked the cache anything."""
+    result = host.run("status", *(["--url", host.url] if is_process else []))
+
+    assert ("made for this answer" in result.stderr) != is_process
+
+
 def test_nobody_answers(host: Host) -> None:
     """A URL at which nobody answers is named."""
     raised = host.run("status", "--url", "http://127.0.0.1:1").exception
