@@ -51,8 +51,9 @@ class TxnFiles(OfOneProcess):
 
         They are those of the txn's snapshot, or of a `version` or `position` that is named; from
         the oldest read of a table on, later commits to it count as winners. `where` is a condition
-        of Spark SQL or an expression; files are left out by partition only. `whole` says that the
-        txn depends on all files of the table, and names none of them.
+        of Spark SQL or an expression; files are left out by partition only, so one on any other
+        column, a misspelled one too, returns all files. `whole` says that the txn depends on all
+        files of the table, and names none of them.
 
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
         """
