@@ -179,6 +179,9 @@ class Ledger(LedgerTables, LedgerFiles):
         until then it may commit. None = the ledger's default. It is judged by `level` where that of
         a table is weaker: "serializable", "write-serializable" or "snapshot-isolation". Raises
         ValueError for a deadline that is no positive duration.
+
+        Where this ends by OutcomeUnknownError or by Ctrl-C, the txn may be open all the same, and
+        stays so until this ledger is closed, its deadline passes, or an operator aborts it.
         """
         return self.begin_many(1, type, tables=tables, deadline_s=deadline_s, level=level)[0]
 
