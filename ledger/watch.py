@@ -13,6 +13,7 @@ from ledger.core.events import (
     AbortedForgotten,
     Event,
     SessionClosed,
+    SessionOpened,
     TableAltered,
     TxnOpened,
     TxnsExpired,
@@ -46,7 +47,8 @@ def line_of(event: Event) -> Line:
         "type": type(body).__name__,
         "txn": control.txn,
         "txns": named_txns(event),
-        "session": control.session,
+        # A session's number is the position at which it opened.
+        "session": control.position if isinstance(body, SessionOpened) else control.session,
         "table": sorted(set(named_tables(body))),
         "operation": operations(body),
         "outcome": outcome,
@@ -83,7 +85,9 @@ def shown_line(line: Line) -> str:
     """Return a line as people read it."""
     tables = " ".join(f"table {each}" for each in line["table"])
     txns = f"txn {runs_text(line['txns'])}" if line["txns"] else ""
-    rest = (txns, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
+    # Whose txn it is, txn show tells; of what is about none nothing else does.
+    session = f"session {line['session']}" if line["session"] and not txns else ""
+    rest = (session, txns, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
     return " ".join([f"{line['position']:>8}", line["at"], line["type"], *filter(None, rest)])
 
 

@@ -136,6 +136,21 @@ def test_line(driver: Driver) -> None:
     assert "TxnCommitted txn 1 table 1 DELETE" in line
 
 
+def test_lines_of_a_session(driver: Driver) -> None:
+    """What is about no txn names its session, and its opening is found by that too."""
+    session = driver.open_session()
+    driver.open_txn(session)
+    driver.close_session(session)
+    is_wanted = condition([f"session={session}"])
+    found = [line for line in map(line_of, driver.events) if is_wanted(line)]
+
+    assert [shown_line(line).split()[2:] for line in found] == [
+        ["SessionOpened", "session", str(session)],
+        ["TxnOpened", "txn", "2"],
+        ["SessionClosed", "txn", "2"],
+    ]
+
+
 class Away(MemoryLog):
     """A log whose broker is there or not."""
 
