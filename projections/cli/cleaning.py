@@ -170,6 +170,6 @@ def clean(
             row = known_table(connection.reads(), catalog, table or "")
             receipt = connection.forget_aborted(table=row, write_ids=write_id or ())
     say(
-        f"forgotten: {what}, at {receipt} after {time.monotonic() - started_s:.2f} s; "
-        "next: lakeledger watermark explain"
+        f"forgotten: {what}, at position {receipt.position} after "
+        f"{time.monotonic() - started_s:.2f} s; next: lakeledger watermark explain"
     )
