@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from ledger.checkpoint import read_newest_head
 from ledger.clock import time_text
@@ -11,6 +11,7 @@ from ledger.core.commands import TableWrite
 from ledger.core.event_parts import CommittedPart
 from ledger.core.events import (
     AbortedForgotten,
+    Body,
     Event,
     SessionClosed,
     SessionOpened,
@@ -33,6 +34,7 @@ FIELDS: Final = ("position", "type", "txn", "session", "table", "operation", "ou
 # The field that holds all of them, where one event may be about several.
 SEVERAL: Final = {"txn": "txns"}
 NUMBERED: Final = frozenset({"position", "txn", "session", "table"})
+TYPES: Final = sorted(kind.__name__ for kind in get_args(Body))
 
 Line = dict[str, Any]
 
@@ -95,7 +97,7 @@ def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
     """Return the conjunction of conditions of the form `field=value`.
 
     A field that holds several values matches if one of them does; type names and words match in any
-    case. Raises SettingsError for another field or form, and for a number that is none.
+    case. Raises SettingsError for another field or form, and for a number or a type that is none.
     """
     wanted = [text.partition("=") for text in texts]
     for text, (field, equals, value) in zip(texts, wanted, strict=True):
@@ -108,6 +110,8 @@ def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
             raise SettingsError(
                 f"{text!r} holds for no event: {field} is a number, as in --where {field}=7"
             )
+        if field == "type" and not matches(TYPES, value):
+            raise SettingsError(f"{text!r} holds for no event: a type is one of {', '.join(TYPES)}")
     meant = [
         (SEVERAL.get(field, field), str(int(value)) if field in NUMBERED else value)
         for field, _, value in wanted

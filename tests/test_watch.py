@@ -91,6 +91,12 @@ def test_no_number(text: str) -> None:
         condition([text])
 
 
+def test_no_type() -> None:
+    """Nor is a type waited for that no event has; those there are are told."""
+    with pytest.raises(SettingsError, match=r"'type=TxnCommited' holds for no .*, TxnCommitted,"):
+        condition(["type=TxnCommited"])
+
+
 def test_coarse_writes(driver: Driver) -> None:
     """What was done to rows is told in the words of a table's history, also where no file is."""
     session = driver.open_session()
