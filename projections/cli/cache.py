@@ -103,6 +103,8 @@ def cache_status(
     with opened(url, ledger, catalog) as cache:
         found = cache.status()
         answer(status_fields(found, output), output)
+    if found.ledger is None:
+        say("its rows cannot be read, so it answers only what it holds: its own log tells why")
     if url is None:
         say(
             "this cache was made for this answer, over the rows of this host: lakeledger status "

@@ -6,7 +6,7 @@ come from what a feeder of another host publishes.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Event as Signal
 from time import monotonic
@@ -17,7 +17,7 @@ import typer
 
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.config import load
-from ledger.errors import LogUnavailableError, ReaderBehindError
+from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log
 from ledger.machine.process import freeze_recovered, role_process
@@ -133,19 +133,41 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         freeze_recovered()
         seconds = round(monotonic() - began_s, 3)
         log_lines.info("caught up", position=entries.position(), seconds=seconds)
+        told: type[LedgerError] | None = None
         while not stop.wait(LOOK_S):
-            check(cache, entries, check_samples)
+            problem = check(cache, entries, check_samples)
+            told = tell_of_rows(problem, told)
 
 
-def check(cache: MetadataCache, entries: ServedEntries, check_samples: Callable[[], None]) -> None:
+def check(
+    cache: MetadataCache, entries: ServedEntries, check_samples: Callable[[], None]
+) -> LedgerError | None:
     """Raise what ended the entries or the sampler, SettingsError for rows of another ledger.
 
-    Rows that are not there yet, or cannot be read now, are met again.
+    Rows that are not there yet, or cannot be read now, are met again; returned is why.
     """
     entries.check()
     check_samples()
-    with suppress(StoreError, ReaderBehindError, LogUnavailableError):
+    try:
         cache.check_store()
+    except (StoreError, ReaderBehindError, LogUnavailableError) as problem:
+        return problem
+    return None
+
+
+def tell_of_rows(
+    problem: LedgerError | None, told: type[LedgerError] | None
+) -> type[LedgerError] | None:
+    """Log that rows cannot be read, or can again, where that is another thing than was `told`.
+
+    The process stays ready, for it goes on to answer what it holds.
+    """
+    found = None if problem is None else type(problem)
+    if problem is not None and found is not told:
+        log_lines.warning("rows cannot be read", why=str(problem))
+    elif problem is None and told is not None:
+        log_lines.info("rows can be read")
+    return found
 
 
 @contextmanager

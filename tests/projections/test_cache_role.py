@@ -1,18 +1,22 @@
-"""The process that is a cache: what ends it."""
+"""The process that is a cache: what ends it, and what it says of its rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from threading import Event as Signal
 from threading import Timer
 
 import pytest
+from structlog.types import EventDict
 
+from ledger.errors import ReaderBehindError
 from ledger.settings import CacheSettings
 from projections.cache.ids import ReaderIds
 from projections.cache.lists import ReadLists
 from projections.cache.source import RowMetadataStore
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened
-from projections.cli.cache_role import Parts, keep
+from projections.cli.cache_role import Parts, keep, tell_of_rows
+from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from tests.driver import CATALOG
 from tests.projections.cached import altered_to
@@ -42,3 +46,17 @@ def test_a_fault_of_the_sampler_ends_it() -> None:
             keep(parts, CATALOG, CacheSettings(http="127.0.0.1:0", sample_every_s=0.01), stop)
     finally:
         give_up.cancel()
+
+
+def test_rows_that_cannot_be_read(log_lines: Sequence[EventDict]) -> None:
+    """A process without rows says so, and why, once for each reason, and when it has some."""
+    told = None
+    missing, behind = StoreMissingError(Path("rows")), ReaderBehindError(0, 1, 0)
+    for problem in (None, missing, missing, behind, None, None):
+        told = tell_of_rows(problem, told)
+
+    assert [(line["event"], line.get("why")) for line in log_lines] == [
+        ("rows cannot be read", str(missing)),
+        ("rows cannot be read", str(behind)),
+        ("rows can be read", None),
+    ]
