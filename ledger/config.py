@@ -182,8 +182,10 @@ def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     except ValidationError as problem:
         first = problem.errors()[0]
         name = ".".join(map(str, first["loc"]))
+        # What a check of our own says of a value has this before it, which tells nobody anything.
+        why = first["msg"].removeprefix("Value error, ")
         raise SettingsError(
-            f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {first['msg']}"
+            f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {why}"
         ) from problem
     for name, origin in origins.items():
         check_bounds(name, value_of(settings, name), origin, given=values.get(name))

@@ -202,8 +202,8 @@ REFUSED = [
     ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
-    ("store = ''", {}, [], "store is '' (lakeledger.toml): Value error, an empty text names no"),
-    ("", {}, ["-X", "home="], "home is '' (flag): Value error, an empty text names no folder"),
+    ("store = ''", {}, [], "store is '' (lakeledger.toml): an empty text names no"),
+    ("", {}, ["-X", "home="], "home is '' (flag): an empty text names no folder"),
     ("store = '~nobody-here/rows'", {}, [], "store is '~nobody-here/rows' (lakeledger.toml): "),
     ("", {"LAKELEDGER_CONFIG": "~nobody-here/x"}, [], "Set LAKELEDGER_CONFIG to a path without ~"),
     (
