@@ -115,7 +115,11 @@ class TableExistsError(RefusedError):
 
 
 class LimitExceededError(RefusedError):
-    """A bound of the ledger was reached."""
+    """A bound of the ledger was reached, and the message says which.
+
+    The same call may succeed once others have ended where too many are open or under way. Where it
+    asks for too much at once it never does: it takes several calls that ask for less.
+    """
 
     retry_unchanged = True
 
