@@ -5,7 +5,8 @@ vector together; a decision knows them by the hash of their path.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeVar
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
@@ -177,7 +178,7 @@ class FootprintWriter:
         return all(each.partition is not None for each in self._removes.values())
 
     def _removed(self, file: RemoveLike) -> RemoveFile:
-        return removed(*self.removal(file))
+        return removed(*in_order(self.removal(file)))
 
     def _take(self, removes: Iterable[RemoveFile], adds: Iterable[AddFile]) -> None:
         """Note files, or none of them if one is refused or what lists them raises."""
@@ -193,9 +194,9 @@ class FootprintWriter:
 def several(files: Any) -> Iterable[Any]:
     """Return files as they are; raises TypeError for what is no list.
 
-    A text is none: each of its letters would be taken for a path.
+    A text is none, nor is a single file: each letter or field would be taken for a file.
     """
-    if isinstance(files, str):
+    if isinstance(files, str | AddFile | RemoveFile | FileRow):
         raise TypeError(f"files are a list, such as [{files!r}]")
     if not isinstance(files, Iterable):
         raise TypeError(f"files are a list, not {files!r}")
@@ -211,6 +212,19 @@ def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
             raise twice(key)
         found[key] = each
     return found
+
+
+def in_order(file: Listed) -> Listed:
+    """Return a file as it is; raises TypeError for partition values that have names or no order.
+
+    The names of a mapping would be taken for the values.
+    """
+    if isinstance(file.partition, Mapping | AbstractSet):
+        raise TypeError(
+            f"file {file.path!r} has partition {file.partition!r}: give the values alone, in the "
+            "order of the table's partition columns, such as ('3',)"
+        )
+    return file
 
 
 def check_text(what: str, given: object) -> None:
@@ -247,7 +261,7 @@ def added_files(
         given = AddFile(each) if isinstance(each, str) else each
         if not isinstance(given, AddFile):
             raise TypeError(f"{each!r} is no file to add: give an AddFile, or a path")
-        file = added(*given)
+        file = added(*in_order(given))
         if partition_columns is not None and len(file.partition) != len(partition_columns):
             raise ValueError(
                 f"file {file.path} has {len(file.partition)} partition values, the table is "

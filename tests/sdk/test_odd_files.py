@@ -1,0 +1,112 @@
+"""What is no file, or no list of files, is named where it is given."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.file_list import AddFile, RemoveFile
+from ledger.sdk.transaction import Transaction
+from tests.sdk.flights import TABLE, create_flights, of_day
+
+ODD: Any = {
+    "number": (3,),
+    "statistics": {},
+    "path": Path("a"),
+    "lone number": 3,
+    "lone text": "3",
+    "answer": "no",
+    "pair": ("a", ("3",)),
+    "named": {"day": "3"},
+    "unordered": {"3"},
+    "lone file": AddFile("a", ("3",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["number"])]),
+            "file 'a' has 3 where a text belongs: .* such as '3', or None",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["number"])]),
+            "file 'a' has 3 where a text belongs",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), stats=ODD["statistics"])]),
+            "file 'a' has {} where a text belongs",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile(ODD["path"], ("3",))]),
+            r"has PosixPath\('a'\) where a text belongs",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["lone number"])]),
+            r"file 'a' has partition 3: .* such as \('3',\)",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["lone text"])]),
+            r"file 'a' has partition '3': .* such as \('3',\)",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["named"])]),
+            "file 'a' has partition {'day': '3'}: give the values alone, in the order of",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["unordered"])]),
+            "file 'a' has partition {'3'}: give the values alone",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), data_change=ODD["answer"])]),
+            "file 'a' has data_change 'no', which is True or False",
+        ),
+        (
+            lambda txn: txn.remove_files(
+                TABLE, [RemoveFile("a", ("3",), data_change=ODD["answer"])]
+            ),
+            "file 'a' has data_change 'no', which is True or False",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, [ODD["pair"]]),
+            r"\('a', \('3',\)\) is no file to add: give an AddFile, or a path",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, ODD["lone text"]),
+            r"files are a list, such as \['3'\]",
+        ),
+        (
+            lambda txn: txn.add_files(TABLE, ODD["lone file"]),
+            r"files are a list, such as \[AddFile\(path='a'",
+        ),
+        (
+            lambda txn: txn.remove_files(TABLE, [ODD["pair"]]),
+            r"\('a', \('3',\)\) is no file to remove: give one as it was read, or a path",
+        ),
+        (lambda txn: txn.remove_files(TABLE, "day1"), r"files are a list, such as \['day1'\]"),
+        (
+            lambda txn: txn.rewrite_files(TABLE, "day1", [of_day(1, "big")]),
+            r"files are a list, such as \['day1'\]",
+        ),
+        (lambda txn: txn.add_files(TABLE, 5), "files are a list, not 5"),
+        (lambda txn: txn.read(TABLE, where=5), "a condition is a text of Spark SQL"),
+    ],
+    ids=[
+        *("value of a file added", "value of a file removed", "statistics", "path"),
+        *("lone value of a file added", "lone value of a file removed"),
+        *("named values", "values without order"),
+        *("data change of a file added", "data change of a file removed"),
+        *("pair to add", "text in place of a list", "file in place of a list"),
+        "pair to remove",
+        *("text in place of files removed", "text in place of files rewritten"),
+        *("number in place of files", "number in place of a condition"),
+    ],
+)
+def test_odd_files(ledger: Ledger, change: Callable[[Transaction], object], said: str) -> None:
+    """What is no text where one belongs, or no tuple, or no file, is named with its file."""
+    create_flights(ledger)
+    with ledger.transaction() as txn, pytest.raises(TypeError, match=said):
+        change(txn)
