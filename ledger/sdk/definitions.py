@@ -114,6 +114,8 @@ def names_of(what: str, names: Iterable[str]) -> list[str]:
 
 def properties_of(properties: Mapping[str, str]) -> list[Property]:
     """Return table properties as a definition has them; raises TypeError if one is no text."""
+    if not isinstance(properties, Mapping):
+        raise TypeError(f"properties are a mapping, such as {{'owner': 'ada'}}, not {properties!r}")
     check_texts(properties.items())
     return [Property(*each) for each in sorted(properties.items())]
 

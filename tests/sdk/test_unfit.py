@@ -204,3 +204,11 @@ def test_declared_after_the_end(
         end(txn)
         with pytest.raises(ValueError, match="this txn has ended"):
             declare(txn)
+
+
+def test_properties_that_are_no_mapping(ledger: Ledger) -> None:
+    """Properties that are no mapping at all are answered with what one looks like."""
+    pairs: Any = [("a", "b")]
+
+    with pytest.raises(TypeError, match=r"properties are a mapping, such as {'owner': 'ada'}, not"):
+        ledger.create_table("odd", properties=pairs)
