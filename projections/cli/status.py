@@ -11,7 +11,6 @@ from ledger.address import Address
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.log import GENESIS_WAIT_S
 from ledger.cli.options import NameOption
-from ledger.config import load
 from ledger.errors import ReaderBehindError
 from ledger.log.port import LogReader, Topic
 from ledger.log_end import last_position
@@ -23,6 +22,7 @@ from ledger.sdk.view import check_identity
 from projections.cli.reading import anomalies, reading, when
 
 BEAT_WAIT_S: Final = 1.0
+ROWS_WAIT_S: Final = 10.0
 READ_MAX: Final = 100
 
 
@@ -41,9 +41,8 @@ class Seen(NamedTuple):
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
     """Say who leads, how far the rows are behind, what is open, and what cannot be.
 
-    Ends with 10 if no sequencer leads, or if the rows stay behind for follower.lag_max_s.
+    Ends with 10 if no sequencer leads, or if the rows do not come to the log's end within 10 s.
     """
-    lag_max_s = load().settings.follower.lag_max_s
     with reading(ledger) as (address, reads):
         seen = seen_in_log(address)
         check_identity(reads, seen.origin, 0)
@@ -71,7 +70,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
             output,
         )
         is_well = tell_of_leader(seen.leader)
-        is_well &= tell_of_rows(reads, seen.position, lag_max_s)
+        is_well &= tell_of_rows(reads, seen.position, ROWS_WAIT_S)
     if not is_well:
         raise typer.Exit(ExitCode.UNHEALTHY)
 
