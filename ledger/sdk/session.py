@@ -68,7 +68,9 @@ class Session:
         # By number, until when (monotonic) somebody waits for the answer.
         self._outstanding: dict[int, tuple[float, Awaited]] = {}
         self._unanswered: dict[int, Awaited] = {}
-        self._window = Condition(Lock())
+        # Taken by itself: a Condition is entered in Python, where Ctrl-C may leave it locked.
+        self._turn = Lock()
+        self._room = Condition(self._turn)
         self._silent = Signal()
         self._pulse = Thread(
             target=self._beat, args=(beat_s,), name="lakeledger-pulse", daemon=True
@@ -127,12 +129,12 @@ class Session:
 
     def _number(self, times: Times) -> tuple[int, Awaited]:
         """Return the next number, as soon as there is room, and what its answer comes to."""
-        with self._window:
+        with self._turn:
             while not self._has_room():
                 if (left_s := times.left_s()) <= 0:
                     raise self._no_room()
                 # Late answers make room too, but wake nobody: they are looked for now and then.
-                self._window.wait(min(times.attempt_s, left_s))
+                self._room.wait(min(times.attempt_s, left_s))
             n = self._next_n
             awaited = self._channel.tail.expect((self.number, n))
             self._next_n += 1
@@ -176,7 +178,7 @@ class Session:
 
     def _settle(self, n: int, unanswered: Awaited | None) -> None:
         """Make room; an answer that may still come is listened for while it may be asked about."""
-        with self._window:
+        with self._turn:
             # It is gone already where it was overdue and others needed the room.
             self._outstanding.pop(n, None)
             if unanswered is None:
@@ -187,7 +189,7 @@ class Session:
             for old in [each for each in self._unanswered if each <= n - WINDOW]:
                 del self._unanswered[old]
                 self._channel.tail.forget((self.number, old))
-            self._window.notify_all()
+            self._room.notify_all()
 
     def _answer(self, event: Event) -> Answer:
         control, body = event
@@ -206,7 +208,7 @@ class Session:
 
     def _seen_at(self, position: int) -> Event | None:
         """Return the late answer that stands at a position, if it was seen."""
-        with self._window:
+        with self._turn:
             late = [awaited.wait(0) for awaited in self._unanswered.values()]
         return next((each for each in late if each and each.control.position == position), None)
 

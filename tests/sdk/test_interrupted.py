@@ -1,0 +1,68 @@
+"""Ctrl-C at any call that a session makes: what threads share is left as others need it."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
+from types import FrameType
+from typing import Any
+
+from ledger.client import Ledger
+from ledger.sdk import session
+from ledger.testing import InMemoryLedger
+from tests.sdk.conftest import IMPATIENT
+
+PATIENCE_S = 10.0
+
+
+@contextmanager
+def interrupted_at(number: int) -> Iterator[list[str]]:
+    """Interrupt this thread at a call of those that a session makes; tell all up to there.
+
+    Python heeds a signal where a function begins, so that is where the call is interrupted.
+    """
+    called: list[str] = []
+
+    def trace(frame: FrameType, _event: str, _about: Any) -> None:
+        caller = frame.f_back
+        if caller is not None and caller.f_code.co_filename == session.__file__:
+            called.append(frame.f_code.co_qualname)
+            if len(called) == number:
+                raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield called
+    finally:
+        sys.settrace(before)
+
+
+def goes_on(ledger: Ledger) -> bool:
+    """Tell whether another thread soon gets a txn and its commit."""
+    thread = Thread(target=lambda: ledger.begin().commit(), daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    return not thread.is_alive()
+
+
+def stuck_after(ledger: Ledger) -> str:
+    """Return the first call at which Ctrl-C would keep others of a ledger waiting, "" = none."""
+    number = 1
+    while True:
+        with interrupted_at(number) as called:
+            ledger.begin().commit()
+        if len(called) < number:
+            return ""
+        if not goes_on(ledger):
+            return called[-1]
+        number += 1
+
+
+def test_interrupted_anywhere(memory: InMemoryLedger) -> None:
+    """Whatever Ctrl-C interrupts of a txn, other threads go on."""
+    ledger = memory.connect(settings=IMPATIENT)
+    ledger.begin().commit()
+
+    assert stuck_after(ledger) == ""
