@@ -238,8 +238,9 @@ class Ledger(LedgerTables, LedgerFiles):
         it, and is called again for every attempt; what it returned at last is returned, and
         `on_commit` gets the receipt. At most `attempts` are made, and none begins after
         `deadline_s`; then the last conflict is raised, with a note for each attempt. An unanswered
-        commit is asked for again, its work is not done again. Raises ValueError for less than one
-        attempt and for a deadline that is no duration.
+        commit is asked for again, its work is not done again, nor is work that raises after it
+        asked for the commit itself. Raises ValueError for less than one attempt and for a deadline
+        that is no duration.
         """
         # Every attempt asks for them anew, and what is given may be read once only.
         pace, tables = Pace(attempts, deadline_s), tuple(listed(tables))

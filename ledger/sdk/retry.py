@@ -2,7 +2,8 @@
 
 Only what can come out differently is done again: a lost conflict, or a plan that grew too old. A
 txn whose applications made progress elsewhere is not, for its work may be done; nor is one whose
-commit was not answered: that is asked for again until it is known.
+commit was not answered: that is asked for again until it is known. Work that raises once it has
+asked for the commit itself is not done again either.
 """
 
 import random
@@ -45,7 +46,7 @@ def run(
     draw: Callable[[], float] = random.random,
 ) -> Result:
     """Return what `work` returned in the txn that committed, see `Ledger.run`."""
-    if pace.attempts < 1:
+    if not pace.attempts >= 1:
         raise ValueError(f"{pace.attempts} attempts do no work: say 1, to do it once, or more")
     if not pace.deadline_s >= 0:
         raise ValueError(f"a deadline of {pace.deadline_s} s is none: say a number, 0 to try once")
@@ -59,7 +60,9 @@ def run(
             notes.append(f"attempt {len(notes) + 1}: {error}")
             pause_s = pace.pause_s(len(notes), draw())
             is_last = len(notes) >= pace.attempts or monotonic() + pause_s >= ends_s
-            if not error.retry_anew or is_last:
+            # Work that asked for the commit itself and raised then may be done already.
+            is_asked_for = txn.status in {"committed", "unknown"}
+            if not error.retry_anew or is_asked_for or is_last:
                 note_all(error, notes)
                 raise
             pause(pause_s)

@@ -1,6 +1,7 @@
 """Work that is done again when an earlier commit wins."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import nan
 from typing import Any
 
@@ -109,11 +110,12 @@ def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, t
     [
         (0, 30.0, "0 attempts do no work: say 1"),
         (-1, 30.0, "-1 attempts do no work: say 1"),
+        (nan, 30.0, "nan attempts do no work: say 1"),
         (1, -1.0, "a deadline of -1.0 s is none"),
         (1, nan, "a deadline of nan s is none"),
     ],
 )
-def test_no_attempts(ledger: Ledger, attempts: int, deadline_s: float, said: str) -> None:
+def test_no_attempts(ledger: Ledger, attempts: Any, deadline_s: float, said: str) -> None:
     """Work that is not to be tried at all is refused before a txn is opened for it."""
     before = ledger.token
 
@@ -203,6 +205,53 @@ def test_work_that_ends_its_txn(
     ended = ledger.run(lambda txn: (end(txn), txn)[1], on_commit=seen.append)
 
     assert (status, receipts) == (ended.status, len(seen))
+
+
+class Afterwards:
+    """Adds a file, commits, and raises what it would be done again for.
+
+    Attributes:
+        attempts: the txns it was called with.
+    """
+
+    def __init__(self) -> None:
+        self.attempts: list[Transaction] = []
+
+    def __call__(self, txn: Transaction) -> None:
+        """Raise whatever became of the commit."""
+        self.attempts.append(txn)
+        txn.add_files(TABLE, [of_day(1, f"once{len(self.attempts)}")])
+        with suppress(errors.OutcomeUnknownError):
+            txn.commit()
+        raise errors.SnapshotTooOldError("old", reason="SnapshotTooOld")
+
+
+def test_lost_after_its_commit(ledger: Ledger, table: int) -> None:
+    """Work that commits its txn and then loses something else is not done a second time."""
+    work = Afterwards()
+
+    with pytest.raises(errors.SnapshotTooOldError):
+        ledger.run(work)
+
+    assert [txn.status for txn in work.attempts] == ["committed"]
+    assert ledger.read(table).paths == ["day1", "day2", "once1"]
+
+
+def test_lost_after_its_unanswered_commit(memory: InMemoryLedger, log: LossyLog) -> None:
+    """Nor is it where the commit that it asked for was not answered."""
+    view = LossyLog(log)
+    cut_off = memory.connect(settings=HASTY, log=view)
+    create_flights(cut_off)
+    work = Afterwards()
+    txn = cut_off.begin()
+    view.away[Topic.EVENTS] = ALWAYS
+
+    with pytest.raises(errors.SnapshotTooOldError):
+        run(lambda: txn, work, Pace())
+
+    view.heal()
+    assert work.attempts == [txn]
+    assert txn.commit().repeated
 
 
 class CutOff:
