@@ -177,6 +177,8 @@ class Transaction(TxnFiles, TxnTables):
         another RefusedError, after which the txn may still be open, see `status`.
         """
         if self.receipt is not None:
+            # Ctrl-C may have come between the receipt and this.
+            self._end("aborted" if self.receipt.skipped else "committed")
             return replace(self.receipt, repeated=True)
         try:
             self.receipt = self._committed()

@@ -7,8 +7,12 @@ from threading import Thread
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from ledger.client import Ledger
 from ledger.sdk import session
+from ledger.sdk.receipt import Receipt
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 
@@ -35,6 +39,23 @@ def interrupted_at(number: int) -> Iterator[list[str]]:
     try:
         with suppress(KeyboardInterrupt):
             yield called
+    finally:
+        sys.settrace(before)
+
+
+@contextmanager
+def interrupted_in(function: str) -> Iterator[None]:
+    """Interrupt this thread where a function of this name begins."""
+
+    def trace(frame: FrameType, _event: str, _about: Any) -> None:
+        if frame.f_code.co_qualname == function:
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
     finally:
         sys.settrace(before)
 
@@ -66,3 +87,27 @@ def test_interrupted_anywhere(memory: InMemoryLedger) -> None:
     ledger.begin().commit()
 
     assert stuck_after(ledger) == ""
+
+
+def commit_interrupted(txn: Transaction) -> None:
+    """Commit a txn; Ctrl-C comes when the receipt is there, and is let pass."""
+    with interrupted_in("Transaction._end"):
+        txn.commit()
+
+
+def test_interrupted_with_its_receipt(ledger: Ledger) -> None:
+    """A commit that was interrupted at its very end is known once it is asked for again."""
+    txn = ledger.begin()
+    commit_interrupted(txn)
+
+    assert txn.commit().repeated
+    assert txn.status == "committed"
+
+
+def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
+    """Work that lets Ctrl-C pass at that place has done its work, and ends."""
+    receipts: list[Receipt] = []
+
+    ledger.run(commit_interrupted, on_commit=receipts.append)
+
+    assert [each.repeated for each in receipts] == [False]
