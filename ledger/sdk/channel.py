@@ -136,6 +136,11 @@ class Channel:
         """Tell whether this process made it, and not one that it was forked from."""
         return os.getpid() == self._process
 
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether nothing leads over it any more."""
+        return self._is_closed
+
     def check(self) -> None:
         """Raise LogError once closed, and in a forked child: what it needs stayed in the parent."""
         if not self.is_own:

@@ -214,7 +214,8 @@ class Session:
 
     def _beat(self, beat_s: float) -> None:
         key, is_told = str(self.number).encode(), False
-        while not self._silent.wait(beat_s):
+        # Ctrl-C may keep a close from coming to its session, and then nobody silences that.
+        while not self._silent.wait(beat_s) and not self._channel.is_closed:
             try:
                 self._channel.heartbeats.send(key, BEAT)
             except Exception as error:  # noqa: BLE001 - the next beat may go, and keep it open

@@ -1,9 +1,9 @@
 """Ctrl-C at any call that a session makes: what threads share is left as others need it."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Thread
 from types import FrameType
 from typing import Any
 
@@ -13,6 +13,7 @@ from ledger.client import Ledger
 from ledger.sdk import session
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
+from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 
@@ -62,7 +63,7 @@ def interrupted_in(function: str) -> Iterator[None]:
 
 def goes_on(ledger: Ledger) -> bool:
     """Tell whether another thread soon gets a txn and its commit."""
-    thread = Thread(target=lambda: ledger.begin().commit(), daemon=True)
+    thread = threading.Thread(target=lambda: ledger.begin().commit(), daemon=True)
     thread.start()
     thread.join(PATIENCE_S)
     return not thread.is_alive()
@@ -111,3 +112,19 @@ def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
     ledger.run(commit_interrupted, on_commit=receipts.append)
 
     assert [each.repeated for each in receipts] == [False]
+
+
+def test_silent_once_closed(memory: InMemoryLedger) -> None:
+    """A close that Ctrl-C interrupts before it came to its session lets that expire."""
+    before = set(threading.enumerate())
+    ledger = memory.connect(settings=ClientSettings(beat_s=0.01))
+    ledger.begin()
+    (pulse,) = (
+        each for each in set(threading.enumerate()) - before if each.name == "lakeledger-pulse"
+    )
+
+    with interrupted_in("Sessions.close"):
+        ledger.close()
+    pulse.join(PATIENCE_S)
+
+    assert not pulse.is_alive()
