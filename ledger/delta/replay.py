@@ -111,7 +111,7 @@ def replay(ledger: Ledger, imported: ImportedTable, commit: DeltaCommit, read_at
         table, definition = defined(txn, ledger.catalog, imported, commit, read_at)
         about = table, imported.definition, definition
         part = part_of(commit, about, apps, read_at if imported.table else 0)
-        writes = Staging().fit([part], stages_in(txn), starts=lambda: None)
+        writes = Staging().fit([part], stages_in(txn))
         version, position = committed(txn, writes, commit.provenance.level)
     except BaseException as error:
         with suppress(LedgerError):

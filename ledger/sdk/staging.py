@@ -43,19 +43,20 @@ class Staging:
         # The table and number of the chunk that was sent last.
         self._unsure: tuple[int, int] | None = None
 
-    def fit(
-        self, parts: Iterable[DeclaredPart], send: Send, *, starts: Callable[[], None]
-    ) -> list[TableWrite]:
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether a chunk was sent, so that what was declared may not change any more."""
+        return self._unsure is not None
+
+    def fit(self, parts: Iterable[DeclaredPart], send: Send) -> list[TableWrite]:
         """Return the parts of the commit, having staged by `send` those that are too large.
 
-        `starts` is called before the first chunk is sent. Raises as `send` does; what is called
-        again goes on where it ended.
+        Raises as `send` does; what is called again goes on where it ended.
         """
         room, fitted = RECORD_BYTES_MAX, []
         for part in parts:
             footprint = None if part.table in self._sent else riding(part, room)
             if footprint is None and part.head is not None:
-                starts()
                 footprint = self._stage(part, part.head, send)
             room -= size_of(footprint) if footprint is not None else 0
             fitted.append(TableWrite(part.table, part.read_at, part.writes, footprint))

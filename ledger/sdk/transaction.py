@@ -6,6 +6,7 @@ its changes of tables are seen by itself alone until it commits.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from threading import Lock
 from types import TracebackType
 from typing import Literal, Self
 
@@ -59,6 +60,8 @@ Status = Literal["open", "committed", "aborted", "unknown"]
 class Transaction(TxnFiles, TxnTables):
     """A txn of this process. In a `with` block it commits at the end, or aborts on an error.
 
+    Threads may share it: what one declares while another commits is in the commit, or refused.
+
     Attributes:
         id: its txn id.
         type: what kind of txn it is.
@@ -93,6 +96,7 @@ class Transaction(TxnFiles, TxnTables):
         self._taken: set[int] = set()
         self._writes = DeclaredWrites(control.position, read_only=body.type == "read_only")
         self._staging = Staging()
+        self._committing = Lock()
         self._last = control.position
         # The commands that were to commit it and had no answer yet.
         self._unanswered: list[Asker] = []
@@ -176,27 +180,9 @@ class Transaction(TxnFiles, TxnTables):
         aborted), OutcomeUnknownError if no answer came in time (commit again to learn it), and
         another RefusedError, after which the txn may still be open, see `status`.
         """
-        if self.receipt is not None:
-            # Ctrl-C may have come between the receipt and this.
-            self._end("aborted" if self.receipt.skipped else "committed")
-            return replace(self.receipt, repeated=True)
-        try:
-            self.receipt = self._committed()
-        except ConflictError as error:
-            self._end("aborted")
-            name_conflict(error, self._view.at_hand, self._writes.paths_of)
-            raise
-        except (TxnNotOpenError, SessionExpiredError):
-            self._end("aborted")
-            raise
-        if self.receipt.skipped:
-            self._end("aborted")
-            return self.receipt
-        self._end("committed")
-        for row in self._names.given():
-            position = self.receipt.position
-            self._names.client.remember(row._replace(creator=0, changed=position), position)
-        return self.receipt
+        # A thread that commits it too is told the same, and stages nothing beside this one.
+        with self._committing:
+            return self._commit()
 
     def abort(self, reason: str = "", wrote: Iterable[TableLike] | None = None) -> Receipt:
         """End the txn without effect.
@@ -235,12 +221,36 @@ class Transaction(TxnFiles, TxnTables):
         if write_id:
             self._write_ids[table] = write_id
 
+    def _commit(self) -> Receipt:
+        """Commit, and note how the txn ended; raises as `commit`."""
+        if self.receipt is not None:
+            # Ctrl-C may have come between the receipt and this.
+            self._end("aborted" if self.receipt.skipped else "committed")
+            return replace(self.receipt, repeated=True)
+        try:
+            self.receipt = self._committed()
+        except ConflictError as error:
+            self._end("aborted")
+            name_conflict(error, self._view.at_hand, self._writes.paths_of)
+            raise
+        except (TxnNotOpenError, SessionExpiredError):
+            self._end("aborted")
+            raise
+        if self.receipt.skipped:
+            self._end("aborted")
+            return self.receipt
+        self._end("committed")
+        for row in self._names.given():
+            position = self.receipt.position
+            self._names.client.remember(row._replace(creator=0, changed=position), position)
+        return self.receipt
+
     def _committed(self) -> Receipt:
         """Ask for the commit and return the receipt if its work is done; raise what else it is."""
-        command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
         earlier, before = list(self._unanswered), (self.status, self._writes.is_frozen)
+        command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
         # Set before it is sent, for Ctrl-C may come at any moment, and then the outcome is unknown.
-        self.status, self._writes.is_frozen = "unknown", True
+        self.status = "unknown"
         try:
             answer = self.ask(command, asked=self._unanswered)
             check_done(answer)
@@ -252,17 +262,24 @@ class Transaction(TxnFiles, TxnTables):
                 return found_out(self._view, self.id, earlier, error)
             if earlier and isinstance(error, LogError):
                 raise not_found_out(self.id, *earlier[-1], error) from error
-            self.status, self._writes.is_frozen = before
+            self.status, self._writes.is_frozen = before[0], before[1] or self._staging.has_begun
             raise
         return self._receipt(answer)
 
     def _parts(self) -> Sequence[TableWrite]:
-        """Return what the commit declares, having staged what is too large for its record."""
-        declared = self._writes.parts(self._taken, self.level, self._write_ids)
-        if self.type == "read_only" and not self._writes.has_written:
-            # A txn that only read is correct as of its snapshot: there is nothing to judge.
-            return []
-        return self._staging.fit(declared, self._stage, starts=self._writes.freeze)
+        """Freeze what was declared and return it, having staged what is too large for a record."""
+        was_frozen = self._writes.is_frozen
+        try:
+            # First: what another thread declared from here on would be in no commit.
+            self._writes.freeze()
+            declared = self._writes.parts(self._taken, self.level, self._write_ids)
+            if self.type == "read_only" and not self._writes.has_written:
+                # A txn that only read is correct as of its snapshot: there is nothing to judge.
+                return []
+            return self._staging.fit(declared, self._stage)
+        except BaseException:
+            self._writes.is_frozen = was_frozen or self._staging.has_begun
+            raise
 
     def _stage(self, table: int, number: int, chunk: Footprint) -> None:
         answer = self.ask(StageWrites(*UNNUMBERED, self.id, table, number, chunk))

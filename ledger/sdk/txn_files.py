@@ -71,8 +71,7 @@ class TxnFiles(OfOneProcess):
     def read_whole(self, table: TableLike) -> None:
         """Say that the txn depends on everything in a table, without asking for its files."""
         number = self._names.number(table)
-        self._writes.writer(number).read_whole()
-        self._writes.plan_from(number, 0)
+        self._writes.read_whole(number)
 
     def use(self, read: TableFiles) -> None:
         """Build on a read that was made before: by `ledger.read`, or by a txn that is over.
@@ -120,7 +119,7 @@ class TxnFiles(OfOneProcess):
         kept = list(several(files))
         with self._writes.growing(number, operation) as writer:
             writer.remove(kept)
-        self._writes.plan_from(number, place)
+            self._writes.plan_from(number, place)
 
     def rewrite_files(
         self,
@@ -142,7 +141,7 @@ class TxnFiles(OfOneProcess):
         made = list(added_files(adds, columns, data_change=False))
         with self._writes.growing(number, operation) as writer:
             writer.rewrite(gone, made)
-        self._writes.plan_from(number, place)
+            self._writes.plan_from(number, place)
 
     def operation(self, table: TableLike, name: str) -> None:
         """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""

@@ -6,6 +6,7 @@ partitions, or a whole table. What is known file by file is gathered by `Footpri
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint
@@ -41,6 +42,7 @@ class DeclaredPart(NamedTuple):
 class DeclaredWrites:
     """What one txn declares, table by table; each unit, file and operation once.
 
+    Threads may share it: what one of them declares is there once it is frozen, or refused.
     `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
     One that is `read_only` declares reads alone.
 
@@ -60,6 +62,7 @@ class DeclaredWrites:
         self._app_tables: set[int] = set()
         self.is_frozen = False
         self.has_ended = False
+        self._turn = Lock()
 
     @property
     def has_written(self) -> bool:
@@ -72,10 +75,11 @@ class DeclaredWrites:
 
         Raises ValueError once frozen, or ended, CommandInvalidError in a txn that is read only.
         """
-        self._check_writable()
-        self._coarse.setdefault(table, {})[write] = None
-        if write.operation != "insert":
-            self.plan_from(table, read_at)
+        with self._turn:
+            self._check_writable()
+            self._coarse.setdefault(table, {})[write] = None
+            if write.operation != "insert":
+                self.plan_from(table, read_at)
 
     def plan_from(self, table: int, read_at: int) -> None:
         """Note the position that a part was planned from, 0 = the snapshot; the oldest counts."""
@@ -93,34 +97,44 @@ class DeclaredWrites:
 
         If it raises, a table that was not known before stays unknown. Raises as `add`.
         """
-        self._check_writable()
-        writer = self._writers.get(table) or FootprintWriter()
-        yield writer
-        if operation:
-            writer.name(operation)
-        self._writers[table] = writer
+        with self._turn:
+            self._check_writable()
+            writer = self._writers.get(table) or FootprintWriter()
+            yield writer
+            if operation:
+                writer.name(operation)
+            self._writers[table] = writer
 
     def read(self, read: TableFiles) -> None:
         """Declare a read of files."""
         table = read.table.table
-        self.writer(table).read(read)
-        self.plan_from(table, read.position)
-        if traits_of(read.table.definition).level == STRONGEST:
-            self._strict.add(table)
+        with self._turn:
+            self.writer(table).read(read)
+            self.plan_from(table, read.position)
+            if traits_of(read.table.definition).level == STRONGEST:
+                self._strict.add(table)
+
+    def read_whole(self, table: int) -> None:
+        """Declare that everything in a table was read, in the snapshot; raises as `writer`."""
+        with self._turn:
+            self.writer(table).read_whole()
+            self.plan_from(table, 0)
 
     def record(self, app: AppVersion, tables: Iterable[int]) -> None:
         """Declare the progress of an application in all tables written, and in these.
 
         Raises TypeError or ValueError for a name or a version that no record takes, else as `add`.
         """
-        self._check_writable()
         check_app(app)
-        self._apps[app.app] = app.version
-        self._app_tables.update(tables)
+        with self._turn:
+            self._check_writable()
+            self._apps[app.app] = app.version
+            self._app_tables.update(tables)
 
     def freeze(self) -> None:
-        """Let nothing be added any more: what was declared is on its way."""
-        self.is_frozen = True
+        """Let nothing be added any more, once what is just being declared is there."""
+        with self._turn:
+            self.is_frozen = True
 
     def paths_of(self, table: int, hashed: bytes) -> Sequence[str]:
         """Return the declared paths of a table that a hash stands for."""

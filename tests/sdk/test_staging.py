@@ -133,15 +133,12 @@ def test_many_hashes() -> None:
     (write,) = Staging().fit(
         [part._replace(read_files=hashes)],
         lambda _table, _number, chunk: sent.append(chunk),
-        starts=writes.freeze,
     )
 
     assert hashes == b"".join(each.read_files for each in sent)
     assert {0} == {len(each.read_files) % HASH_BYTES for each in sent}
     assert write.footprint is not None
     assert (len(sent), b"") == (write.footprint.staged, write.footprint.read_files)
-    with pytest.raises(ValueError, match="on its way"):
-        writes.writer(1)
 
 
 def test_partitions_not_known() -> None:
@@ -185,14 +182,14 @@ def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
     lost = Lost(number, arrives=arrives)
     staging = Staging()
     with pytest.raises(OutcomeUnknownError):
-        staging.fit(writes.parts((), ""), lost.send, starts=writes.freeze)
+        staging.fit(writes.parts((), ""), lost.send)
 
-    (again,) = staging.fit(writes.parts((), ""), lost.send, starts=writes.freeze)
+    (again,) = staging.fit(writes.parts((), ""), lost.send)
 
     assert lost.there == [1, 2, 3]
     assert again.footprint is not None
     assert again.footprint.staged == 3
-    assert [again] == staging.fit(writes.parts((), ""), lost.send, starts=writes.freeze)
+    assert [again] == staging.fit(writes.parts((), ""), lost.send)
 
 
 def test_chunks_of_another() -> None:
@@ -203,7 +200,7 @@ def test_chunks_of_another() -> None:
     lost.there.append(1)
 
     with pytest.raises(StagedWritesDifferError):
-        Staging().fit(writes.parts((), ""), lost.send, starts=writes.freeze)
+        Staging().fit(writes.parts((), ""), lost.send)
 
 
 def test_commit_again_after_silence(memory: InMemoryLedger, log: LossyLog) -> None:

@@ -1,0 +1,94 @@
+"""One txn that several threads share: what was acknowledged to any of them is in its commit."""
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import count
+from threading import Event, Thread
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.file_list import AddFile
+from ledger.sdk.transaction import Transaction
+from ledger.sdk.writes import DeclaredWrites
+from tests.sdk.flights import TABLE, create_flights, of_day
+from tests.sdk.test_staging import many
+
+ROUNDS = 10
+# So many take a while to be put into a commit.
+ENOUGH = 200
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def add_until_refused(txn: Transaction, enough: Event) -> list[str]:
+    """Add files one by one, and say when there are `enough`; return those that were taken."""
+    taken: list[str] = []
+    with suppress(ValueError):
+        for number in count():
+            txn.add_files(TABLE, [of_day(1, f"txn{txn.id}-{number}")])
+            taken.append(f"txn{txn.id}-{number}")
+            if number == ENOUGH:
+                enough.set()
+    return taken
+
+
+def taken_beside_a_commit(ledger: Ledger) -> list[str]:
+    """Commit a txn to which another thread adds files; return those that were taken."""
+    txn, enough = ledger.begin(), Event()
+    with ThreadPoolExecutor(1) as other:
+        adding = other.submit(add_until_refused, txn, enough)
+        enough.wait()
+        txn.commit()
+        return adding.result()
+
+
+@pytest.mark.usefixtures("restless")
+def test_declared_while_another_commits(ledger: Ledger) -> None:
+    """A file that is added while another thread commits is in the commit, or refused."""
+    create_flights(ledger)
+
+    taken = [path for _ in range(ROUNDS) for path in taken_beside_a_commit(ledger)]
+
+    assert set(taken) == set(ledger.read(TABLE).paths) - {"day1", "day2"}
+
+
+def test_first_declared_by_two() -> None:
+    """Two threads that name a table for the first time both declare something there."""
+    writes = DeclaredWrites(7)
+
+    def add(path: str) -> None:
+        with writes.growing(1) as writer:
+            writer.add([AddFile(path)])
+
+    other = Thread(target=add, args=["b"])
+    with writes.growing(1) as writer:
+        other.start()
+        # Long enough for one that does not wait for its turn, which it must.
+        other.join(0.05)
+        writer.add([AddFile("a")])
+    other.join()
+
+    assert {each.path for each in writes.writer(1).files} == {"a", "b"}
+
+
+def test_committed_by_two(ledger: Ledger) -> None:
+    """Two threads that commit one large txn are told of one commit."""
+    create_flights(ledger)
+    txn = ledger.begin()
+    txn.add_files(TABLE, many())
+
+    with ThreadPoolExecutor(2) as both:
+        first, second = both.map(lambda _: txn.commit(), range(2))
+
+    assert first.position == second.position
+    assert {first.repeated, second.repeated} == {True, False}
