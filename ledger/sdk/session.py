@@ -7,8 +7,9 @@ unknown, until its answer is seen after all. Heartbeats keep the session open wh
 lives; once it has ended, so have its txns, and nothing brings them back.
 """
 
+from collections import deque
 from contextlib import suppress
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock, Thread, get_ident
 from threading import Event as Signal
 from time import monotonic
 from typing import Final, NamedTuple
@@ -71,6 +72,7 @@ class Session:
         # Taken by itself: a Condition is entered in Python, where Ctrl-C may leave it locked.
         self._turn = Lock()
         self._room = Condition(self._turn)
+        self._later: deque[SessionCommand] = deque()
         self._silent = Signal()
         self._pulse = Thread(
             target=self._beat, args=(beat_s,), name="lakeledger-pulse", daemon=True
@@ -94,6 +96,25 @@ class Session:
         tail had ended.
         """
         self._channel.check()
+        busy, thread = self._channel.tail.busy, get_ident()
+        busy.add(thread)
+        try:
+            return self._ask(command, timeout_s, asked)
+        finally:
+            busy.discard(thread)
+
+    @property
+    def can_ask(self) -> bool:
+        """Tell whether this thread can wait for an answer: see `Tail.busy`."""
+        return get_ident() not in self._channel.tail.busy
+
+    def ask_later(self, command: SessionCommand) -> None:
+        """Have the thread that beats ask this, with its next beat; nobody hears the answer."""
+        self._later.append(command)
+
+    def _ask(
+        self, command: SessionCommand, timeout_s: float | None, asked: list[Asker] | None
+    ) -> Answer:
         timeout_s = self._settings.timeout_s if timeout_s is None else timeout_s
         times = Times(self._settings.attempt_s, monotonic() + timeout_s)
         n, awaited = self._number(times)
@@ -222,6 +243,9 @@ class Session:
                 if not is_told:
                     tell(self.number, error)
                 is_told = True
+            while self._later:
+                with suppress(LedgerError):
+                    self.ask(self._later.popleft())
 
 
 def tell(session: int, error: Exception) -> None:

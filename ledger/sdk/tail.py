@@ -9,7 +9,7 @@ tail, and everyone who waits is told; a broker that is away is waited for.
 from contextlib import closing
 from copy import copy
 from threading import Event as Signal
-from threading import Lock, Thread
+from threading import Lock, Thread, get_ident
 from typing import Final, Self
 
 from ledger.checkpoint import read_newest_head
@@ -78,6 +78,8 @@ class Tail:
     Attributes:
         position: that of the newest event seen.
         trouble: why nothing can be read at the moment, None if that is not known.
+        busy: the threads that can wait for no answer: its own, which hears them, and those that
+            are within a call, whose locks they have. What collects garbage there may end a block.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Tail:
         # Events up to there were not read here, and the last of them may have redefined a table.
         self._redefined = head.position, head.position
         self.trouble: LogUnavailableError | None = None
+        self.busy: set[int] = set()
         self._read_wait_s = read_wait_s
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
@@ -178,6 +181,7 @@ class Tail:
 
     def run(self) -> None:
         """Follow until closed; what ends it early is told to whoever waits."""
+        self.busy.add(get_ident())
         try:
             while not self._stop.is_set():
                 self._follow()

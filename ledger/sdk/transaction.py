@@ -310,8 +310,14 @@ class Transaction(TxnFiles, TxnTables):
         has_written = self._write_ids or self._writes.has_written
         # An error may say what no record takes, such as half of a surrogate pair.
         reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+        wrote = None if has_written else ()
+        if not self._session.can_ask:
+            # A generator that was never finished is closed by whichever thread finds it is garbage.
+            abort = AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], wrote)
+            self._session.ask_later(abort)
+            return
         try:
-            self.abort(reason, None if has_written else ())
+            self.abort(reason, wrote)
         except SessionExpiredError:
             pass  # It is aborted.
         except LedgerError as failure:
