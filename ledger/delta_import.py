@@ -42,6 +42,8 @@ from ledger.errors import (
 from ledger.reads import AppRow, TableRow
 
 POLL_S: Final = 1.0
+# A clean-up takes files away one by one; after so long it is done, or further.
+CLEANING_S: Final = 0.1
 # Refusals of a txn that say nothing about the version: it may do better in a fresh one.
 RETRIED: Final = (SnapshotTooOldError, SessionExpiredError, TxnNotOpenError)
 
@@ -96,10 +98,23 @@ class DeltaImport:
         self._imported = ImportedTable(table, location_of(path), "", 0)
         self._positions: dict[int, int] = {}
         self._beginning: Beginning | None = None
-        self._identify(DeltaLog.open(path))
+        self._source = self._found = ""
 
     def take_all(self, stop: Signal, progress: Progress) -> None:
-        """Import every version that is there and was not imported yet, until told to stop."""
+        """Import every version that is there and was not imported yet, until told to stop.
+
+        A log of which others clean up the beginning may look damaged, but not the same way twice.
+        """
+        before = ""
+        while True:
+            try:
+                return self._take_all(stop, progress)
+            except DeltaLogError as error:
+                if str(error) == before or stop.wait(CLEANING_S):
+                    raise
+                before = str(error)
+
+    def _take_all(self, stop: Signal, progress: Progress) -> None:
         log = DeltaLog.open(self._path)
         imported = self._imported
         self._identify(log)

@@ -5,9 +5,19 @@ from pathlib import Path, PosixPath
 
 import pytest
 
+from ledger.client import Ledger
 from ledger.delta.log import DeltaLog
+from ledger.delta_import import import_delta
 from ledger.errors import DeltaLogError
-from tests.sdk.delta_logs import PROTOCOL, add, begin, metadata, write_checkpoint, write_log
+from tests.sdk.delta_logs import (
+    PROTOCOL,
+    add,
+    begin,
+    metadata,
+    write_checkpoint,
+    write_log,
+    write_version,
+)
 
 
 class Passed(PosixPath):
@@ -38,6 +48,17 @@ class Cleaned(PosixPath):
         yield from [*found[:1], *found[2:]]
 
 
+class HalfCleaned(PosixPath):
+    """A folder that is being cleaned up, newer files first: one is gone at every look."""
+
+    def iterdir(self) -> Generator["HalfCleaned", None, None]:
+        """Remove the last of the versions 0 and 1 that is there, and list the rest."""
+        early = sorted(each for each in super().iterdir() if each.name < f"{2:020}")
+        for path in early[-1:]:
+            path.unlink()
+        yield from super().iterdir()
+
+
 def test_passed_over(tmp_path: Path) -> None:
     """A version that the listing lacks and that is there is no gap."""
     write_log(tmp_path, begin(), [add("a")], [add("b")])
@@ -62,6 +83,20 @@ def test_cleaned_up(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", state)
 
     assert [each.version for each in DeltaLog.open(Cleaned(tmp_path)).versions()] == [2, 3]
+
+
+def test_half_cleaned_up(ledger: Ledger, tmp_path: Path) -> None:
+    """An import that looks in the middle of a clean-up looks again, and goes on."""
+    write_log(tmp_path, begin(), [add("a")], [add("b")])
+    state = [PROTOCOL, metadata(), add("a"), add("b")]
+    write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", state)
+    import_delta(ledger, tmp_path, "t")
+    write_version(tmp_path, 3, [add("c")])
+
+    found = import_delta(ledger, HalfCleaned(tmp_path), "t")
+
+    assert (found.versions, found.delta_version) == (1, 3)
+    assert ledger.read("t").paths == ["a", "b", "c"]
 
 
 def test_gap(tmp_path: Path) -> None:
