@@ -16,7 +16,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.spark_types import Kind, parse_type
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError
 from ledger.reads import FileRow
@@ -27,6 +26,7 @@ from spark_sink.host_tables import (
     host_table,
     partition_columns,
 )
+from spark_sink.partition_values import is_told, read_as
 
 DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
 # What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
@@ -39,8 +39,7 @@ NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 # A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
-# What folders say of these Spark reads otherwise than SQL does: 1.5 as 0.15 of a DECIMAL(10,2).
-MISREAD: Final = frozenset({Kind.DECIMAL, Kind.TINYINT, Kind.SMALLINT, Kind.BOOLEAN})
+TEXT: Final = "STRING"
 # What Spark and Hive do not write as it is in the name of a folder, and what nobody can.
 ESCAPED: Final = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 DIVIDING: Final = "/="
@@ -222,9 +221,9 @@ def partition_frame(
     if table.columns:
         own = [each for each in table.columns if each.name not in values]
         reader = reader.schema(schema_of(table._replace(columns=own)) if own else StructType([]))
-    types = {each.name: each.type for each in table.columns}
+    types = {each.name: type_of(each) for each in table.columns}
     literals = {
-        name: sf.lit(value or None).cast(types[name])
+        name: read_as(sf.lit(value or None), types[name], name)
         for name, value in values.items()
         if name in types
     }
@@ -235,7 +234,7 @@ def partition_frame(
 def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
     """Return all rows that lie at a location; where no folder says a partition, the files do."""
     location, columns = location_of(table), table.partition_columns
-    if any(is_misread(table, each) for each in table.columns):
+    if any(is_told(spark, table, each) for each in table.columns):
         first = "/".join([literal(location), f"{in_any_spelling(columns[0])}=*"])
         table = table._replace(partition_columns=columns if folders(spark, first) else [])
     return scan(spark, table, [location])
@@ -244,21 +243,14 @@ def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
 def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:
     """Return the rows under some paths, whose folders say their partitions."""
     reader = spark.read.option("basePath", location_of(table))
-    misread = {each.name: each.type for each in table.columns if is_misread(table, each)}
+    told = {each.name: type_of(each) for each in table.columns if is_told(spark, table, each)}
     if table.columns:
         columns = [
-            each._replace(type="STRING") if each.name in misread else each for each in table.columns
+            each._replace(type=TEXT) if each.name in told else each for each in table.columns
         ]
         reader = reader.schema(schema_of(table._replace(columns=columns)))
-    casts = {name: sf.col(quoted(name)).cast(kind) for name, kind in misread.items()}
-    return reader.parquet(*map(literal, paths)).withColumns(casts)
-
-
-def is_misread(table: TableDefinition, column: Column) -> bool:
-    """Tell whether a column is one whose values Spark must bring as texts, to be cast then."""
-    found = parse_type(column.type)
-    is_in_folders = column.name in table.partition_columns
-    return is_in_folders and found is not None and found.kind in MISREAD
+    values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in told.items()}
+    return reader.parquet(*map(literal, paths)).withColumns(values)
 
 
 def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
@@ -278,10 +270,15 @@ def empty(spark: SparkSession, table: TableDefinition) -> DataFrame:
 
 
 def schema_of(table: TableDefinition) -> str:
-    """Return the columns of a table as Spark reads them: it takes no CHAR or VARCHAR there."""
-    types = (BOUNDED_TEXT.sub("STRING", column.type) for column in table.columns)
+    """Return the columns of a table as Spark reads them."""
+    types = map(type_of, table.columns)
     names = (quoted(column.name) for column in table.columns)
     return ", ".join(map(" ".join, zip(names, types, strict=True)))
+
+
+def type_of(column: Column) -> str:
+    """Return the type of a column as Spark reads it: it takes no CHAR or VARCHAR there."""
+    return BOUNDED_TEXT.sub(TEXT, column.type)
 
 
 def path_of(table: TableDefinition, file: FileRow) -> str:

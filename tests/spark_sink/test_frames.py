@@ -1,12 +1,9 @@
 """What Spark reads of a table is the data of one snapshot, in either layout, and nothing else."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import pytest
-from pyspark.errors import NumberFormatException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from ledger.core.commands import Column
 from ledger.core.ids import Layout
@@ -174,43 +171,6 @@ def test_partition_column_in_other_letters(spark: SparkSession, host: Host, layo
             txn.insert(NAME)
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert (frame.columns, rows(frame)) == (["day", "tail"], [(1, "N1"), (2, "N2"), (3, "N3")])
-
-
-@pytest.mark.parametrize("layout", ["directories", "listed"])
-@pytest.mark.parametrize(
-    ("kind", "told"),
-    [
-        ("DECIMAL(10,2)", ("1.5", Decimal("1.50"))),
-        ("numeric(30, 4)", ("2", Decimal("2.0000"))),
-        ("boolean", ("T", True)),
-        ("SMALLINT", ("-7", -7)),
-    ],
-)
-def test_values_that_folders_tell(
-    spark: SparkSession, host: Host, layout: Layout, kind: str, told: tuple[str, object]
-) -> None:
-    """A value is what it is in SQL, however many digits or letters the folder spells it with."""
-    value, read = told
-    columns, location = [("day", kind), ("tail", "STRING")], str(host.warehouse / "flights")
-    host.ledger.create_table(
-        NAME, columns, partition_columns=["day"], location=location, layout=layout
-    )
-    with host.ledger.transaction() as txn:
-        add_row(host, txn, "N1", ["day"], value)
-    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
-    assert (rows(frame), rows(frame.where(sf.col("day") == sf.lit(read)))) == ([(read, "N1")],) * 2
-
-
-@pytest.mark.parametrize(("kind", "value"), [("TINYINT", "300"), ("SMALLINT", "70000")])
-def test_value_that_does_not_fit(spark: SparkSession, host: Host, kind: str, value: str) -> None:
-    """A value that its column cannot hold is refused, not taken for the rest of it."""
-    columns, location = [("day", kind), ("tail", "STRING")], str(host.warehouse / "flights")
-    host.ledger.create_table(NAME, columns, partition_columns=["day"], location=location)
-    with host.ledger.transaction() as txn:
-        add_row(host, txn, "N1", ["day"], value)
-    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
-    with pytest.raises(NumberFormatException, match="CAST_INVALID_INPUT"):
-        frame.collect()
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
