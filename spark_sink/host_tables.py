@@ -26,6 +26,7 @@ from ledger.sdk.view import check_identity
 from ledger.settings import CATALOG_DEFAULT
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
+from projections.errors import StoreError
 from projections.metadata_cache import is_called
 from projections.queries import StoreReads
 from projections.reads.lookups import definitions
@@ -127,7 +128,8 @@ class HostTables:
         What its own txn created or renamed goes by the new name. Changes of tables outside a txn
         hold for every reader from their position on, but none gives a name to another table that
         was one's then. Raises UnknownTableError, SettingsError if the rows are those of another
-        ledger, and ReaderBehindError if they have not come to the snapshot in time.
+        ledger, ReaderBehindError if they have not come to the snapshot in time, and StoreError if
+        one is missing.
         """
         check_identity(self.reads, snapshot.origin, max_wait_ms)
         self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
@@ -193,8 +195,15 @@ class HostTables:
         columns: Sequence[str] = ()
         for added in sorted(adds, reverse=True):
             if added < since:
-                newest = definitions(self._rows, found.table, added, limit=1)
-                since, then = next(newest, (0, found.definition))
+                newest = next(definitions(self._rows, found.table, added, limit=1), None)
+                if newest is None:
+                    raise StoreError(
+                        f"the rows of this host know files of table {found.name} from position "
+                        f"{added}, but not how it was partitioned then, so the values of their "
+                        "partitions are of columns unknown. Make the rows anew with --rebuild, of "
+                        "lakeledger up or of the role that writes them"
+                    )
+                since, then = newest
                 columns = names.of(then, since)
             yield added, columns
 

@@ -10,7 +10,7 @@ from ledger.core.commands import Column
 from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
 from ledger.file_list import AddFile
 from ledger.testing import InMemoryLedger
-from projections.errors import StoreMissingError
+from projections.errors import StoreError, StoreMissingError
 from projections.queries import StoreReads
 from projections.rows import DEFINITION
 from projections.store.port import Row
@@ -181,6 +181,32 @@ def test_costs_of_many_commits(host: Host, tmp_path: Path) -> None:
 
     assert found.partitioned == {added: ["tail"] for added in adds[:commits]}
     assert rows.given == 1
+
+
+class WithoutDefinitions(Counted):
+    """Rows of which those that say what tables were are missing."""
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return rows in order."""
+        is_missing = start.startswith(DEFINITION)
+        return iter(()) if is_missing else super().scan(start, end, limit=limit, reverse=reverse)
+
+
+def test_definition_that_is_missing(host: Host, tmp_path: Path) -> None:
+    """Values of files are not taken for those of other columns than they were added with."""
+    listed, columns = "db.sales", [("day", "INT"), ("tail", "STRING")]
+    host.ledger.create_table(listed, columns, partition_columns=["tail"])
+    host.ledger.append(listed, [AddFile("a.parquet", ("N1",))])
+    host.ledger.alter_table(listed, partition_columns=["day"])
+    snapshot = host.snapshot()
+    host.tables.reads.wait(snapshot.opened, 10_000)
+    with closing(RocksReader.open(tmp_path / "rows")) as reader:
+        rows = WithoutDefinitions(reader)
+        tables = HostTables(rows, host.tables.reads, host.tables.cache, host.ledger.catalog)
+        with pytest.raises(StoreError, match=r"not how it was partitioned then.*--rebuild"):
+            tables.resolve(listed, snapshot)
 
 
 def test_another_column_of_the_same_id(host: Host) -> None:
