@@ -7,14 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spark_sink.frames import UnreadableTableError, cached_table
+    from spark_sink.errors import UnreadableTableError
+    from spark_sink.frames import cached_table
     from spark_sink.host_tables import HostTables
 
 __all__ = ["HostTables", "UnreadableTableError", "cached_table"]
 
 _HOMES = {
     "HostTables": "spark_sink.host_tables",
-    "UnreadableTableError": "spark_sink.frames",
+    "UnreadableTableError": "spark_sink.errors",
     "cached_table": "spark_sink.frames",
 }
 

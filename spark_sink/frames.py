@@ -6,19 +6,19 @@ external table everything at its location is read, as nobody commits there.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.errors import LedgerError
 from ledger.reads import FileRow
+from spark_sink.errors import UnreadableTableError
+from spark_sink.folders import delta_folders, folders, in_any_spelling, literal, location_of
 from spark_sink.host_tables import (
     HostTables,
     Level,
@@ -28,9 +28,6 @@ from spark_sink.host_tables import (
 )
 from spark_sink.partition_values import is_told, read_as
 
-DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
-# What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
-DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
 # Files of such a name Spark passes over, whoever names them.
@@ -40,18 +37,10 @@ NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
 TEXT: Final = "STRING"
-# What Spark and Hive do not write as it is in the name of a folder, and what nobody can.
-ESCAPED: Final = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
-DIVIDING: Final = "/="
-_GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 Part = TypeVar("Part")
 
 Partition = tuple[tuple[str, str | None], ...]
 """The values of a partition, each with its column."""
-
-
-class UnreadableTableError(LedgerError):
-    """A plain Parquet scan would show other rows than the table holds."""
 
 
 def cached_table(
@@ -121,33 +110,6 @@ def folders_frame(
             frame = scan(spark, laid_out, folders).select(own or [sf.col("*")])
             parts.append(frame.withColumns(missing))
     return in_pairs(parts, DataFrame.unionByName) if parts else empty(spark, table)
-
-
-def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
-    """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
-    levels = [f"{in_any_spelling(column)}=*" for column in table.partition_columns]
-    pattern = "/".join([literal(location_of(table)), *levels, DATA_FOLDERS])
-    for path in folders(spark, pattern):
-        found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
-        if found is None:
-            raise UnreadableTableError(f"the folder {path} is not named delta_<write id>")
-        yield path, int(found[1])
-
-
-def folders(spark: SparkSession, pattern: str) -> list[str]:
-    """Return the folders that a pattern fits, in order, wherever Spark can read them."""
-    # PySpark has no public way to the file systems that it reads from.
-    context: Any = spark.sparkContext
-    path = context._jvm.org.apache.hadoop.fs.Path(pattern)  # noqa: SLF001
-    system = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
-    try:
-        found = system.globStatus(path) or ()
-    except IllegalArgumentException as refused:
-        raise UnreadableTableError(
-            f"Hadoop cannot look for folders {pattern}: where it looks, no name may have a colon; "
-            f"in that of a partition it is written as %3A ({refused})"
-        ) from refused
-    return sorted(each.getPath().toString() for each in found if each.isDirectory())
 
 
 def files_frame(
@@ -288,34 +250,6 @@ def path_of(table: TableDefinition, file: FileRow) -> str:
     return f"{location_of(table)}/{file.path}"
 
 
-def location_of(table: TableDefinition) -> str:
-    """Return where the files of a table lie; raises UnreadableTableError if it does not say."""
-    if not table.location:
-        raise UnreadableTableError(
-            "the table does not say where its files lie; alter it to have a location"
-        )
-    return table.location.rstrip("/")
-
-
 def quoted(name: str) -> str:
     """Return a column's name as SQL takes any."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def in_any_spelling(name: str) -> str:
-    """Return the name of a column as a pattern that fits it however a folder spells it."""
-    return "".join(map(spelled, name))
-
-
-def spelled(character: str) -> str:
-    """Return a character as a pattern: in any case, as it is, and as Spark and Hive write it."""
-    if ESCAPED.match(character):
-        code = f"%{ord(character):02X}"
-        return code if character in DIVIDING else f"{{{literal(character)},{code}}}"
-    lower, upper = character.lower(), character.upper()
-    return literal(character) if lower == upper else f"[{lower}{upper}]"
-
-
-def literal(text: str) -> str:
-    """Return a text as a pattern that fits nothing else."""
-    return _GLOB.sub(r"\\\1", text)

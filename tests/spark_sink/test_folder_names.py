@@ -7,7 +7,7 @@ from ledger.core.commands import Column
 from ledger.core.ids import Layout
 from ledger.file_list import AddFile
 from spark_sink import cached_table
-from spark_sink.frames import UnreadableTableError
+from spark_sink.errors import UnreadableTableError
 from tests.spark_sink.host import NAME, Host
 from tests.spark_sink.test_frames import add_row, rows
 

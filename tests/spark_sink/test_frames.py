@@ -11,7 +11,8 @@ from ledger.file_list import AddFile
 from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
-from spark_sink.frames import UnreadableTableError, in_pairs
+from spark_sink.errors import UnreadableTableError
+from spark_sink.frames import in_pairs
 from tests.spark_sink.host import NAME, Host
 
 pytestmark = pytest.mark.spark

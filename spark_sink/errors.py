@@ -1,0 +1,7 @@
+"""Errors of who plans a table for Spark."""
+
+from ledger.errors import LedgerError
+
+
+class UnreadableTableError(LedgerError):
+    """A plain Parquet scan would show other rows than the table holds."""

@@ -1,0 +1,74 @@
+"""Folders of a table: where they lie, those of write ids, and how their names are looked for."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import SparkSession
+
+from ledger.core.commands import TableDefinition
+from spark_sink.errors import UnreadableTableError
+
+DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
+# What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
+DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
+# What Spark and Hive do not write as it is in the name of a folder, and what nobody can.
+ESCAPED: Final = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+DIVIDING: Final = "/="
+_GLOB: Final = re.compile(r"([\\*?\[\]{}])")
+
+
+def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple[str, int]]:
+    """Yield every folder of a write id, with the id; raises UnreadableTableError for others."""
+    levels = [f"{in_any_spelling(column)}=*" for column in table.partition_columns]
+    pattern = "/".join([literal(location_of(table)), *levels, DATA_FOLDERS])
+    for path in folders(spark, pattern):
+        found = DELTA_FOLDER.fullmatch(path.rsplit("/", 1)[-1])
+        if found is None:
+            raise UnreadableTableError(f"the folder {path} is not named delta_<write id>")
+        yield path, int(found[1])
+
+
+def folders(spark: SparkSession, pattern: str) -> list[str]:
+    """Return the folders that a pattern fits, in order, wherever Spark can read them."""
+    # PySpark has no public way to the file systems that it reads from.
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(pattern)  # noqa: SLF001
+    system = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    try:
+        found = system.globStatus(path) or ()
+    except IllegalArgumentException as refused:
+        raise UnreadableTableError(
+            f"Hadoop cannot look for folders {pattern}: where it looks, no name may have a colon; "
+            f"in that of a partition it is written as %3A ({refused})"
+        ) from refused
+    return sorted(each.getPath().toString() for each in found if each.isDirectory())
+
+
+def location_of(table: TableDefinition) -> str:
+    """Return where the files of a table lie; raises UnreadableTableError if it does not say."""
+    if not table.location:
+        raise UnreadableTableError(
+            "the table does not say where its files lie; alter it to have a location"
+        )
+    return table.location.rstrip("/")
+
+
+def in_any_spelling(name: str) -> str:
+    """Return the name of a column as a pattern that fits it however a folder spells it."""
+    return "".join(map(spelled, name))
+
+
+def spelled(character: str) -> str:
+    """Return a character as a pattern: in any case, as it is, and as Spark and Hive write it."""
+    if ESCAPED.match(character):
+        code = f"%{ord(character):02X}"
+        return code if character in DIVIDING else f"{{{literal(character)},{code}}}"
+    lower, upper = character.lower(), character.upper()
+    return literal(character) if lower == upper else f"[{lower}{upper}]"
+
+
+def literal(text: str) -> str:
+    """Return a text as a pattern that fits nothing else."""
+    return _GLOB.sub(r"\\\1", text)
