@@ -35,7 +35,10 @@ HIDDEN: Final = re.compile(r"(?:^|/)[_.][^/]*$|\._COPYING_$")
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 # A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
-BOUNDED_TEXT: Final = re.compile(r"\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE)
+# The names of fields may hold anything: what stands between backticks is found to be left alone.
+BOUNDED_TEXT: Final = re.compile(
+    r"(`[^`]*`)|\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE
+)
 TEXT: Final = "STRING"
 Part = TypeVar("Part")
 
@@ -240,7 +243,7 @@ def schema_of(table: TableDefinition) -> str:
 
 def type_of(column: Column) -> str:
     """Return the type of a column as Spark reads it: it takes no CHAR or VARCHAR there."""
-    return BOUNDED_TEXT.sub(TEXT, column.type)
+    return BOUNDED_TEXT.sub(lambda found: found[1] or TEXT, column.type)
 
 
 def path_of(table: TableDefinition, file: FileRow) -> str:
