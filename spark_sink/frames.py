@@ -18,7 +18,14 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.reads import FileRow
 from spark_sink.errors import UnreadableTableError
-from spark_sink.folders import delta_folders, folders, in_any_spelling, literal, location_of
+from spark_sink.folders import (
+    check_none_divides,
+    delta_folders,
+    folders,
+    in_any_spelling,
+    literal,
+    location_of,
+)
 from spark_sink.host_tables import (
     HostTables,
     Level,
@@ -84,6 +91,7 @@ def folders_frame(
     levels: Sequence[Level],
 ) -> DataFrame:
     """Return the rows of the folders that a list shows, in whichever way they are laid out."""
+    check_none_lies_above(spark, table, write_ids, levels)
     parts: list[DataFrame] = []
     read: set[str] = set()
     for names, own_ids in levels:
@@ -110,9 +118,34 @@ def folders_frame(
                 for each in table.columns
                 if each not in held
             }
-            frame = scan(spark, laid_out, folders).select(own or [sf.col("*")])
-            parts.append(frame.withColumns(missing))
+            found = scan(spark, laid_out, folders, is_deep=not names)
+            check_none_divides(found)
+            parts.append(found.select(own or [sf.col("*")]).withColumns(missing))
     return in_pairs(parts, DataFrame.unionByName) if parts else empty(spark, table)
+
+
+def check_none_lies_above(
+    spark: SparkSession,
+    table: TableDefinition,
+    write_ids: ValidWriteIdList,
+    levels: Sequence[Level],
+) -> None:
+    """Raise UnreadableTableError for a folder that lies above the partitions of its table.
+
+    Nobody looks for it there, unless the table was partitioned by fewer columns before.
+    """
+    known = {tuple(map(str.lower, names)) for names, _ in levels}
+    for count, column in enumerate(table.partition_columns):
+        above = table.partition_columns[:count]
+        if tuple(map(str.lower, above)) in known:
+            continue
+        for path, number in delta_folders(spark, table._replace(partition_columns=above)):
+            if write_ids.is_valid(number):
+                raise UnreadableTableError(
+                    f"the folder {path} lies in no partition of column {column}, so its rows would "
+                    f"be left out; a folder of a write id lies in those of its partition, as "
+                    f"{column}=<value>/delta_{number}"
+                )
 
 
 def files_frame(
@@ -205,9 +238,15 @@ def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
     return scan(spark, table, [location])
 
 
-def scan(spark: SparkSession, table: TableDefinition, paths: Sequence[str]) -> DataFrame:
-    """Return the rows under some paths, whose folders say their partitions."""
+def scan(
+    spark: SparkSession, table: TableDefinition, paths: Sequence[str], *, is_deep: bool = False
+) -> DataFrame:
+    """Return the rows under some paths, whose folders say their partitions.
+
+    Those of an unpartitioned table say nothing, and only a deep scan reads what lies within them.
+    """
     reader = spark.read.option("basePath", location_of(table))
+    reader = reader.option("recursiveFileLookup", is_deep)
     told = {each.name: type_of(each) for each in table.columns if is_told(spark, table, each)}
     if table.columns:
         columns = [

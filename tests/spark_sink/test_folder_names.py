@@ -96,3 +96,56 @@ def test_folders_that_cannot_be_looked_for(
     (host.warehouse / place / folder / "delta_1").mkdir(parents=True)
     with pytest.raises(UnreadableTableError, match="colon"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
+
+
+def test_folders_within_those_of_write_ids(spark: SparkSession, host: Host) -> None:
+    """What lies deeper in the folder of a write id is read, in partitions and without any."""
+    create(host, "day", "directories")
+    plain = "db.plain"
+    host.ledger.create_table(
+        plain, [("tail", "STRING")], location=str(host.warehouse / "plain"), layout="directories"
+    )
+    with host.ledger.transaction() as txn:
+        host.write(f"day=1/delta_{txn.write_id(NAME)}/one/a.parquet", ["N1"])
+        host.write(f"day=2/delta_{txn.write_id(NAME)}/a.parquet", ["N2"])
+        host.write(f"../plain/delta_{txn.write_id(plain)}/one/a.parquet", ["N3"])
+        host.write(f"../plain/delta_{txn.write_id(plain)}/a.parquet", ["N4"])
+        txn.insert(NAME)
+        txn.insert(plain)
+    snapshot = host.snapshot()
+    found, flat = (cached_table(spark, each, snapshot, host.tables) for each in (NAME, plain))
+    assert (rows(found), rows(flat)) == ([("1", "N1"), ("2", "N2")], [("N3",), ("N4",)])
+
+
+@pytest.mark.parametrize("column", ["day", "tail"])
+@pytest.mark.parametrize("is_partitioned", [True, False])
+def test_partitions_within_folders_of_write_ids(
+    spark: SparkSession, host: Host, *, column: str, is_partitioned: bool
+) -> None:
+    """A folder that divides the folder of a write id gives no column another value."""
+    host.ledger.create_table(
+        NAME,
+        [("day", "STRING"), ("tail", "STRING")],
+        partition_columns=["day"] if is_partitioned else [],
+        location=str(host.warehouse / "flights"),
+        layout="directories",
+    )
+    with host.ledger.transaction() as txn:
+        above = "day=1/" if is_partitioned else ""
+        host.write(f"{above}delta_{txn.write_id(NAME)}/{column}=7/a.parquet", ["N1"])
+        txn.insert(NAME)
+    with pytest.raises(UnreadableTableError, match="within the folder of its write id"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
+
+
+def test_folder_above_the_partitions(spark: SparkSession, host: Host) -> None:
+    """A folder that lies in no partition is not passed over, if the snapshot shows its write id."""
+    create(host, "day", "directories")
+    txn = host.ledger.begin()
+    host.write(f"delta_{txn.write_id(NAME)}/day=1/a.parquet", ["N1"])
+    txn.insert(NAME)
+    before = rows(cached_table(spark, NAME, host.snapshot(), host.tables))
+    txn.commit()
+    with pytest.raises(UnreadableTableError, match="lies in no partition of column day"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert before == []
