@@ -57,12 +57,17 @@ def files_of(frame: DataFrame) -> Sequence[str]:
     return joined.splitlines()
 
 
+def lies_at(spark: SparkSession, location: str, pattern: str) -> bool:
+    """Tell whether something whose name fits a pattern lies at a location, be that with a colon."""
+    system, path = in_hadoop(spark, location)
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    fitting = jvm.org.apache.hadoop.fs.GlobFilter(pattern)
+    return bool(system.exists(path) and len(system.listStatus(path, fitting)))
+
+
 def folders(spark: SparkSession, pattern: str) -> list[str]:
     """Return the folders that a pattern fits, in order, wherever Spark can read them."""
-    # PySpark has no public way to the file systems that it reads from.
-    context: Any = spark.sparkContext
-    path = context._jvm.org.apache.hadoop.fs.Path(pattern)  # noqa: SLF001
-    system = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    system, path = in_hadoop(spark, pattern)
     try:
         found = system.globStatus(path) or ()
     except IllegalArgumentException as refused:
@@ -71,6 +76,14 @@ def folders(spark: SparkSession, pattern: str) -> list[str]:
             f"in that of a partition it is written as %3A ({refused})"
         ) from refused
     return sorted(each.getPath().toString() for each in found if each.isDirectory())
+
+
+def in_hadoop(spark: SparkSession, text: str) -> tuple[Any, Any]:
+    """Return a path as Hadoop has it, behind the file system that it is of."""
+    # PySpark has no public way to the file systems that it reads from.
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(text)  # noqa: SLF001
+    return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
 
 
 def location_of(table: TableDefinition) -> str:

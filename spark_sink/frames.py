@@ -23,6 +23,7 @@ from spark_sink.folders import (
     delta_folders,
     folders,
     in_any_spelling,
+    lies_at,
     literal,
     location_of,
 )
@@ -35,6 +36,7 @@ from spark_sink.host_tables import (
 )
 from spark_sink.partition_values import is_told, read_as
 
+DELTA_LOG: Final = "_delta_log"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
 # Files of such a name Spark passes over, whoever names them.
@@ -62,9 +64,11 @@ def cached_table(
     reader gets folders, but not files that are only declared. Files are read by the names of
     columns: one that was renamed is NULL in those from before, unless a partition says what it is.
 
-    Raises UnknownTableError, ReaderBehindError, SettingsError, and UnreadableTableError for
-    deletion vectors, encoded and hidden paths, column mapping, folders of other makers or with a
-    colon, and a table without a location.
+    A query fails at the value of a partition that is none of its column's type.
+
+    Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, and UnreadableTableError
+    for deletion vectors, encoded and hidden paths, column mapping, folders of other makers, in
+    other places or with a colon, an external table with a Delta log, and one without a location.
     """
     found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
     table = found.metadata.definition
@@ -232,10 +236,15 @@ def partition_frame(
 def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
     """Return all rows that lie at a location; where no folder says a partition, the files do."""
     location, columns = location_of(table), table.partition_columns
+    if lies_at(spark, location, DELTA_LOG):
+        raise UnreadableTableError(
+            f"at {location} lies a Delta table, so a plain scan would also show rows that it has "
+            "no more; read it with a Delta reader, or bring it in with lakeledger import delta"
+        )
     if any(is_told(spark, table, each) for each in table.columns):
         first = "/".join([literal(location), f"{in_any_spelling(columns[0])}=*"])
         table = table._replace(partition_columns=columns if folders(spark, first) else [])
-    return scan(spark, table, [location])
+    return scan(spark, table, [location], is_deep=not lies_at(spark, location, "*=*"))
 
 
 def scan(

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_sink import cached_table
+from spark_sink import UnreadableTableError, cached_table
 from tests.spark_sink.host import NAME, Host
 from tests.spark_sink.test_frames import rows
 
@@ -48,3 +48,25 @@ def test_partition_values(spark: SparkSession, host: Host, *, in_folder: bool) -
         )
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert rows(frame) == [(Decimal("1.50"), "N1")]
+
+
+@pytest.mark.parametrize("place", ["flights", "12:00"])
+def test_folders_within(spark: SparkSession, host: Host, place: str) -> None:
+    """What lies in folders of any depth is read, also where they say no values."""
+    host.ledger.create_table(
+        NAME, [("tail", "STRING")], kind="external", location=str(host.warehouse / place)
+    )
+    host.write(f"../{place}/one.parquet", ["N1"])
+    host.write(f"../{place}/a/b/two.parquet", ["N2"])
+    assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [("N1",), ("N2",)]
+
+
+def test_delta_table(spark: SparkSession, host: Host) -> None:
+    """A Delta table is not read as all the files that lie there, removed ones among them."""
+    host.ledger.create_table(
+        NAME, [("tail", "STRING")], kind="external", location=str(host.warehouse / "flights")
+    )
+    host.write("one.parquet", ["N1"])
+    (host.warehouse / "flights" / "_delta_log").mkdir()
+    with pytest.raises(UnreadableTableError, match="lies a Delta table"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
