@@ -6,11 +6,12 @@ external table everything at its location is read, as nobody commits there.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Final, TypeVar
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -229,8 +230,7 @@ def partition_frame(
         for name, value in values.items()
         if name in types
     }
-    paths = (literal(path_of(table, file)) for file in files)
-    return reader.parquet(*paths).withColumns(literals)
+    return parquet(reader, [path_of(table, each) for each in files]).withColumns(literals)
 
 
 def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
@@ -263,7 +263,21 @@ def scan(
         ]
         reader = reader.schema(schema_of(table._replace(columns=columns)))
     values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in told.items()}
-    return reader.parquet(*map(literal, paths)).withColumns(values)
+    return parquet(reader, paths).withColumns(values)
+
+
+def parquet(reader: DataFrameReader, paths: Iterable[str]) -> DataFrame:
+    """Return what a reader reads of some paths, each by its own name.
+
+    Raises UnreadableTableError for a path that Hadoop cannot look for.
+    """
+    try:
+        return reader.parquet(*map(literal, paths))
+    except IllegalArgumentException as refused:
+        raise UnreadableTableError(
+            "Hadoop cannot look for a path of the table: with a colon, none may have a character "
+            f"of patterns, and none may be of another host ({refused})"
+        ) from refused
 
 
 def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:

@@ -149,3 +149,11 @@ def test_folder_above_the_partitions(spark: SparkSession, host: Host) -> None:
     with pytest.raises(UnreadableTableError, match="lies in no partition of column day"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
     assert before == []
+
+
+def test_file_that_cannot_be_looked_for(spark: SparkSession, host: Host) -> None:
+    """Where Hadoop cannot look for a file, the table is refused by name."""
+    create(host, "day", "listed")
+    host.ledger.append(NAME, [host.file("12:00/[a].parquet", "N1")])
+    with pytest.raises(UnreadableTableError, match="colon"):
+        cached_table(spark, NAME, host.snapshot(), host.tables)
