@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
@@ -126,7 +126,7 @@ def folders_frame(
             found = scan(spark, laid_out, folders, is_deep=not names)
             check_none_divides(found)
             parts.append(found.select(own or [sf.col("*")]).withColumns(missing))
-    return in_pairs(parts, DataFrame.unionByName) if parts else empty(spark, table)
+    return in_pairs(parts, union) if parts else empty(spark, table)
 
 
 def check_none_lies_above(
@@ -179,7 +179,7 @@ def files_frame(
             by_partition.setdefault(values, []).append(file)
     parts = [scan(spark, table, in_folders)] if in_folders else []
     parts += [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
-    return in_pairs(parts, DataFrame.unionByName)
+    return in_pairs(parts, union)
 
 
 def check_plain(file: FileRow) -> None:
@@ -220,11 +220,12 @@ def partition_frame(
 
     An empty value is NULL, as everywhere in the ledger.
     """
-    reader = spark.read
+    reader = spark.read.option("mergeSchema", not table.columns)
     if table.columns:
         own = [each for each in table.columns if each.name not in values]
         reader = reader.schema(schema_of(table._replace(columns=own)) if own else StructType([]))
     types = {each.name: type_of(each) for each in table.columns}
+    types = types or dict.fromkeys(table.partition_columns, TEXT)
     literals = {
         name: read_as(sf.lit(value or None), types[name], name)
         for name, value in values.items()
@@ -255,7 +256,10 @@ def scan(
     Those of an unpartitioned table say nothing, and only a deep scan reads what lies within them.
     """
     reader = spark.read.option("basePath", location_of(table))
-    reader = reader.option("recursiveFileLookup", is_deep)
+    reader = reader.option("recursiveFileLookup", is_deep).option("mergeSchema", not table.columns)
+    if not table.columns and table.partition_columns:
+        found = parquet(reader, paths).schema
+        reader = reader.schema(with_texts(found, table.partition_columns))
     told = {each.name: type_of(each) for each in table.columns if is_told(spark, table, each)}
     if table.columns:
         columns = [
@@ -264,6 +268,17 @@ def scan(
         reader = reader.schema(schema_of(table._replace(columns=columns)))
     values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in told.items()}
     return parquet(reader, paths).withColumns(values)
+
+
+def with_texts(schema: StructType, names: Sequence[str]) -> StructType:
+    """Return a schema whose columns of these names are texts: Spark takes 01 for a number."""
+    texts = {name.lower() for name in names}
+    return StructType(
+        [
+            StructField(each.name, StringType()) if each.name.lower() in texts else each
+            for each in schema
+        ]
+    )
 
 
 def parquet(reader: DataFrameReader, paths: Iterable[str]) -> DataFrame:
@@ -278,6 +293,11 @@ def parquet(reader: DataFrameReader, paths: Iterable[str]) -> DataFrame:
             "Hadoop cannot look for a path of the table: with a colon, none may have a character "
             f"of patterns, and none may be of another host ({refused})"
         ) from refused
+
+
+def union(first: DataFrame, second: DataFrame) -> DataFrame:
+    """Return the rows of both; a table that names no columns has those of either."""
+    return first.unionByName(second, allowMissingColumns=True)
 
 
 def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:

@@ -51,11 +51,11 @@ class Host:
             layout=layout,
         )
 
-    def write(self, path: str, tails: Sequence[str]) -> None:
-        """Write a Parquet file of tails into the table's location."""
+    def write(self, path: str, tails: Sequence[str], column: str = "tail") -> None:
+        """Write a Parquet file of tails, or of another column, into the table's location."""
         file = self.warehouse / "flights" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"tail": list(tails)}), file)
+        pq.write_table(pa.table({column: list(tails)}), file)
 
     def insert(self, txn: Transaction, *tails: str, day: int = 1) -> None:
         """Write tails into the folder of a txn."""

@@ -79,6 +79,38 @@ def test_table_without_columns(spark: SparkSession, host: Host, layout: Layout) 
 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])
+@pytest.mark.parametrize("columns", [[], ["day"]])
+def test_columns_that_some_files_have(
+    spark: SparkSession, host: Host, *, layout: Layout, columns: list[str]
+) -> None:
+    """Of a table that does not say what its columns are, all are read; partitions are texts."""
+    host.ledger.create_table(
+        NAME,
+        partition_columns=columns,
+        location=str(host.warehouse / "flights"),
+        layout=layout,
+    )
+    for number, column in enumerate(("tail", "carrier", "tail")):
+        day = f"0{number}"
+        folder = f"day={day}/" if columns else ""
+        with host.ledger.transaction() as txn:
+            if layout == "listed":
+                path = f"{folder if number else ''}{number}.parquet"
+                txn.add_files(NAME, [AddFile(path, (day,) if columns else ())])
+            else:
+                path = f"{folder}delta_{txn.write_id(NAME)}/a.parquet"
+                txn.insert(NAME)
+            host.write(path, [f"N{number}"], column)
+    found = cached_table(spark, NAME, host.snapshot(), host.tables)
+    days = [("00",), ("01",), ("02",)] if columns else [()] * 3
+    values = [("N0", None), ("N2", None), (None, "N1")]
+    expected = [(*one, *day) for one, day in zip(values, [days[0], days[2], days[1]], strict=True)]
+    assert sorted(map(tuple, found.select("tail", "carrier", *columns).collect()), key=str) == (
+        sorted(expected, key=str)
+    )
+
+
+@pytest.mark.parametrize("layout", ["directories", "listed"])
 def test_empty_table(spark: SparkSession, host: Host, layout: str) -> None:
     """A table without data has its columns and no rows."""
     host.create("directories" if layout == "directories" else "listed")
