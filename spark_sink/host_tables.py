@@ -35,6 +35,8 @@ from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
 WAIT_MS: Final = 30_000
+# No column is called so.
+GONE: Final = ""
 
 
 class Snapshot(Protocol):
@@ -257,15 +259,18 @@ class NamesNow:
     def of(self, then: TableDefinition, since: int) -> list[str]:
         """Return the partition columns of a definition of a position by the names of now.
 
-        One that is gone keeps its name.
+        One that is gone keeps its name, or is `GONE` where that is another column's now.
         """
         ids = {column.name.lower(): column.id for column in then.columns}
         return [self._of(each, ids.get(each.lower(), 0), since) for each in then.partition_columns]
 
     def _of(self, name: str, column: int, since: int) -> str:
-        now = self._names.get(column, name)
-        is_same = now.lower() == name.lower() or self._since[column] <= since
-        return now if is_same else name
+        now = self._names.get(column)
+        if now is not None and (now.lower() == name.lower() or self._since[column] <= since):
+            return now
+        # Where a definition names no columns, one that came since is the one of its name.
+        is_taken = column and name.lower() in map(str.lower, self._names.values())
+        return GONE if is_taken else name
 
     @cached_property
     def _since(self) -> Mapping[int, int]:

@@ -78,6 +78,30 @@ def test_name_of_another_partition_column_since(
     assert sorted(map(tuple, now.collect()), key=str) == expected
 
 
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+@pytest.mark.parametrize("is_renamed", [True, False])
+def test_name_of_a_column_since(
+    spark: SparkSession, host: Host, layout: Layout, *, is_renamed: bool
+) -> None:
+    """The values of a partition column that is gone are none of another that has its name."""
+    create(host, "day", layout)
+    with host.ledger.transaction() as txn:
+        add_row(host, txn, "N1", ["day"], "1")
+    _, tail = host.ledger.table(NAME).definition.columns
+    host.ledger.alter_table(NAME, columns=[tail], partition_columns=[])
+    taken = tail._replace(name="day") if is_renamed else ("day", "STRING")
+    host.ledger.alter_table(NAME, columns=[taken])
+    with host.ledger.transaction() as txn:
+        path = f"delta_{txn.write_id(NAME)}/b.parquet"
+        host.write(path, ["2"], "day")
+        if layout == "listed":
+            txn.add_files(NAME, [AddFile(path, ())])
+        else:
+            txn.insert(NAME)
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert sorted(map(tuple, frame.collect()), key=str) == [("2",), (None,)]
+
+
 def test_column_with_a_sign_that_divides(spark: SparkSession, host: Host) -> None:
     """What comes before the first of two equal signs is not all of the column's name."""
     create(host, "a=b", "listed")
