@@ -104,6 +104,11 @@ class Session:
             busy.discard(thread)
 
     @property
+    def is_own(self) -> bool:
+        """Tell whether it is of this process, and not of one that it was forked from."""
+        return self._channel.is_own
+
+    @property
     def can_ask(self) -> bool:
         """Tell whether this thread can wait for an answer: see `Tail.busy`."""
         return get_ident() not in self._channel.tail.busy

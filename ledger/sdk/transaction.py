@@ -180,6 +180,9 @@ class Transaction(TxnFiles, TxnTables):
         aborted), OutcomeUnknownError if no answer came in time (commit again to learn it), and
         another RefusedError, after which the txn may still be open, see `status`.
         """
+        if not self._session.is_own:
+            # Where another thread of the parent had the lock, nobody lets go of it here.
+            return self._commit()
         # A thread that commits it too is told the same, and stages nothing beside this one.
         with self._committing:
             return self._commit()
