@@ -28,14 +28,16 @@ from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topics import create_topics, verify_topics
+from ledger.log_end import last_position
 from ledger.machine.process import set_up_logging
 from projections.follower import follow
+from projections.queries import open_reads
 from tests.integration.audit import Audit, Check, show_checks, told
 from tests.integration.cluster import NODES, REPLICATION, Cluster
 from tests.integration.crowd import Crowd
 from tests.integration.fleet import Fleet
 from tests.integration.producers import Producers
-from tests.integration.soak.ends import rebuild, rows_of
+from tests.integration.soak.ends import PATIENCE_MS, rebuild, rows_of
 
 SEQUENCERS: Final = 2
 SESSIONS: Final = 4
@@ -196,7 +198,11 @@ def checks_of(strikes: Sequence[Strike]) -> Iterator[Check]:
 
 @contextmanager
 def following(bootstrap: str, ledger: str, root: Path) -> Iterator[None]:
-    """Follow the ledger into rows at `root` as long as a `with` block; raise what ended that."""
+    """Follow the ledger into rows at `root` as long as a `with` block; raise what ended that.
+
+    The last event is that of the last sequencer that ends, just before the block does: the rows
+    come to it.
+    """
     stop, failures = Signal(), list[BaseException]()
     with closing(KafkaLog(bootstrap, ledger)) as log:
 
@@ -209,10 +215,14 @@ def following(bootstrap: str, ledger: str, root: Path) -> Iterator[None]:
         thread = Thread(target=run, name="follower", daemon=True)
         thread.start()
         yield
-        stop.set()
-        thread.join(FOLLOW_S)
-    if failures:
-        raise failures[0]
+        try:
+            with closing(open_reads(root)) as reads:
+                reads.wait(last_position(log, 0), PATIENCE_MS)
+        finally:
+            stop.set()
+            thread.join(FOLLOW_S)
+            if failures:
+                raise failures[0]
 
 
 def other_rows(log: KafkaLog, folder: Path, position: int) -> str:
