@@ -38,6 +38,7 @@ INTEGRATION: Final = frozenset(
         "projections/test_reads_agree.py",
         "projections/test_rocks_reader.py",
         "projections/test_stores_agree.py",
+        "sdk/test_forks.py",
         "sdk/test_retries.py",
         "sdk/test_sessions.py",
         "sdk/test_staging.py",
