@@ -114,7 +114,7 @@ class Session:
         return get_ident() not in self._channel.tail.busy
 
     def ask_later(self, command: SessionCommand) -> None:
-        """Have the thread that beats ask this, with its next beat; nobody hears the answer."""
+        """Have the thread that beats ask this after one of its beats; nobody hears the answer."""
         self._later.append(command)
 
     def _ask(
@@ -232,6 +232,13 @@ class Session:
         self.is_expired = True
         self._silent.set()
 
+    def _ask_what_is_left(self, beat_s: float) -> None:
+        """Ask what was left for later, but keep no heartbeat waiting for longer than one beat."""
+        ends_s = monotonic() + beat_s
+        with suppress(LedgerError):
+            while self._later and (left_s := ends_s - monotonic()) > 0:
+                self.ask(self._later.popleft(), left_s)
+
     def _seen_at(self, position: int) -> Event | None:
         """Return the late answer that stands at a position, if it was seen."""
         with self._turn:
@@ -248,9 +255,7 @@ class Session:
                 if not is_told:
                     tell(self.number, error)
                 is_told = True
-            while self._later:
-                with suppress(LedgerError):
-                    self.ask(self._later.popleft())
+            self._ask_what_is_left(beat_s)
 
 
 def tell(session: int, error: Exception) -> None:
