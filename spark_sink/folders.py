@@ -65,6 +65,12 @@ def lies_at(spark: SparkSession, location: str, pattern: str) -> bool:
     return bool(system.exists(path) and len(system.listStatus(path, fitting)))
 
 
+def is_there(spark: SparkSession, text: str) -> bool:
+    """Tell whether a file or a folder of that path is there, without a listing."""
+    system, path = in_hadoop(spark, text)
+    return bool(system.exists(path))
+
+
 def folders(spark: SparkSession, pattern: str) -> list[str]:
     """Return the folders that a pattern fits, in order, wherever Spark can read them."""
     system, path = in_hadoop(spark, pattern)

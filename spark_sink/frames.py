@@ -24,6 +24,7 @@ from spark_sink.folders import (
     delta_folders,
     folders,
     in_any_spelling,
+    is_there,
     lies_at,
     literal,
     location_of,
@@ -237,7 +238,7 @@ def partition_frame(
 def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
     """Return all rows that lie at a location; where no folder says a partition, the files do."""
     location, columns = location_of(table), table.partition_columns
-    if lies_at(spark, location, DELTA_LOG):
+    if is_there(spark, f"{location}/{DELTA_LOG}"):
         raise UnreadableTableError(
             f"at {location} lies a Delta table, so a plain scan would also show rows that it has "
             "no more; read it with a Delta reader, or bring it in with lakeledger import delta"
