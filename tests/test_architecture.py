@@ -87,6 +87,7 @@ PURE_LIBRARIES: Final = {
     "operator",
     "pyroaring",
     "re",
+    "struct",
     "types",
     "typing",
 }

@@ -13,11 +13,10 @@ from functools import lru_cache
 from typing import Final
 
 from ledger.core.partition_keys import Key, PartitionSchema, key_of
+from ledger.core.partition_values import HIVE_NULL
 
 Values = tuple[str | None, ...]
 
-# What Hive writes in a folder's name for NULL.
-HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 PARTITION_TEXT_MAX: Final = 4096
 # Commits write to the same partitions again and again, and a check of a range asks for all of them:
 # what was read of their texts is kept.
