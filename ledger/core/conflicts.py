@@ -7,17 +7,18 @@ index for the first winner it minds, which costs what the attempt itself read an
 many won meanwhile. Hive's write-write check (rule c1) is the same check on coarse units.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
 from ledger.core.compiled import Predicates
 from ledger.core.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill
 from ledger.core.ids import IsolationLevel
+from ledger.core.partition_units import WHOLE_TABLE, Unit, meeting, unit_of
 from ledger.core.partitions import Values, partition_values
 from ledger.core.predicates import CompiledPredicate
 from ledger.core.table_winners import TableWinners
-from ledger.core.winning_parts import ANY_FILE, ANYWHERE, WHOLE_TABLE, Unit, removed_units, unit_of
+from ledger.core.winning_parts import ANY_FILE, ANYWHERE, removed_units
 
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})
@@ -256,11 +257,21 @@ def unit_hits(
     """Return the winners that changed a unit; the whole table meets every unit of it."""
     name = unit_name(write) if write is not None else "partition"
     for kind in kinds:
-        whole = "removed" if kind == "changed" else "coarse"
-        keys = (whole,) if unit == WHOLE_TABLE else ((kind, unit), (kind, WHOLE_TABLE))
-        for key in keys:
+        for key in unit_keys(winners, kind, unit):
             if position := winners.first(key, read_at):
                 yield Hit(position, 8, "coarse_write_write", name)
+
+
+def unit_keys(winners: TableWinners, kind: str, unit: Unit) -> Iterator[Hashable]:
+    """Return the keys under which the changes that meet a unit stand."""
+    is_any = unit == WHOLE_TABLE or (unit[0] == "named" and winners.names_many_columns)
+    if is_any:
+        yield "removed" if kind == "changed" else "coarse"
+        return
+    yield from meeting(kind, unit)
+    if unit[0] == "named":
+        others = (names for names in winners.column_names if names != unit[1])
+        yield from ((kind, "names", names) for names in others)
 
 
 def unit_name(write: CoarseWrite) -> str:

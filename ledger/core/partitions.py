@@ -2,8 +2,8 @@
 
 A partition is one value per partition column of its table, in their order; a value is the text that
 stands in the log, or None for SQL NULL. On the wire it is a compact JSON array. Two texts can mean
-one partition ('01' and '1' of an int column), so whatever must find the same partition compares
-typed values.
+one partition ('01' and '1' of an int column), so all that must find the same partition compares
+typed values (`ledger.core.partition_units`).
 """
 
 import json
@@ -21,7 +21,7 @@ PARTITION_TEXT_MAX: Final = 4096
 # Commits write to the same partitions again and again, and a check of a range asks for all of them:
 # what was read of their texts is kept.
 READ_KEPT: Final = 16_384
-ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
+ESCAPES: Final = re.compile("(?:%[0-9A-Fa-f]{2})+")
 
 
 def partition_text(values: Sequence[str | None]) -> str:
@@ -43,18 +43,36 @@ def partition_values(text: str) -> Values | None:
     return tuple(values)
 
 
-def hive_values(text: str, columns: Sequence[str]) -> Values | None:
-    """Return the values of Hive's text, `day=2024-01-01/hour=5`; None if the columns differ."""
-    pairs = [part.partition("=") for part in text.split("/")]
-    found = {unescaped(name).lower(): unescaped(value) for name, _, value in pairs}
-    if len(found) != len(pairs) or found.keys() != {name.lower() for name in columns}:
+def folder_values(text: str) -> dict[str, str | None] | None:
+    """Return the value of each column in a Hive text, `day=2024-01-01/hour=5`, by its lower name.
+
+    Slashes at the ends and doubled ones say nothing. None is returned for a text that names a
+    column twice, holds a part without `=`, or escapes bytes that are no UTF-8.
+    """
+    pairs = [part.partition("=") for part in text.split("/") if part]
+    try:
+        found = {unescaped(name).lower(): null_or(unescaped(value)) for name, _, value in pairs}
+    except UnicodeDecodeError:
         return None
-    return tuple(null_or(found[name.lower()]) for name in columns)
+    is_whole = pairs and len(found) == len(pairs) and all(sign for _, sign, _ in pairs)
+    return found if is_whole else None
 
 
-def unescaped(value: str) -> str:
-    """Return a value of a folder's name without Hive's escapes, `%2F` for `/`."""
-    return ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
+def hive_values(text: str, columns: Sequence[str]) -> Values | None:
+    """Return the values of a Hive text in the order of columns; None if its columns differ."""
+    found = folder_values(text)
+    names = [name.lower() for name in columns]
+    if found is None or found.keys() != set(names):
+        return None
+    return tuple(found[name] for name in names)
+
+
+def unescaped(text: str) -> str:
+    """Return a part of a folder name without its escapes, `%2F` for `/` and `%C3%A9` for `é`.
+
+    Raises UnicodeDecodeError if a run of escapes is no UTF-8.
+    """
+    return ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), text)
 
 
 def null_or(value: str) -> str | None:

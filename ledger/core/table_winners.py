@@ -5,16 +5,18 @@ bisection however many there were (the shape that R11 of the measurements asks f
 """
 
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
 from ledger.core.partition_keys import Key, Mark, PartitionSchema
-from ledger.core.winning_parts import WinningPart, added_partitions, keys_of, valued
+from ledger.core.winning_parts import WinningPart, added_partitions, changed_units, keys_of, valued
 
 SLACK: Final = 32
+# Where units name more different sets of columns than this, each counts as the whole table.
+COLUMN_NAMES_MAX: Final = 64
 
 
 class Positions:
@@ -66,7 +68,8 @@ class TableWinners:
 
     `shapes` are the partition columns in force from a position on. `recent` are the partitions
     files were added to, the latest addition last; `by_value` finds those of them that got files
-    under the columns in force now by one typed value.
+    under the columns in force now by one typed value. `column_names` counts the units that name
+    their columns themselves, by these names.
     """
 
     shapes: list[tuple[int, PartitionSchema]]
@@ -74,6 +77,7 @@ class TableWinners:
     parts: dict[int, WinningPart] = field(default_factory=dict)
     recent: OrderedDict[str, int] = field(default_factory=OrderedDict)
     by_value: dict[tuple[int, Key], dict[str, None]] = field(default_factory=dict)
+    column_names: Counter[object] = field(default_factory=Counter)
 
     def first(self, key: Hashable, read_at: int) -> int:
         """Return the first position after `read_at` entered under a key, or 0."""
@@ -97,6 +101,11 @@ class TableWinners:
             if position <= read_at:
                 return
             yield text
+
+    @property
+    def names_many_columns(self) -> bool:
+        """Whether units name so many sets of columns that it is not asked for each."""
+        return len(self.column_names) > COLUMN_NAMES_MAX
 
     def are_valued_at(self, position: int) -> bool:
         """Tell whether values are typed as the columns were at a position."""
@@ -132,6 +141,7 @@ class TableWinners:
             self.recent[text] = part.position
             self.recent.move_to_end(text)
         self.parts[part.position] = part
+        self.column_names.update(names_in(part, schema))
         return len(keys)
 
     def leave(self, part: WinningPart) -> None:
@@ -148,6 +158,10 @@ class TableWinners:
                 if self.is_valued(part.position):
                     self.forget(text)
         del self.parts[part.position]
+        for names in names_in(part, schema):
+            self.column_names[names] -= 1
+            if not self.column_names[names]:
+                del self.column_names[names]
         while len(self.shapes) > 1 and self.shapes[1][0] <= part.position:
             del self.shapes[0]
 
@@ -176,3 +190,9 @@ class TableWinners:
             texts.pop(text, None)
             if not texts:
                 self.by_value.pop(value, None)
+
+
+def names_in(part: WinningPart, schema: PartitionSchema) -> Iterator[object]:
+    """Return the columns of each unit of a part that names them itself."""
+    if not schema:
+        yield from (unit[1] for unit in changed_units(part, schema) if unit[0] == "named")

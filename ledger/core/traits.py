@@ -17,6 +17,7 @@ LEVEL_OF: Final = {level.lower(): level for level in LEVELS}
 class Traits(NamedTuple):
     """The isolation level, the partition columns with their types, and two switches.
 
+    The type of a partition column is "" where the table does not say its columns.
     `enforces_features` makes commits fail whose files a feature enabled meanwhile may forbid.
     """
 
@@ -36,7 +37,7 @@ def traits_of(definition: TableDefinition) -> Traits:
     types = {column.name.lower(): column.type for column in definition.columns}
     return Traits(
         LEVEL_OF.get(level.lower(), "Serializable"),
-        tuple((name, types.get(name.lower(), "string")) for name in definition.partition_columns),
+        tuple((name, types.get(name.lower(), "")) for name in definition.partition_columns),
         properties.get(ROW_TRACKING_PROPERTY.lower(), "").lower() == "true",
         properties.get(ENFORCE_PROPERTY.lower(), "").lower() == "true",
     )

@@ -11,19 +11,16 @@ from typing import Final, NamedTuple
 from ledger.core.commands import CoarseWrite, Footprint
 from ledger.core.footprints import HASH_BYTES, hashes, is_backfill
 from ledger.core.metadata_diff import MetadataKind
-from ledger.core.partition_keys import Key, Mark, PartitionSchema
+from ledger.core.partition_keys import Key, PartitionSchema
+from ledger.core.partition_units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
 from ledger.core.partitions import (
     READ_KEPT,
-    Values,
     hive_values,
     partition_text,
     partition_values,
     typed,
 )
 
-Unit = tuple[str, Hashable]
-WHOLE_TABLE: Final[Unit] = ("table", "")
-UNPARTITIONED: Final[Unit] = ("unpartitioned", "")
 # A part with more partitions counts as one that changed any: each would cost all readers 10 us, and
 # a leader who is silent for long is taken for dead.
 PARTITIONS_MAX: Final = 100_000
@@ -69,18 +66,18 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
         yield "protocol", part.protocol
     if part.footprint is not None:
         yield from footprint_keys(part.footprint)
-        yield from (("changed", unit) for unit in removed_units(part.footprint, schema))
+        for unit in removed_units(part.footprint, schema):
+            yield from standing("changed", unit)
     for kind in ("added",) if part.blind else ("added", "seen"):
         # Blind appends are not seen by all.
         if texts:
             yield kind
         for text in texts:
             yield kind, text
-    for write in part.coarse:
-        if write.operation != "insert":
-            yield "coarse"
-            yield "removed"
-            yield "coarse", unit_of(write, schema)
+    for unit in changed_units(part, schema):
+        yield "coarse"
+        yield "removed"
+        yield from standing("coarse", unit)
 
 
 def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
@@ -134,38 +131,20 @@ def valued(text: str, schema: PartitionSchema) -> tuple[tuple[int, Key], ...]:
     return tuple(enumerate(typed(partition_values(text) or (), schema)))
 
 
-def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:
-    """Return the unit of a coarse write; as Hive's NULL, the unpartitioned one meets only itself.
-
-    What names no partition of a table that has partition columns may be any of them, or several, so
-    it counts as the whole table. Where no columns are known, a partition is known by its text.
-    """
-    if write.scope == "table":
-        return WHOLE_TABLE
-    if not schema:
-        return UNPARTITIONED if write.scope == "unpartitioned" else ("text", write.partition)
-    columns = [name for name, _ in schema]
-    return unit_in(
-        hive_values(write.partition, columns) if write.scope == "partition" else None, schema
-    )
-
-
 def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Unit]:
     """Return the units a footprint removed files from; unsaid means anywhere.
 
-    So does a partition that has not a value for each column, or one that is no value of its type:
-    nobody knows which it is.
+    So does a table that does not say its columns, a partition that has not a value for each of
+    them, and one that is no value of its type: it cannot be told which it is.
     """
     count = len(footprint.removes_in)
-    if count > PARTITIONS_MAX or (footprint.removes and not count):
+    if count > PARTITIONS_MAX or (footprint.removes and not (count and schema)):
         yield WHOLE_TABLE
         return
     for text in footprint.removes_in:
-        yield unit_in(partition_values(text), schema)
+        yield text_unit(text, schema)
 
 
-def unit_in(values: Values | None, schema: PartitionSchema) -> Unit:
-    """Return the unit that a partition is, the whole table if it cannot be told."""
-    if values is None or len(values) != len(schema) or Mark.UNCASTABLE in typed(values, schema):
-        return WHOLE_TABLE
-    return ("partition", typed(values, schema)) if values else UNPARTITIONED
+def changed_units(part: WinningPart, schema: PartitionSchema) -> Iterator[Unit]:
+    """Return the units in which a part changed rows, the files unknown."""
+    return (unit_of(write, schema) for write in part.coarse if write.operation != "insert")

@@ -46,6 +46,8 @@ class FootprintWriter:
         self._usual_operation = ""
         self._scans: dict[str, None] = {}
         self._reads_whole = False
+        # Files added up to here may have the values of other columns than the partition has now.
+        self._partitioned = 0
         self._read: dict[str, FileRow] = {}
         self._adds: dict[FileKey, AddFile] = {}
         self._removes: dict[FileKey, RemoveFile] = {}
@@ -71,6 +73,7 @@ class FootprintWriter:
         """Note a scan and the files it returned."""
         self._scans[files.where] = None
         self._reads_whole |= files.whole
+        self._partitioned = max(self._partitioned, files.table.partitioned)
         self._read.update((each.path, each) for each in files)
 
     def name(self, operation: str) -> None:
@@ -86,11 +89,13 @@ class FootprintWriter:
         self._take((), files)
         self._usual_operation = "WRITE"
 
-    def remove(self, files: Iterable[RemoveLike]) -> None:
+    def remove(self, files: Iterable[RemoveLike], partitioned: int = 0) -> None:
         """Note files removed, by a DELETE unless files are added too or another name is given.
 
-        Raises as `add`.
+        `partitioned` is where the table got its partition columns: the partition of a file that was
+        added up to there is not known. Raises as `add`.
         """
+        self._partitioned = max(self._partitioned, partitioned)
         self._take(map(self._removed, files), ())
         self._usual_operation = self._usual_operation or "DELETE"
 
@@ -99,11 +104,14 @@ class FootprintWriter:
         self._scans[TRUE_PREDICATE] = None
         self._reads_whole = True
 
-    def rewrite(self, removes: Iterable[RemoveLike], adds: Iterable[AddFile]) -> None:
+    def rewrite(
+        self, removes: Iterable[RemoveLike], adds: Iterable[AddFile], partitioned: int = 0
+    ) -> None:
         """Note that the same rows lie in other files now: an OPTIMIZE unless named otherwise.
 
-        Raises as `add`.
+        `partitioned` as for `remove`. Raises as `add`.
         """
+        self._partitioned = max(self._partitioned, partitioned)
         gone = (self._removed(each)._replace(data_change=False) for each in removes)
         self._take(gone, (each._replace(data_change=False) for each in adds))
         self._usual_operation = "OPTIMIZE"
@@ -119,7 +127,8 @@ class FootprintWriter:
             case AddFile():
                 return RemoveFile(file.path, file.partition, vector=file.vector)
             case FileRow():
-                return RemoveFile(file.path, tuple(file.partition), vector=file.vector)
+                known = tuple(file.partition) if file.added > self._partitioned else None
+                return RemoveFile(file.path, known, vector=file.vector)
             case str():
                 found = self._read.get(file)
                 return RemoveFile(file) if found is None else self.removal(found)

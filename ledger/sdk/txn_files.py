@@ -5,10 +5,11 @@ itself adds and removes is not in it. Every read is remembered: a commit that ca
 changed what it read wins.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ledger.core.commands import AppVersion, Domain, Protocol
+from ledger.reads import FileRow
 from ledger.sdk.definitions import names_of
 from ledger.sdk.footprint_writer import AddLike, RemoveLike, added_files, several
 from ledger.sdk.names import TableLike
@@ -118,7 +119,7 @@ class TxnFiles(OfOneProcess):
         place = self._view.position_of(read_at) or found_at(files)
         kept = list(several(files))
         with self._writes.growing(number, operation) as writer:
-            writer.remove(kept)
+            writer.remove(kept, self._partitioned(number, files, kept))
             self._writes.plan_from(number, place)
 
     def rewrite_files(
@@ -140,8 +141,23 @@ class TxnFiles(OfOneProcess):
         gone = list(several(removes))
         made = list(added_files(adds, columns, data_change=False))
         with self._writes.growing(number, operation) as writer:
-            writer.rewrite(gone, made)
+            writer.rewrite(gone, made, self._partitioned(number, removes, gone))
             self._writes.plan_from(number, place)
+
+    def _partitioned(
+        self, table: int, given: Iterable[RemoveLike], files: Sequence[RemoveLike]
+    ) -> int:
+        """Return the position since which the partitions of files are those of the table.
+
+        Where that is not known, no file was added after it.
+        """
+        if isinstance(given, TableFiles):
+            return given.table.partitioned
+        added = [each.added for each in files if isinstance(each, FileRow)]
+        if not added:
+            return 0
+        row = self._view.reads().table(table)
+        return row.partitioned if row is not None else max(added)
 
     def operation(self, table: TableLike, name: str) -> None:
         """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""

@@ -1,6 +1,6 @@
 """Commands that look at tables: what there is, one of them, its files, its history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -8,9 +8,9 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
-from ledger.core.partitions import null_or
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
+from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (
     LIST_MAX,
     LimitOption,
@@ -90,8 +90,8 @@ def table_files(
         if position is not None and reads.definition(row.table, position) is None:
             say(f"table {row.name} did not exist at position {position}, it came at {row.created}")
             raise typer.Exit(ExitCode.NOT_FOUND)
-        columns = columns_then(reads, row, version, position)
-        by_add = columns_of(reads, row, found)
+        columns = columns_at(reads, row, version, position)
+        by_add = columns_by_add(reads, row, found)
         found = of_partition(found, columns, by_add, partition or ())
         shown = [
             brief(file_fields(file, by_add[file.added]), FILE_COLUMNS, output)
@@ -155,9 +155,9 @@ def table_fields(row: TableRow) -> dict[str, Any]:
     }
 
 
-def file_fields(row: FileRow, columns: Sequence[str]) -> dict[str, Any]:
+def file_fields(row: FileRow, columns: Columns) -> dict[str, Any]:
     """Return a file as fields, its partition by column."""
-    values = dict(zip(columns, row.partition, strict=False))
+    values = dict(zip((each.name for each in columns), row.partition, strict=False))
     return {**row._asdict(), "partition": values, "modified": when(row.modified)}
 
 
@@ -181,61 +181,6 @@ def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
         say(f"table {row.name} had no version at {said}; see lakeledger table history")
         raise typer.Exit(ExitCode.NOT_FOUND)
     return found
-
-
-def columns_then(
-    reads: Reads, row: TableRow, version: int | None, position: int | None
-) -> Sequence[str]:
-    """Return the partition columns as of a version or a position."""
-    if version is not None:
-        then = reads.version_row(row.table, version=version)
-        position = then.position if then is not None else None
-    definition = reads.definition(row.table, position)
-    return definition.partition_columns if definition is not None else ()
-
-
-def columns_of(
-    reads: Reads, row: TableRow, files: Sequence[FileRow]
-) -> Mapping[int, Sequence[str]]:
-    """Return the partition columns that the values of files are of, by where they were added."""
-    now = row.definition.partition_columns
-    return {
-        added: now if added > row.partitioned else columns_then(reads, row, None, added)
-        for added in {each.added for each in files}
-    }
-
-
-def of_partition(
-    files: Sequence[FileRow],
-    columns: Sequence[str],
-    by_add: Mapping[int, Sequence[str]],
-    wanted: Sequence[str],
-) -> Sequence[FileRow]:
-    """Return the files whose partition values are those of `column=value` pairs, as text.
-
-    An empty text is NULL, as is what Hive writes for it, and as it is in the log.
-    A file that has no value of a column, because the table was partitioned otherwise when it was
-    added, may hold rows of any. Raises BadParameter for what names no partition column, no value of
-    it, or one twice.
-    """
-    pairs = [each.partition("=") for each in wanted]
-    names = [name for name, _, _ in pairs]
-    for name, sign, _ in pairs:
-        if name not in columns:
-            known = ", ".join(columns) or "none"
-            raise typer.BadParameter(f"{name!r} is no partition column; there is: {known}")
-        if not sign:
-            raise typer.BadParameter(f"{name!r} is without a value; write {name}=VALUE")
-        if names.count(name) > 1:
-            raise typer.BadParameter(f"{name!r} is given twice; a file has one value of it")
-    values = {name: null_or(value) or None for name, _, value in pairs}
-    return [file for file in files if may_hold(file, by_add[file.added], values)]
-
-
-def may_hold(file: FileRow, columns: Sequence[str], values: Mapping[str, str | None]) -> bool:
-    """Tell whether a file may hold rows with these values, by its own values of some columns."""
-    own = dict(zip(columns, file.partition, strict=False))
-    return all(name not in own or (own[name] or None) == value for name, value in values.items())
 
 
 def time_of(text: str) -> int:

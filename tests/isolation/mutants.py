@@ -19,6 +19,7 @@ from ledger.core import (
     evolve_commits,
     footprints,
     judge,
+    partition_units,
     predicates,
     table_winners,
     winning_parts,
@@ -305,7 +306,7 @@ def coarse_only(winners: TableWinners, attempt: Attempt, asked: Predicates) -> I
     schema = winners.schema_at(attempt.read_at)
     for write in attempt.coarse:
         if write.operation != "insert":
-            unit = winning_parts.unit_of(write, schema)
+            unit = partition_units.unit_of(write, schema)
             yield from conflicts.unit_hits(winners, attempt.read_at, unit, ("coarse",), write)
     del asked
 

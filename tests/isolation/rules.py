@@ -157,9 +157,9 @@ def unit_of(write: Coarse, schema: Schema) -> Unit:
 
 def unit_in(cells: Cells | None, schema: Schema) -> Unit:
     """Return the unit that a partition is; it may be any if a value is missing or none."""
-    if cells is None or len(cells) != len(schema) or UntoldError in typed(cells, schema):
+    if not schema or cells is None or len(cells) != len(schema):
         return WHOLE
-    return ("partition", *typed(cells, schema)) if cells else UNPARTITIONED
+    return WHOLE if UntoldError in typed(cells, schema) else ("partition", *typed(cells, schema))
 
 
 def coarse_cells(write: Coarse, schema: Schema) -> Cells | None:
