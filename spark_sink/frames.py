@@ -8,7 +8,7 @@ external table everything at its location is read, as nobody commits there.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -30,13 +30,17 @@ from spark_sink.folders import (
     location_of,
 )
 from spark_sink.host_tables import (
+    HostTable,
     HostTables,
     Level,
     Snapshot,
-    host_table,
+    host_tables,
     partition_columns,
 )
 from spark_sink.partition_values import is_told, read_as
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
 
 DELTA_LOG: Final = "_delta_log"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
@@ -58,21 +62,38 @@ Partition = tuple[tuple[str, str | None], ...]
 
 
 def cached_table(
-    spark: SparkSession, name: str, snapshot: Snapshot, tables: HostTables | None = None
+    spark: SparkSession,
+    name: str,
+    snapshot: Snapshot,
+    tables: HostTables | None = None,
+    *,
+    where: "str | Expression | None" = None,
+    record: bool = True,
 ) -> DataFrame:
     """Return the data of a table as a snapshot sees it, with the columns that it sees.
 
-    `snapshot` is an open `Transaction`, `tables` those of this host by default. Of its own txn a
-    reader gets folders, but not files that are only declared. Files are read by the names of
-    columns: one that was renamed is NULL in those from before, unless a partition says what it is.
+    `snapshot` is an open `Transaction`, `tables` those of this host by default. The txn remembers
+    that it read all rows, as by `Transaction.read`: a commit that came after it and changed them
+    wins. `where`, a condition of Spark SQL or an expression, keeps the rows that it holds for, and
+    only they count as read; what filters the DataFrame later is not known here. `record=False`
+    says that nothing the txn writes depends on the rows.
+
+    Of its own txn a reader gets folders, but not files that are only declared. Files are read by
+    the names of columns: one that was renamed is NULL in those from before, unless a partition
+    says what it is.
 
     A query fails at the value of a partition that is none of its column's type.
 
-    Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, and UnreadableTableError
+    Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, PredicateSyntaxError,
+    ValueError if a txn that has ended is to remember the read, and UnreadableTableError
     for deletion vectors, encoded and hidden paths, column mapping, folders of other makers, in
     other places or with a colon, an external table with a Delta log, and one without a location.
     """
-    found = host_table(name, snapshot) if tables is None else tables.resolve(name, snapshot)
+
+    def resolved(tables: HostTables) -> HostTable:
+        return tables.resolve(name, snapshot, where=where, record=record)
+
+    found = host_tables().ask(resolved) if tables is None else resolved(tables)
     table = found.metadata.definition
     table = table._replace(partition_columns=partition_columns(table))
     properties = {each.key.lower(): each.value for each in table.properties}
@@ -87,7 +108,8 @@ def cached_table(
         frame = folders_frame(spark, table, found.write_ids, found.levels)
     else:
         frame = external_frame(spark, table)
-    return frame.select([quoted(each.name) for each in table.columns] or ["*"])
+    frame = frame.select([quoted(each.name) for each in table.columns] or ["*"])
+    return frame if where is None else frame.where(where if isinstance(where, str) else where.sql())
 
 
 def folders_frame(

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
 from ledger.address import find_address
 from ledger.config import load
@@ -21,6 +21,7 @@ from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
+from ledger.sdk.reading import TableFiles, known_row, read_files, tree_of
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_identity
 from ledger.settings import CATALOG_DEFAULT
@@ -33,6 +34,9 @@ from projections.reads.lookups import definitions
 from projections.reads.metadata_store import is_named_at, named_in, takers
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
 
 WAIT_MS: Final = 30_000
 # No column is called so.
@@ -62,6 +66,10 @@ class Snapshot(Protocol):
     @property
     def valid_txns(self) -> ValidTxnList:
         """The txns that are seen."""
+        ...
+
+    def use(self, read: TableFiles) -> None:
+        """Remember a read, so that a commit of this txn loses to whatever changed what it read."""
         ...
 
 
@@ -124,14 +132,26 @@ class HostTables:
             opened.pop_all()
         return cls(rows, reads, metadata, catalog)
 
-    def resolve(self, name: str, snapshot: Snapshot, max_wait_ms: int = WAIT_MS) -> HostTable:
+    def resolve(
+        self,
+        name: str,
+        snapshot: Snapshot,
+        max_wait_ms: int = WAIT_MS,
+        *,
+        where: "str | Expression | None" = None,
+        record: bool = True,
+    ) -> HostTable:
         """Return what a snapshot sees of the table that had a name then.
+
+        The txn of the snapshot remembers that it read all rows, or those of a condition `where`, as
+        by `Transaction.read`; `record=False` says that nothing it writes depends on them. An
+        external table is nobody's to commit to, and is not remembered.
 
         What its own txn created or renamed goes by the new name. Changes of tables outside a txn
         hold for every reader from their position on, but none gives a name to another table that
         was one's then. Raises UnknownTableError, SettingsError if the rows are those of another
-        ledger, ReaderBehindError if they have not come to the snapshot in time, and StoreError if
-        one is missing.
+        ledger, ReaderBehindError if they have not come to the snapshot in time, StoreError if one
+        is missing, PredicateSyntaxError, and ValueError if a txn that has ended is to remember.
         """
         check_identity(self.reads, snapshot.origin, max_wait_ms)
         self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
@@ -148,12 +168,10 @@ class HostTables:
             )
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
-                names = NamesNow(self._rows, found, snapshot.opened)
-                files = self._files(found, snapshot)
-                is_in_folders = files is None and ids is not None
-                levels = self._levels(found, snapshot, names) if is_in_folders else ()
-                partitioned = self._partitioned(found, files or (), names)
-                return HostTable(found, ids, files, partitioned, levels)
+                read = None if ids is None else self._read(found, snapshot, where)
+                if record and read is not None:
+                    snapshot.use(read)
+                return self._host_table(found, snapshot, ids, read)
         raise UnknownTableError(
             f"catalog {self.catalog} has no table {name} in the snapshot of txn {snapshot.id}, "
             f"opened at position {snapshot.opened}; open a txn after its creation",
@@ -172,10 +190,32 @@ class HostTables:
             return None
         return self.reads.valid_write_ids(table, snapshot.valid_txns)
 
-    def _files(self, found: TableMetadata, snapshot: Snapshot) -> Sequence[FileRow] | None:
-        if found.definition.kind == "external" or found.definition.layout == "directories":
-            return None
-        return self.reads.files(found.table, position=snapshot.opened)
+    def _read(
+        self, found: TableMetadata, snapshot: Snapshot, where: "str | Expression | None"
+    ) -> TableFiles:
+        """Return the files that a condition may concern; folders tell by their names what they are.
+
+        Of a table in folders the files are not known, so without a condition everything is read.
+        """
+        if found.definition.layout == "directories":
+            row = known_row(self.reads, found.table)
+            return TableFiles(row, snapshot.opened, tree_of(where), (), whole=where is None)
+        return read_files(self.reads, found.table, where, snapshot.opened)
+
+    def _host_table(
+        self,
+        found: TableMetadata,
+        snapshot: Snapshot,
+        ids: ValidWriteIdList | None,
+        read: TableFiles | None,
+    ) -> HostTable:
+        names = NamesNow(self._rows, found, snapshot.opened)
+        if read is None:
+            return HostTable(found, ids, None, {}, ())
+        if found.definition.layout == "directories":
+            return HostTable(found, ids, None, {}, self._levels(found, snapshot, names))
+        partitioned = self._partitioned(found, read.files, names)
+        return HostTable(found, ids, read.files, partitioned, ())
 
     def _partitioned(
         self, found: TableMetadata, files: Sequence[FileRow], names: "NamesNow"
@@ -307,10 +347,10 @@ def named_for(rows: RowReader, name: Name, snapshot: Snapshot) -> Iterator[int]:
         yield from takers(rows, name, after=snapshot.opened)
 
 
-def host_table(name: str, snapshot: Snapshot) -> HostTable:
-    """Return what a snapshot sees of a table, by the rows that the settings name or are up here.
+def host_tables() -> Reopened[HostTables]:
+    """Return the tables of the rows that the settings name or are up here.
 
-    Raises SettingsError if there are none, and as `HostTables.resolve`.
+    Raises SettingsError if there are none.
     """
     settings = load().settings
     store = settings.store or find_address().store
@@ -319,7 +359,7 @@ def host_table(name: str, snapshot: Snapshot) -> HostTable:
             "planning needs the rows of this host. Set LAKELEDGER_STORE to the folder that a "
             "follower or a feeder writes, or give tables=HostTables.open(...)"
         )
-    return tables_at(store, settings.catalog).ask(lambda tables: tables.resolve(name, snapshot))
+    return tables_at(store, settings.catalog)
 
 
 @cache

@@ -121,7 +121,10 @@ class Transaction(TxnFiles, TxnTables):
         return self._last
 
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
-        """Return the write ids of a table that this txn may see, its own included."""
+        """Return the write ids of a table that this txn may see, its own included.
+
+        That is no read of its rows: if the txn writes what depends on them, say `read_whole` too.
+        """
         number = self._names.number(table)
         return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
 

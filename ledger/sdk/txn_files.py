@@ -47,6 +47,7 @@ class TxnFiles(OfOneProcess):
         version: int | None = None,
         position: Token | int | None = None,
         whole: bool = False,
+        record: bool = True,
     ) -> TableFiles:
         """Return the files that a condition may concern, and remember that they were read.
 
@@ -54,7 +55,8 @@ class TxnFiles(OfOneProcess):
         the oldest read of a table on, later commits to it count as winners. `where` is a condition
         of Spark SQL or an expression; files are left out by partition only, so one on any other
         column, a misspelled one too, returns all files. `whole` says that the txn depends on all
-        files of the table, and names none of them.
+        files of the table, and names none of them. `record=False` says that nothing the txn writes
+        depends on them, so the read is not remembered.
 
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
         """
@@ -66,7 +68,8 @@ class TxnFiles(OfOneProcess):
         found = read_table(
             self._view, number, where, version=version, position=position, whole=whole
         )
-        self._writes.read(found)
+        if record:
+            self._writes.read(found)
         return found
 
     def read_whole(self, table: TableLike) -> None:
