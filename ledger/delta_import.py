@@ -199,12 +199,14 @@ class DeltaImport:
         beginning = log.beginning()
         if beginning == self._beginning:
             return
-        first = next(log.versions())
-        assert first.metadata is not None, "a log was opened that does not say what it is of"
-        self._source = IMPORT_APPS + first.metadata.id
-        self._found = f"{self._source}@{first.version}"
-        if not self._imported.table:
-            self._imported.app, self._imported.first = self._found, first.version
+        if self._standing() is None:
+            first = log.whole_beginning().version
+            self._imported.app, self._imported.first = (
+                f"{IMPORT_APPS}{log.table_id()}@{first}",
+                first,
+            )
+        self._source = IMPORT_APPS + log.table_id()
+        self._found = f"{self._source}@{log.first}"
         self._beginning = beginning
 
     def _is_taken(self, commit: DeltaCommit) -> bool:

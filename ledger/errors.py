@@ -288,7 +288,7 @@ class FileListError(IncompatibleError):
 
 
 class DeltaLogError(LedgerError):
-    """The log of a Delta table is damaged, or a part of it is gone; `file` is where."""
+    """The log of a Delta table is damaged, or a part of it is gone; `file` is where, `what` how."""
 
     def __init__(self, file: str, what: str) -> None:
         super().__init__(
@@ -296,6 +296,7 @@ class DeltaLogError(LedgerError):
             "restore the file from a copy, then start the import again"
         )
         self.file = file
+        self.what = what
 
 
 class ReadsUnavailableError(LedgerError):

@@ -22,6 +22,7 @@ from ledger.delta.fields import (
     path_of,
     stats_of,
     vector_of,
+    whole_number,
 )
 
 READER_VERSION_MAX: Final = 3
@@ -110,15 +111,19 @@ class DeltaCommit:
     apps: dict[str, int] = field(default_factory=dict)
     domains: dict[str, Domain] = field(default_factory=dict)
     has_change_files: bool = False
+    is_empty: bool = True
 
     def take(self, action: Any) -> None:
         """Take in what one line of the log says; raises ShapeError."""
         if not isinstance(action, dict):
             raise ShapeError("a line of the log is a JSON object, this one is not")
+        self.is_empty = False
         known = [name for name in action if name in TAKERS and action[name] is not None]
         if len(known) > 1:
             raise ShapeError(f"{' and '.join(known)} stand in one line; each action has its own")
         for name in known:
+            if name in FREE_FORM and not isinstance(action[name], dict):
+                continue
             if not isinstance(action[name], dict):
                 raise ShapeError(f"{name} is no JSON object")
             TAKERS[name](self, Fields(name, action[name]))
@@ -137,8 +142,8 @@ def take_add(commit: DeltaCommit, fields: Fields) -> None:
     add = DeltaAdd(
         path_of(fields),
         partition_values_of(fields),
-        fields.number("size"),
-        fields.number("modificationTime", default=0),
+        fields.amount("size"),
+        fields.amount("modificationTime", default=0),
         fields.flag("dataChange") or commit.is_checkpoint,
         stats_of(fields),
         vector_of(fields),
@@ -159,29 +164,32 @@ def take_remove(commit: DeltaCommit, fields: Fields) -> None:
 
 
 def take_file(files: dict[FileKey, File], file: File, what: str) -> None:
-    """Note a file; path and deletion vector together are the file."""
-    if (file.path, file.vector) in files:
-        raise ShapeError(f"file {file.path} is {what} twice")
+    """Note a file; path and deletion vector together are the file.
+
+    A writer that tries again may say the same twice; the last word counts, as to other readers.
+    """
+    before = files.get((file.path, file.vector))
+    if before is not None and before.partition_values != file.partition_values:
+        raise ShapeError(f"file {file.path} is {what} twice, with different partition values")
     files[file.path, file.vector] = file
 
 
 def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
     """Take in what the table is."""
-    if commit.metadata is not None:
-        raise ShapeError("there are two metaData actions; a version has one at most")
     configuration = fields.values("configuration") if fields.get("configuration") else {}
-    commit.metadata = DeltaMetadata(
+    metadata = DeltaMetadata(
         fields.text("id"),
         fields.text("schemaString", default=""),
         fields.texts("partitionColumns"),
         {key: value for key, value in configuration.items() if value is not None},
     )
+    if commit.metadata not in (None, metadata):
+        raise ShapeError("there are two metaData actions that differ; a version has one at most")
+    commit.metadata = metadata
 
 
 def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
     """Take in what it takes to read and write the table."""
-    if commit.protocol is not None:
-        raise ShapeError("there are two protocol actions; a version has one at most")
     reader, writer = fields.number("minReaderVersion"), fields.number("minWriterVersion")
     if reader > READER_VERSION_MAX:
         raise BeyondError(
@@ -193,12 +201,15 @@ def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
             f"reading it needs features that are not known here: {', '.join(unknown)}"
         )
     features = reading.union(fields.texts("writerFeatures"))
-    commit.protocol = Protocol(reader, writer, sorted(features))
+    protocol = Protocol(reader, writer, sorted(features))
+    if commit.protocol not in (None, protocol):
+        raise ShapeError("there are two protocol actions that differ; a version has one at most")
+    commit.protocol = protocol
 
 
 def take_app(commit: DeltaCommit, fields: Fields) -> None:
     """Take in the progress of an application."""
-    app, version = fields.text("appId"), fields.get("version")
+    app, version = fields.text("appId"), whole_number(fields.get("version"))
     if not is_signed_number(version):
         raise fields.odd("version", "whole number")
     commit.apps[app] = max(version, commit.apps.get(app, version))
@@ -207,30 +218,26 @@ def take_app(commit: DeltaCommit, fields: Fields) -> None:
 def take_domain(commit: DeltaCommit, fields: Fields) -> None:
     """Take in a domain metadata entry."""
     name = fields.text("domain")
-    if name in commit.domains:
-        raise ShapeError(f"domain {name} is written twice; a version writes each once at most")
     removed = fields.flag("removed", default=False)
-    commit.domains[name] = Domain(name, fields.text("configuration", default=""), removed)
+    domain = Domain(name, fields.text("configuration", default=""), removed)
+    if commit.domains.get(name) not in (None, domain):
+        raise ShapeError(f"domain {name} is written twice, in different ways")
+    commit.domains[name] = domain
 
 
-def take_change_file(commit: DeltaCommit, fields: Fields) -> None:
+def take_change_file(commit: DeltaCommit, _fields: Fields) -> None:
     """Note that there are files of changes, which only a commit that read something has."""
-    path_of(fields)
     commit.has_change_files = True
 
 
 def take_provenance(commit: DeltaCommit, fields: Fields) -> None:
     """Take in what the writer recorded of itself, as far as it has the usual form."""
     read_version = fields.get("readVersion")
-    if is_number(read_version) and read_version >= commit.version:
-        raise ShapeError(
-            f"version {commit.version} says it was made from version {read_version}: "
-            "the file is of another version, or of another table"
-        )
+    is_older = is_number(read_version) and read_version < commit.version
     operation, level = fields.get("operation"), fields.get("isolationLevel")
     commit.provenance = Provenance(
         operation if is_text(operation) else "",
-        read_version if is_number(read_version) else None,
+        read_version if is_older else None,
         level if isinstance(level, str) and is_level(level) else "",
         fields.get("isBlindAppend") is True,
     )
@@ -243,6 +250,8 @@ def take_checkpoint_metadata(commit: DeltaCommit, fields: Fields) -> None:
         raise ShapeError(f"it is a checkpoint of version {version}, not of {commit.version}")
 
 
+# Kinds of action that say nothing of the table: of another form they count as not recorded.
+FREE_FORM: Final = frozenset({"commitInfo", "cdc"})
 TAKERS: Final[Mapping[str, Callable[[DeltaCommit, Fields], None]]] = {
     "add": take_add,
     "remove": take_remove,

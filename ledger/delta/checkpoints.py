@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from ledger.core.file_paths import file_key
 from ledger.delta.actions import DeltaCommit
-from ledger.delta.fields import Fields, ShapeError
-from ledger.delta.files import damaged, lines_of, reading, take_all
+from ledger.delta.fields import Fields, ShapeError, is_number
+from ledger.delta.files import damaged, is_blank, json_of, lines_of, reading, take_all
 from ledger.delta.parquet import parquet_rows
 from ledger.errors import DeltaLogError
 
+LAST_CHECKPOINT: Final = "_last_checkpoint"
 SIDECAR_FOLDER: Final = "_sidecars"
 CHECKPOINT_NAME: Final = re.compile(
     r"(\d+)\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9A-Fa-f-]{36})?\.(?:parquet|json)"
@@ -24,42 +26,38 @@ class Checkpoint(NamedTuple):
     parts: int
     files: tuple[Path, ...]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no part is missing; what the parts hold is not looked at."""
+        return len(self.files) == self.parts
+
 
 def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
-    """Return the checkpoints, complete or not, by version."""
+    """Return the checkpoints, complete or not, by version.
+
+    A file without a byte is what a writer leaves that died: to readers it is not there.
+    """
     found: dict[tuple[int, int, str], list[Path]] = {}
     for path in files:
         named = CHECKPOINT_NAME.fullmatch(path.name)
-        if named is not None:
+        if named is not None and not is_blank(path):
             parts = int(named[3] or 1)
             key = int(named[1]), parts, "" if named[2] else path.name
             found.setdefault(key, []).append(path)
     return [Checkpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
 
 
-def base_of(
-    folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint]
-) -> Checkpoint | None:
-    """Return the checkpoint to begin with, None to begin with version 0.
+def hinted_version(hint: Path) -> int:
+    """Return the version of which the last checkpoint is said to be, -1 if nothing is said.
 
-    Raises DeltaLogError if there is none that the versions follow on.
+    The file is a hint: no reader needs it, and a writer that dies leaves it cut or empty.
     """
-    first = min(commits, default=None)
-    if first == 0:
-        return None
-    fitting = [each for each in checkpoints if first is None or each.version >= first - 1]
-    base = next((each for each in fitting if len(each.files) == each.parts), None)
-    if base is not None:
-        return base
-    if fitting:
-        broken = fitting[0]
-        raise damaged(
-            broken.files[0],
-            f"the checkpoint has {broken.parts} parts, {len(broken.files)} of them are here",
-        )
-    raise DeltaLogError(
-        str(folder), f"versions before {first} are gone, and no checkpoint takes their place"
-    )
+    try:
+        said = json_of(hint, hint.read_bytes())
+    except (OSError, DeltaLogError):
+        return -1
+    version: Any = said.get("version") if isinstance(said, dict) else None
+    return int(version) if is_number(version) else -1
 
 
 def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
@@ -86,9 +84,14 @@ def sidecars_of(actions: Iterable[Any]) -> list[str]:
 
 
 def sidecar(path: Path, name: str) -> Path:
-    """Return the path of a sidecar that a checkpoint names; raises DeltaLogError."""
-    found = path.parent / SIDECAR_FOLDER / name
-    if Path(name).name != name:
+    """Return the path of a sidecar that a checkpoint names; raises DeltaLogError.
+
+    Writers are asked for the name alone, and may write the whole path.
+    """
+    folder = path.parent / SIDECAR_FOLDER
+    key = file_key(name, str(folder.resolve()))
+    found = folder / key
+    if "/" in key:
         raise damaged(path, f"its sidecar {name} lies elsewhere; only those beside it are read")
     with reading(found):
         if not found.exists():

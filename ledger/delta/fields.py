@@ -2,12 +2,14 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 BITS: Final = 63
+WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 VECTOR_KINDS: Final = frozenset({"u", "i", "p"})
 # What JSON has no numbers for, as Spark writes it there.
 DOUBLES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
@@ -46,9 +48,15 @@ class Fields:
         found: Any = self._fields.get(key)
         if found is None and default is not None:
             return default
+        found = whole_number(found)
         if not is_number(found):
             raise self.odd(key, "whole number")
         return int(found)
+
+    def amount(self, key: str, *, default: int | None = None) -> int:
+        """Return a whole number as `number` does, 0 for a negative one: it means not known."""
+        found = whole_number(self._fields.get(key))
+        return 0 if is_signed_number(found) and found < 0 else self.number(key, default=default)
 
     def flag(self, key: str, *, default: bool | None = None) -> bool:
         """Return true or false."""
@@ -68,13 +76,16 @@ class Fields:
         return found
 
     def values(self, key: str) -> dict[str, str | None]:
-        """Return texts or nulls by name."""
+        """Return texts or nulls by name; a number or a switch is taken as its text in JSON."""
         found = self._fields.get(key)
-        if not isinstance(found, dict) or not all(
-            is_text(key) and (each is None or is_text(each)) for key, each in found.items()
+        if not isinstance(found, dict):
+            raise self.odd(key, "map of texts")
+        texts = {name: json_scalar(each) for name, each in found.items()}
+        if not all(
+            is_text(name) and (each is None or is_text(each)) for name, each in texts.items()
         ):
             raise self.odd(key, "map of texts")
-        return found
+        return texts
 
     def check_listed(self, key: str, texts: Iterable[str | None]) -> None:
         """Raise ShapeError for texts that no list of files takes: they have a zero byte."""
@@ -98,6 +109,11 @@ def is_text(found: Any) -> bool:
     return True
 
 
+def is_text_or_null(found: Any) -> bool:
+    """Tell whether a value is null, or a text that can be written."""
+    return found is None or is_text(found)
+
+
 def is_number(found: Any) -> bool:
     """Tell whether a value is a whole number of 63 bits that is not negative."""
     return is_signed_number(found) and found >= 0
@@ -107,6 +123,18 @@ def is_signed_number(found: Any) -> bool:
     """Tell whether a value is a whole number of 64 bits, one of them the sign."""
     is_whole = isinstance(found, int) and not isinstance(found, bool)
     return is_whole and -(2**BITS) <= found < 2**BITS
+
+
+def whole_number(found: Any) -> Any:
+    """Return a whole number that is written as a text or with a fraction of zero as what it is."""
+    if isinstance(found, str) and WHOLE.fullmatch(found):
+        return int(found)
+    return int(found) if isinstance(found, float) and found.is_integer() else found
+
+
+def json_scalar(found: Any) -> Any:
+    """Return the text in JSON of a number or a switch, anything else as it is."""
+    return json.dumps(found) if isinstance(found, bool | int | float) else found
 
 
 def path_of(fields: Fields) -> str:

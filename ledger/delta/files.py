@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import BeyondError, ShapeError
 from ledger.errors import DeltaLogError, IncompatibleError
+
+BLANK_BYTES_MAX: Final = 64
 
 
 def lines_of(path: Path, content: bytes) -> Iterator[Any]:
@@ -42,6 +44,17 @@ def take_all(commit: DeltaCommit, path: Path, actions: Iterable[Any]) -> None:
     except ShapeError as error:
         place = f"action {number}: " if number else ""
         raise damaged(path, f"{place}{error}") from error
+
+
+def is_blank(path: Path) -> bool:
+    """Tell whether a file holds nothing, as one whose writer died, or is gone by now.
+
+    Raises OSError if it cannot be read.
+    """
+    try:
+        return path.stat().st_size <= BLANK_BYTES_MAX and not path.read_bytes().strip()
+    except FileNotFoundError:
+        return True
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from typing import Final
 from ledger.core.commands import AppVersion, Footprint, TableDefinition
 from ledger.core.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
-from ledger.delta.fields import ShapeError
 from ledger.delta.schema import partition_keys, partition_of
 from ledger.file_list import AddFile, RemoveFile
 from ledger.sdk.footprint_writer import FootprintWriter
@@ -29,7 +28,7 @@ def part_of(
 ) -> DeclaredPart:
     """Return the part of a version: `table` is its id and definition before and after it.
 
-    `apps` is the progress it records. Raises ShapeError for a file whose partition is not told.
+    `apps` is the progress it records.
     """
     number, before, after = table
     keys, keys_before = partition_keys(after), partition_keys(before or after)
@@ -59,20 +58,18 @@ def operation_of(commit: DeltaCommit) -> str:
 
 
 def added(add: DeltaAdd, keys: Sequence[str]) -> AddFile:
-    """Return an added file with its partition in the table's order; raises ShapeError."""
+    """Return an added file with its partition in the table's order."""
     partition = partition_of(add.partition_values, keys)
-    if partition is None:
-        raise ShapeError(
-            f"file {add.path} has partition values {dict(add.partition_values)}, which lack one of "
-            f"{', '.join(keys)}"
-        )
     return AddFile(
         add.path, partition, add.size, add.modified, add.data_change, add.stats, add.vector
     )
 
 
 def removed(remove: DeltaRemove, keys: Sequence[str]) -> RemoveFile:
-    """Return a removed file, with its partition if the log tells it."""
+    """Return a removed file, with its partition if the log tells it.
+
+    A removal that tells of no column at all is taken for one that does not tell its partition.
+    """
     values = remove.partition_values
-    partition = None if values is None else partition_of(values, keys)
+    partition = partition_of(values, keys) if values or (values is not None and not keys) else None
     return RemoveFile(remove.path, partition, remove.data_change, remove.vector)

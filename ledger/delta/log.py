@@ -1,25 +1,30 @@
 """The log of a Delta table at a local path: which versions there are, and what each one did.
 
-Versions are JSON files in `_delta_log`, without a gap. Where the early ones are gone, the oldest
-checkpoint that the others follow on is the beginning: one Parquet file, several parts of one, or
-the newer form in JSON or Parquet with sidecars. What contradicts itself is refused, never skipped.
+Versions are JSON files in `_delta_log`. The log is read from the oldest place from which every
+later version is whole: version 0, or a checkpoint. What lies below that place may be damaged or
+gone, as for other readers. A checkpoint is one Parquet file, several parts of one, or the newer
+form in JSON or Parquet with sidecars. What contradicts itself is refused, never skipped.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from ledger.delta.actions import DeltaCommit
-from ledger.delta.checkpoints import Checkpoint, base_of, checkpoints_of, read_checkpoint
-from ledger.delta.fields import is_number
-from ledger.delta.files import damaged, json_of, lines_of, reading, take_all
-from ledger.errors import DeltaLogError, SettingsError
+from ledger.delta.checkpoints import (
+    LAST_CHECKPOINT,
+    checkpoints_of,
+    hinted_version,
+    read_checkpoint,
+)
+from ledger.delta.fields import ShapeError
+from ledger.delta.files import damaged, is_blank, lines_of, reading, take_all
+from ledger.delta.listing import Start, commits_of, starts_of, unbroken, unneeded, version_of
+from ledger.delta.schema import check_definition
+from ledger.errors import DeltaLogError, IncompatibleError, SettingsError
 
 LOG_FOLDER: Final = "_delta_log"
-LAST_CHECKPOINT: Final = "_last_checkpoint"
-VERSION_DIGITS: Final = 20
-COMMIT_NAME: Final = re.compile(r"(\d+)\.json")
 
 
 class Beginning(NamedTuple):
@@ -34,15 +39,23 @@ class DeltaLog:
     """The log of one table as its files were when it was opened.
 
     Attributes:
-        first: the first version that can be read.
+        first: the oldest version that it may be read from.
         last: the newest one.
+        passed_over: by file, why it was passed over: it does not fit, and is not needed.
     """
 
-    def __init__(self, commits: Mapping[int, Path], base: Checkpoint | None) -> None:
+    def __init__(
+        self,
+        commits: Mapping[int, Path],
+        starts: Sequence[Start],
+        passed_over: Mapping[str, str] | None = None,
+    ) -> None:
         self._commits = commits
-        self._base = base
-        self.first = base.version if base is not None else 0
-        self.last = max([self.first, *commits])
+        self._starts = starts
+        self._beginning: DeltaCommit | None = None
+        self.first = version_of(starts[0])
+        self.last = max([version_of(starts[-1]), *commits])
+        self.passed_over = dict(passed_over or {})
 
     @classmethod
     def open(cls, table: Path) -> Self:
@@ -61,123 +74,131 @@ class DeltaLog:
             hinted = hinted_version(folder / LAST_CHECKPOINT)
             files = sorted(folder.iterdir())
             checkpoints = checkpoints_of(files)
-            commits = settled(folder, commits_of(files), checkpoints)
-            check_unbroken(commits)
-            check_newest(folder, commits, checkpoints, hinted)
-        return cls(commits, base_of(folder, commits, checkpoints))
+            whole = [each for each in checkpoints if each.is_complete]
+            listed = commits_of(files)
+            commits = unbroken(folder, listed, [each.version for each in whole])
+            starts = starts_of(folder, listed, commits, checkpoints)
+        log = cls(commits, starts, dict(unneeded(listed, commits, starts)))
+        if hinted > log.last:
+            log.passed_over[str(folder / LAST_CHECKPOINT)] = (
+                f"it names a checkpoint of version {hinted}, the newest version is {log.last}"
+            )
+        return log
 
     def beginning(self) -> Beginning:
         """Return what the log begins with, as it is now; raises DeltaLogError if it is gone."""
-        path = self._base.files[0] if self._base is not None else self._commits[0]
+        start = self._starts[0]
+        path = start.files[0] if start is not None else self._commits[0]
         with reading(path):
             found = path.stat()
         return Beginning(path, found.st_ino, found.st_mtime_ns)
 
+    def table_id(self) -> str:
+        """Return the id that the table has at the oldest place that can be read."""
+        commit = self._beginning or self._begin(self._starts)
+        assert commit.metadata is not None, "a log was opened that does not say what it is of"
+        return commit.metadata.id
+
     def versions(self, after: int = -1) -> Iterator[DeltaCommit]:
         """Yield what each version above `after` did, oldest first.
 
-        The first that can be read has the whole state if earlier ones are gone. Raises
+        The first of all has the whole state if earlier ones are gone or damaged. Raises
         DeltaLogError for a file that is damaged, and if what follows on `after` is gone;
         IncompatibleError for one that asks of its readers what is not known here.
         """
-        if self._base is not None and after < self.first and after + 1 not in self._commits:
-            if after > -1:
-                raise DeltaLogError(
-                    str(self._base.files[0]),
-                    f"it is the earliest there is; version {after + 1}, which comes next, is gone",
-                )
-            yield self._from_checkpoint(self._base)
-            after = self.first
+        if after < 0:
+            first = self.whole_beginning()
+            yield first
+            after = first.version
+        elif after < self.last and after + 1 not in self._commits:
+            place = self._starts[-1] if self._starts[0] is None else self._starts[0]
+            assert place is not None, "a log that lacks a version begins with a checkpoint"
+            raise DeltaLogError(
+                str(place.files[0]),
+                f"it is the earliest there is; version {after + 1}, which comes next, is gone",
+            )
         for version in range(after + 1, self.last + 1):
-            yield read_commit(self._commits[version], version)
+            yield self._commit(version)
 
-    def _from_checkpoint(self, checkpoint: Checkpoint) -> DeltaCommit:
-        """Return the state at a checkpoint, with what the version's own file says of its writer."""
-        state = read_checkpoint(checkpoint)
-        own = self._commits.get(checkpoint.version)
-        if own is not None:
-            state.provenance = read_commit(own, checkpoint.version).provenance
+    def whole_beginning(self) -> DeltaCommit:
+        """Return the oldest place from which every version can be read; raises as `versions`.
+
+        Only a log with several places to begin is looked through for that. Where no place lies
+        above what is damaged, it is the oldest.
+        """
+        if self._beginning is None:
+            starts = self._starts
+            if len(starts) > 1:
+                least = self._least_whole()
+                starts = [each for each in starts if version_of(each) >= least] or starts[:1]
+            self._beginning = self._begin(starts)
+        return self._beginning
+
+    def _least_whole(self) -> int:
+        """Return the oldest version above which no version is damaged."""
+        for version in range(self.last, self.first, -1):
+            if version not in self._commits:
+                return version
+            try:
+                self._commit(version)
+            except (DeltaLogError, IncompatibleError) as error:
+                if version <= version_of(self._starts[-1]):
+                    self._pass_over(self._commits[version], error)
+                return version
+        return self.first
+
+    def _begin(self, starts: Sequence[Start]) -> DeltaCommit:
+        """Return the first of some places that can be read; raises as the last of them."""
+        for start in starts[:-1]:
+            try:
+                return self._read(start)
+            except (DeltaLogError, IncompatibleError) as error:
+                self._pass_over(self._commits[0] if start is None else start.files[0], error)
+        return self._read(starts[-1])
+
+    def _pass_over(self, path: Path, error: DeltaLogError | IncompatibleError) -> None:
+        if isinstance(error, DeltaLogError):
+            self.passed_over[error.file] = error.what
+        else:
+            self.passed_over[str(path)] = str(error)
+
+    def _read(self, start: Start) -> DeltaCommit:
+        """Return the first version, or the state at a checkpoint with what its writer recorded."""
+        if start is None:
+            return self._commit(0)
+        state = read_checkpoint(start)
+        own = self._commits.get(start.version)
+        with suppress(DeltaLogError, IncompatibleError):
+            if own is not None:
+                state.provenance = read_commit(own, start.version).provenance
         return state
 
+    def _commit(self, version: int) -> DeltaCommit:
+        """Return what one version did; raises DeltaLogError.
 
-def commits_of(files: Iterable[Path]) -> dict[int, Path]:
-    """Return the files of versions; raises DeltaLogError if their names are not one for each."""
-    commits: dict[int, Path] = {}
-    for path in files:
-        named = COMMIT_NAME.fullmatch(path.name)
-        if named is None:
-            continue
-        version = int(named[1])
-        if version in commits:
-            raise damaged(path, f"version {version} has another file, {commits[version].name}")
-        commits[version] = path
-    for path in commits.values():
-        if len(path.stem) != VERSION_DIGITS:
-            raise damaged(path, f"the name of a version has {VERSION_DIGITS} digits")
-    return commits
-
-
-def settled(
-    folder: Path, commits: Mapping[int, Path], checkpoints: Iterable[Checkpoint]
-) -> dict[int, Path]:
-    """Return the files of versions as they are once the folder was listed.
-
-    A list that is made while others write and clean up may lack a file before one that it has, and
-    have one whose followers were gone already. Asked for by name, each is there or is not.
-    """
-    found = {version: commits[version] for version in sorted(commits)}
-    while found and not next(iter(found.values())).exists():
-        del found[next(iter(found))]
-    newest = max([*found, *(each.version for each in checkpoints)], default=0)
-    for version in range(min(found, default=newest + 1), newest + 1):
-        if version not in found:
-            path = folder / f"{version:0{VERSION_DIGITS}}.json"
-            if not path.exists():
-                break
-            found[version] = path
-    return found
-
-
-def check_unbroken(commits: Mapping[int, Path]) -> None:
-    """Raise DeltaLogError if the versions are not in a row."""
-    for version in sorted(commits)[1:]:
-        if version - 1 not in commits:
-            raise damaged(commits[version], f"version {version - 1} before it is missing")
-
-
-def hinted_version(hint: Path) -> Any:
-    """Return the version of which the last checkpoint is said to be, -1 if nothing is said.
-
-    Hadoop writes over the file in place, so an empty one is only being written.
-    """
-    content = hint.read_bytes() if hint.exists() else b""
-    if not content:
-        return -1
-    said = json_of(hint, content)
-    return said.get("version") if isinstance(said, dict) else None
-
-
-def check_newest(
-    folder: Path, commits: Mapping[int, Path], checkpoints: list[Checkpoint], hinted: Any
-) -> None:
-    """Refuse a log whose newest versions are missing, also if `hinted` is one of them."""
-    if not commits and not checkpoints:
-        raise DeltaLogError(str(folder), "it holds neither versions nor checkpoints")
-    newest = max([*commits, *(each.version for each in checkpoints)])
-    if commits and newest not in commits:
-        path = next(each.files[0] for each in checkpoints if each.version == newest)
-        raise damaged(path, f"the versions {max(commits) + 1} to {newest} are missing")
-    if hinted != -1 and (not is_number(hinted) or hinted > newest):
-        what = f"it names a checkpoint of version {hinted}, the newest is {newest}"
-        raise damaged(folder / LAST_CHECKPOINT, what)
+        An empty file is a version without actions, as for other readers, unless a checkpoint above
+        it knows what it had.
+        """
+        path = self._commits[version]
+        if version <= version_of(self._starts[-1]):
+            with reading(path):
+                if is_blank(path):
+                    raise damaged(path, "it is empty")
+        commit = read_commit(path, version)
+        if commit.is_empty:
+            self.passed_over[str(path)] = "it is empty"
+        return commit
 
 
 def read_commit(path: Path, version: int) -> DeltaCommit:
-    """Return what one version did; raises DeltaLogError."""
+    """Return what one version did; raises DeltaLogError, IncompatibleError."""
     with reading(path):
         content = path.read_bytes()
-    if not content.strip():
-        raise damaged(path, "it is empty")
     commit = DeltaCommit(version)
     take_all(commit, path, lines_of(path, content))
+    if commit.metadata is not None:
+        try:
+            check_definition(commit.metadata)
+        except ShapeError as error:
+            raise damaged(path, str(error)) from error
     return commit

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.ids import LEVEL_PROPERTY
-from ledger.core.metadata_diff import MAPPING_MODE, column_metadata, properties
+from ledger.core.metadata_diff import MAPPING_MODE, RESOLVABLE, column_metadata, properties
 from ledger.core.partitions import Values
-from ledger.core.traits import is_level
+from ledger.core.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues
 from ledger.delta.fields import ShapeError, is_number
 
@@ -26,6 +26,12 @@ NESTED_TYPE: Final = "lakeledger.delta.type"
 
 UNKNOWN_LEVEL: Final = "lakeledger.delta.isolationLevel"
 """Under this property a table keeps an isolation level that nobody knows."""
+
+OTHER_SPELLINGS: Final = "lakeledger.delta.otherSpellings"
+"""Under this property a table keeps keys that differ from others in case only."""
+
+# Keys whose values count here, as Delta spells them.
+DEFINED: Final = frozenset({LEVEL_PROPERTY, ROW_TRACKING_PROPERTY, *RESOLVABLE})
 
 PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SQL_NAMES: Final = {
@@ -47,14 +53,42 @@ def definition_of(
     """
     known = before.columns if before is not None else ()
     is_mapped = metadata.configuration.get(MAPPING_MODE, "none") != "none"
+    spelled = spelled_once(metadata.configuration)
     return TableDefinition(
         "managed",
         "listed",
         location,
         columns_of(metadata.schema, known, is_mapped=is_mapped),
         list(metadata.partition_columns),
-        [Property(*each) for each in sorted(known_level(metadata.configuration).items())],
+        [Property(*each) for each in sorted(known_level(spelled).items())],
     )
+
+
+def check_definition(metadata: DeltaMetadata) -> None:
+    """Raise ShapeError for metadata that no reader takes for that of a table."""
+    names: dict[str, str] = {}
+    for each in columns_of(metadata.schema, (), is_mapped=False):
+        other = names.setdefault(each.name.lower(), each.name)
+        if other is not each.name:
+            raise ShapeError(
+                f"columns {other} and {each.name} of schemaString differ in case only, and names "
+                "of columns are one in any case. Rename one of them where the table is written"
+            )
+
+
+def spelled_once(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return table properties with one spelling for each key that is known in any case.
+
+    Delta looks for the spelling that it defines. Others mean nothing to it, and are kept aside.
+    """
+    found: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for key in sorted(configuration, key=lambda each: (each not in DEFINED, each)):
+        is_new = known_key(key) not in map(known_key, found)
+        (found if is_new else others)[key] = configuration[key]
+    if others:
+        found[OTHER_SPELLINGS] = json.dumps(others, sort_keys=True, ensure_ascii=False)
+    return found
 
 
 def known_level(configuration: Mapping[str, str]) -> Mapping[str, str]:
@@ -187,11 +221,9 @@ def partition_keys(definition: TableDefinition) -> list[str]:
     return [physical.get(name.lower(), name) for name in definition.partition_columns]
 
 
-def partition_of(values: PartitionValues, keys: Sequence[str]) -> Values | None:
-    """Return a partition in the table's order, None if a column has no value.
+def partition_of(values: PartitionValues, keys: Sequence[str]) -> Values:
+    """Return a partition in the table's order.
 
-    Delta writes NULL as null or as an empty text.
+    Delta writes NULL as null, as an empty text, or not at all.
     """
-    if not all(key in values for key in keys):
-        return None
-    return tuple(values[key] or None for key in keys)
+    return tuple(values.get(key) or None for key in keys)

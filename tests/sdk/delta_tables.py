@@ -12,7 +12,7 @@ from ledger.client import Ledger
 from ledger.core.footprints import IMPORT_APPS
 from ledger.delta.checkpoints import CHECKPOINT_NAME
 from ledger.delta.footprint import UNRECORDED
-from ledger.delta.log import COMMIT_NAME
+from ledger.delta.listing import COMMIT_NAME
 from ledger.delta_import import import_delta
 from ledger.reads import Reads
 

@@ -287,16 +287,15 @@ def test_damage_on_the_way(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("actions", "what"),
     [
-        ([add("a", partitionValues={"id": "1"})], "file a has partition values"),
         ([metadata("{")], "schemaString is no schema"),
-        ([metadata(schema(("\ud800", "long")))], "surrogates not allowed"),
+        ([metadata(schema(("\ud800", "long")))], "schemaString .* surrogates not allowed"),
     ],
 )
 def test_no_sense(ledger: Ledger, tmp_path: Path, actions: list[Action], what: str) -> None:
     """A version that makes no sense for its table is refused by its number, and leaves no txn."""
     write_log(tmp_path, begin(partitioned=["day"]), actions)
 
-    with pytest.raises(DeltaLogError, match=f"version 1 of .*{what}"):
+    with pytest.raises(DeltaLogError, match=f"{1:020}.json: {what}"):
         import_delta(ledger, tmp_path, NAME)
 
     assert ledger.table(NAME).version == 0

@@ -1,8 +1,6 @@
 """Delta logs: which versions there are, what a checkpoint holds, and every damage by its name."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Generator
 from pathlib import Path, PosixPath
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Domain, Protocol
-from ledger.delta.actions import DeltaCommit, Provenance
+from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove, Provenance
 from ledger.delta.log import DeltaLog
 from ledger.errors import DeltaLogError, SettingsError
 from tests.sdk.delta_logs import (
@@ -28,10 +26,8 @@ from tests.sdk.delta_logs import (
     write_version,
 )
 
-SIDECAR = "00000000000000000002.checkpoint.0000000001.0000000001.part.parquet"
 STATE: list[Action] = [PROTOCOL, metadata(), add("a"), add("b")]
 FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7}
-HEAD: list[Action] = [{"checkpointMetadata": {"version": 2}}, {"sidecar": {"path": SIDECAR}}]
 
 
 def read(table: Path) -> list[DeltaCommit]:
@@ -124,27 +120,11 @@ V1 = "00000000000000000001.json"
     ("damage", "file", "what"),
     [
         (lambda log: write_version(log, 3, [add("c")]), "3.json", "version 2 before it is missing"),
-        (lambda log: write_file(log, V1, ""), V1, "it is empty"),
         (lambda log: write_file(log, "1.json", "{}"), "1.json", "version 1 has another file"),
         (lambda log: write_file(log, "2.json", "{}"), "2.json", "has 20 digits"),
-        (
-            lambda log: write_file(log, "_last_checkpoint", '{"version":9,"size":1}'),
-            "_last_checkpoint",
-            "a checkpoint of version 9, the newest is 1",
-        ),
-        (
-            lambda log: write_file(log, "_last_checkpoint", "9"),
-            "_last_checkpoint",
-            "a checkpoint of version None",
-        ),
-        (
-            lambda log: write_checkpoint(log, "00000000000000000009.checkpoint.parquet", STATE),
-            "9.checkpoint.parquet",
-            "the versions 2 to 9 are missing",
-        ),
         (lambda log: write_version(log, 0, [add("a")]), "0.json", "one is missing"),
     ],
-    ids=["gap", "empty", "two files", "digits", "ahead", "no version", "checkpoint", "no table"],
+    ids=["gap", "two files", "digits", "no table"],
 )
 def test_damaged_files(tmp_path: Path, damage: Callable[[Path], Any], file: str, what: str) -> None:
     """A log whose files contradict each other is refused, with the file and what is wrong."""
@@ -166,23 +146,21 @@ def test_damaged_files(tmp_path: Path, damage: Callable[[Path], Any], file: str,
         (["[]"], "action 1: a line of the log is a JSON object"),
         (['{"add":[]}'], "add is no JSON object"),
         ([{**add("a"), **remove("b")}], "add and remove stand in one line"),
-        ([info(readVersion=1)], "says it was made from version 1"),
-        ([add("a"), add("a")], "action 2: file a is added twice"),
-        ([remove("a"), remove("a")], "action 2: file a is removed twice"),
+        ([add("a"), add("a", partitionValues={"day": "1"})], "action 2: file a is added twice"),
         ([remove("a"), add("a")], "file a is added and removed at once"),
         ([add("")], 'add has "" as path'),
         ([{"remove": {"path": 7}}], "remove has 7 as path"),
-        ([add("a", size="10")], 'add has "10" as size'),
-        ([add("a", size=-1)], "add has -1 as size"),
+        ([add("a", size="ten")], 'add has "ten" as size'),
+        ([add("a", size=1.5)], "add has 1.5 as size"),
         ([add("a", size=2**63)], "add has 9223372036854775808 as size"),
         ([add("a", size=True)], "add has true as size"),
         ([add("a", partitionValues=None)], "add has null as partitionValues"),
-        ([add("a", partitionValues={"day": 1})], "where a map of texts belongs"),
+        ([add("a", partitionValues={"day": [1]})], "where a map of texts belongs"),
         ([add("a", dataChange="true")], "where a true or false belongs"),
         ([add("a", stats={"numRecords": 1})], "where a text belongs"),
         ([add("a", deletionVector="u")], 'add has "u" as deletionVector'),
         ([add("a", deletionVector={"storageType": "x"})], 'has "x" as storageType'),
-        ([{"txn": {"appId": "a", "version": "1"}}], 'txn has "1" as version'),
+        ([{"txn": {"appId": "a", "version": "v1"}}], 'txn has "v1" as version'),
         ([{"txn": {"appId": "a", "version": 2**70}}], "where a whole number belongs"),
         ([{"txn": {"appId": "\ud800", "version": 1}}], "where a text belongs"),
         ([add("\ud800")], "where a text belongs"),
@@ -195,9 +173,16 @@ def test_damaged_files(tmp_path: Path, damage: Callable[[Path], Any], file: str,
             r"deletionVector has .* as pathOrInlineDv, where a text without zero bytes belongs",
         ),
         ([{"txn": {"version": 1}}], "txn has null as appId"),
-        ([PROTOCOL, PROTOCOL], "there are two protocol actions"),
-        ([metadata(), metadata()], "there are two metaData actions"),
-        ([{"domainMetadata": {"domain": "d"}}] * 2, "domain d is written twice"),
+        ([PROTOCOL, {"protocol": FEATURES}], "there are two protocol actions that differ"),
+        ([metadata(), metadata(a="1")], "there are two metaData actions that differ"),
+        (
+            [{"domainMetadata": {"domain": "d", "configuration": text}} for text in "12"],
+            "domain d is written twice",
+        ),
+        (
+            [metadata(schema(("sum_x", "long"), ("b", "long"), ("SUM_X", "long")))],
+            "columns sum_x and SUM_X of schemaString differ in case only",
+        ),
     ],
 )
 def test_damaged_actions(tmp_path: Path, actions: list[Action | str], what: str) -> None:
@@ -206,6 +191,52 @@ def test_damaged_actions(tmp_path: Path, actions: list[Action | str], what: str)
         second(tmp_path, *actions)
 
     assert raised.value.file.endswith(V1)
+
+
+@pytest.mark.parametrize(
+    ("actions", "field", "expected"),
+    [
+        ([info(readVersion=1)], "provenance", Provenance("WRITE", is_blind=True)),
+        ([{"commitInfo": ["odd"]}, {"cdc": "odd"}], "provenance", Provenance()),
+        ([{"cdc": {}}], "has_change_files", True),
+        (
+            [add("a"), add("a")],
+            "adds",
+            {("a", ""): DeltaAdd("a", {}, 10, 5, data_change=True, stats="", vector="")},
+        ),
+        (
+            [remove("a")] * 2,
+            "removes",
+            {("a", ""): DeltaRemove("a", None, data_change=True, vector="")},
+        ),
+        (
+            [add("a", size="7", modificationTime=-1, partitionValues={"p": 1, "q": True})],
+            "adds",
+            {
+                ("a", ""): DeltaAdd(
+                    "a", {"p": "1", "q": "true"}, 7, 0, data_change=True, stats="", vector=""
+                )
+            },
+        ),
+        (
+            [add("a", size=-1)],
+            "adds",
+            {("a", ""): DeltaAdd("a", {}, 0, 5, data_change=True, stats="", vector="")},
+        ),
+        ([PROTOCOL, PROTOCOL], "protocol", Protocol(1, 2, [])),
+        (
+            [{"domainMetadata": {"domain": "d"}}] * 2,
+            "domains",
+            {"d": Domain("d", "", removed=False)},
+        ),
+        ([{"txn": {"appId": "etl", "version": "4"}}], "apps", {"etl": 4}),
+    ],
+)
+def test_taken_as_readers_do(
+    tmp_path: Path, actions: list[Action], field: str, expected: Any
+) -> None:
+    """What every reader takes is taken: the same said twice, and fields that are not needed."""
+    assert getattr(second(tmp_path, *actions), field) == expected
 
 
 @pytest.mark.parametrize("name", ["_delta_log", "_delta_log/x.crc"])
@@ -228,58 +259,6 @@ def test_other_files(tmp_path: Path) -> None:
     assert len(read(tmp_path)) == 1
 
 
-def classic(table: Path) -> None:
-    """Write a checkpoint of one file."""
-    write_checkpoint(table, "00000000000000000002.checkpoint.parquet", STATE)
-
-
-def parts(table: Path) -> None:
-    """Write a checkpoint of two parts."""
-    name = "00000000000000000002.checkpoint.000000000{}.0000000002.parquet"
-    write_checkpoint(table, name.format(1), STATE[:3])
-    write_checkpoint(table, name.format(2), STATE[3:])
-
-
-def with_sidecar(table: Path) -> None:
-    """Write a checkpoint of the newer form, in JSON with a sidecar."""
-    head: list[Action] = [*HEAD, *STATE[:2]]
-    name = "00000000000000000002.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.json"
-    write_file(table, name, "\n".join(json.dumps(each) for each in head))
-    write_checkpoint(table, f"_sidecars/{SIDECAR}", [*STATE[2:], {"remove": {"path": "gone"}}])
-
-
-def parquet_with_sidecar(table: Path) -> None:
-    """Write a checkpoint of the newer form, in Parquet with a sidecar."""
-    head: list[Action] = [*HEAD, *STATE[:2]]
-    name = "00000000000000000002.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.parquet"
-    write_checkpoint(table, name, head)
-    write_checkpoint(table, f"_sidecars/{SIDECAR}", STATE[2:])
-
-
-@pytest.mark.parametrize("first", [2, 3])
-@pytest.mark.parametrize("checkpoint", [classic, parts, with_sidecar, parquet_with_sidecar])
-def test_checkpoint(tmp_path: Path, checkpoint: Callable[[Path], None], first: int) -> None:
-    """Where early versions are gone, the state at a checkpoint of any form comes first."""
-    checkpoint(tmp_path)
-    rest = [[info("DELETE", blind=False), remove("x")], [add("c")]][first - 2 :]
-    log = DeltaLog.open(write_log(tmp_path, *rest, first=first))
-
-    state, *following = log.versions()
-
-    assert (state.version, state.is_checkpoint, state.protocol) == (2, True, Protocol(1, 2, []))
-    assert (list(state.adds), list(state.removes)) == ([("a", ""), ("b", "")], [])
-    assert all(each.data_change for each in state.adds.values())
-    assert state.provenance.operation == ("DELETE" if first == 2 else "")
-    assert [each.version for each in following] == [3]
-
-
-def test_only_a_checkpoint(tmp_path: Path) -> None:
-    """A log may be one checkpoint and nothing else."""
-    classic(tmp_path)
-
-    assert [each.version for each in read(tmp_path)] == [2]
-
-
 class Growing(PosixPath):
     """A folder in which another version, with a checkpoint, appears once it has been listed."""
 
@@ -298,95 +277,6 @@ def test_written_meanwhile(tmp_path: Path) -> None:
 
     assert DeltaLog.open(Growing(tmp_path)).last == 1
     assert DeltaLog.open(tmp_path).last == 2
-
-
-def test_hint_on_its_way(tmp_path: Path) -> None:
-    """An empty hint is only being written, and says nothing yet."""
-    write_file(write_log(tmp_path, begin()), "_last_checkpoint", "")
-
-    assert len(read(tmp_path)) == 1
-
-
-def unlinked(write: Callable[[Path], None], pattern: str) -> Callable[[Path], None]:
-    """Return what writes a checkpoint, without a file of it."""
-
-    def write_less(table: Path) -> None:
-        write(table)
-        next(table.rglob(pattern)).unlink()
-
-    return write_less
-
-
-def replaced(write: Callable[[Path], None], pattern: str, text: str) -> Callable[[Path], None]:
-    """Return what writes a checkpoint, with other content in a file of it."""
-
-    def write_other(table: Path) -> None:
-        write(table)
-        next(table.rglob(pattern)).write_text(text, encoding="utf-8")
-
-    return write_other
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "what"),
-    [
-        (lambda _: None, "versions before 3 are gone, and no checkpoint takes their place"),
-        (unlinked(parts, "*01.0000000002.parquet"), "has 2 parts, 1 of them are here"),
-        (unlinked(with_sidecar, SIDECAR), f"its sidecar {SIDECAR} is missing"),
-        (replaced(classic, "*.parquet", "no parquet"), "it is no Parquet file"),
-        (replaced(with_sidecar, SIDECAR, "no parquet"), "it is no Parquet file"),
-        (replaced(with_sidecar, "*checkpoint.*.json", "no json"), "line 1: it is no JSON"),
-        (
-            replaced(with_sidecar, "*checkpoint.*.json", '{"checkpointMetadata":{"version":7}}'),
-            "it is a checkpoint of version 7, not of 2",
-        ),
-        (
-            replaced(with_sidecar, "*checkpoint.*.json", '{"sidecar":{"path":"../x.parquet"}}'),
-            "lies elsewhere",
-        ),
-        (replaced(with_sidecar, "*checkpoint.*.json", '{"sidecar":{}}'), "where a text belongs"),
-        (replaced(with_sidecar, "*checkpoint.*.json", json.dumps(PROTOCOL)), "one is missing"),
-    ],
-)
-def test_checkpoint_damage(tmp_path: Path, checkpoint: Callable[[Path], None], what: str) -> None:
-    """A checkpoint that is needed and is not whole is refused."""
-    write_log(tmp_path, [add("c")], first=3)
-    checkpoint(tmp_path)
-
-    with pytest.raises(DeltaLogError, match=what):
-        read(tmp_path)
-
-
-def test_unneeded_checkpoint(tmp_path: Path) -> None:
-    """Where every version is there no checkpoint is read, whole or not."""
-    write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")])
-    unlinked(parts, "*01.0000000002.parquet")(tmp_path)
-
-    assert [each.version for each in read(tmp_path)] == [0, 1, 2, 3]
-
-
-def test_gone_meanwhile(tmp_path: Path) -> None:
-    """Who read up to a version and finds the next one gone is told so."""
-    classic(tmp_path)
-
-    with pytest.raises(DeltaLogError, match="version 1, which comes next, is gone"):
-        list(DeltaLog.open(tmp_path).versions(after=0))
-
-
-def test_without_the_extra(tmp_path: Path) -> None:
-    """Without pyarrow a log that begins with a checkpoint is refused, naming the extra."""
-    classic(tmp_path)
-    script = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "from pathlib import Path\nfrom ledger.delta.log import DeltaLog\n"
-        "list(DeltaLog.open(Path(sys.argv[1])).versions())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-
-    assert "SettingsError" in done.stderr
-    assert "pip install 'lakeledger[delta]'" in done.stderr
 
 
 def test_schema_needed(tmp_path: Path) -> None:

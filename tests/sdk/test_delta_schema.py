@@ -13,6 +13,7 @@ from ledger.delta.actions import DeltaMetadata
 from ledger.delta.fields import ShapeError
 from ledger.delta.schema import (
     NESTED_TYPE,
+    OTHER_SPELLINGS,
     UNKNOWN_LEVEL,
     definition_of,
     partition_keys,
@@ -211,9 +212,36 @@ def test_partition_keys(mode: str, expected: list[str]) -> None:
         ({"b": "2", "a": "1"}, ("1", "2")),
         ({"a": None, "b": ""}, (None, None)),
         ({"a": "1", "b": "2", "c": "3"}, ("1", "2")),
-        ({"a": "1"}, None),
+        ({"a": "1"}, ("1", None)),
+        ({}, (None, None)),
     ],
 )
 def test_partition(values: dict[str, str | None], expected: Any) -> None:
-    """Partition values stand in the table's order; Delta writes NULL as null or empty."""
+    """Partition values stand in the table's order; NULL is null, empty or left out."""
     assert partition_of(values, ["a", "b"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "aside"),
+    [
+        (
+            {"delta.autoOptimize.autoCompact": "true", "delta.autooptimize.autocompact": "true"},
+            {"delta.autoOptimize.autoCompact": "true"},
+            {"delta.autooptimize.autocompact": "true"},
+        ),
+        (
+            {"DELTA.enableRowTracking": "true", "delta.enableRowTracking": "false"},
+            {"delta.enableRowTracking": "false"},
+            {"DELTA.enableRowTracking": "true"},
+        ),
+        ({"own": "1", "OWN": "2"}, {"own": "1", "OWN": "2"}, {}),
+    ],
+)
+def test_keys_by_case(
+    given: Mapping[str, str], kept: Mapping[str, str], aside: Mapping[str, str]
+) -> None:
+    """Of a key of Delta in several cases the one that Delta defines counts, others stay aside."""
+    found = definition_of(DeltaMetadata("id", schema(), (), given), "file:///t", None).properties
+    others = {OTHER_SPELLINGS: json.dumps(aside)} if aside else {}
+
+    assert {each.key: each.value for each in found} == {**kept, **others}

@@ -12,7 +12,7 @@ VERSION = "00000000000000000001.json"
 CHECKPOINT = "00000000000000000001.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.json"
 
 
-@pytest.mark.parametrize("name", [VERSION, "_last_checkpoint", CHECKPOINT])
+@pytest.mark.parametrize("name", [VERSION, CHECKPOINT])
 def test_unreadable_files(tmp_path: Path, name: str) -> None:
     """A file that the operating system does not let be read is named, with its reason."""
     (tmp_path / "_delta_log" / name).mkdir(parents=True)

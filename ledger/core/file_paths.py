@@ -1,0 +1,68 @@
+"""Paths of data files: one key for every spelling of one file.
+
+A path in a Delta log is a URI, relative to the table or absolute. Writers spell one file in several
+ways: `a%20b` and `a b`, `x//a` and `x/./a`, `file:/t/a` and `file:///t/a`, and `/t/a` for the file
+`a` of the table at `/t`. The key is for comparing only. A path is kept as it was written.
+"""
+
+import re
+from typing import Final
+
+# A scheme is followed by a slash: a partition folder such as `at=12:00` begins no scheme.
+SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
+ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+LOCAL: Final = frozenset({"", "localhost"})
+FILE: Final = "file"
+# What a path has that is not its own key already.
+SPELLED: Final = re.compile(r"%|//|:/|(?:^|/)\.\.?(?:/|$)|^/|/$")
+
+
+def file_key(path: str, table: str = "") -> str:
+    """Return the key of a file whose path is a URI; equal keys mean the same file.
+
+    `table` is the folder of the table as a plain path, from which relative paths start. The key of
+    a file inside it is relative.
+    """
+    if not SPELLED.search(path):
+        return path
+    scheme, authority, rest = parts_of(path)
+    key = normal(decoded(rest))
+    if scheme not in ("", FILE) or authority not in LOCAL:
+        return f"{scheme}://{authority}{key}"
+    folder = normal(table).rstrip("/") + "/"
+    is_inside = bool(table) and key.startswith(folder) and len(key) > len(folder)
+    return key[len(folder) :] if is_inside else key
+
+
+def parts_of(path: str) -> tuple[str, str, str]:
+    """Return scheme, authority and path of a URI; scheme and authority may be empty."""
+    found = SCHEME.match(path)
+    if found is None:
+        return "", "", path
+    scheme, rest = found[1].lower(), path[found.end() :]
+    if not rest.startswith("//"):
+        return scheme, "", rest
+    authority, slash, inner = rest[2:].partition("/")
+    return scheme, authority.lower(), slash + inner
+
+
+def decoded(path: str) -> str:
+    """Return a path with its escapes decoded once; bytes that are no UTF-8 stay apart."""
+    if "%" not in path:
+        return path
+    found = ESCAPE.sub(lambda each: bytes.fromhex(each[1].decode()), path.encode())
+    return found.decode(errors="surrogateescape")
+
+
+def normal(path: str) -> str:
+    """Return a path without empty segments, `.` and `..`, as far as the text tells."""
+    root = "/" if path.startswith("/") else ""
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment in ("", "."):
+            continue
+        if segment == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        elif segment != ".." or not root:
+            kept.append(segment)
+    return root + "/".join(kept)

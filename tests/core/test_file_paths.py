@@ -1,0 +1,74 @@
+"""Paths of data files: which spellings name one file, and which do not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.core.file_paths import file_key
+
+TABLE = "/lake/all flüge"
+
+
+@pytest.mark.parametrize(
+    ("spellings", "key"),
+    [
+        (["a", "./a", ".//a", "x/../a", "file:/lake/all%20fl%C3%BCge/a", f"{TABLE}/a"], "a"),
+        (
+            ["file:///lake/all flüge/a", f"FILE://localhost{TABLE}//./a", "/lake/x/../all flüge/a"],
+            "a",
+        ),
+        (["p=New%20York/a", "p=New York/a", "p=New%20York//a", "p=N%65w York/./a"], "p=New York/a"),
+        (["f%c3%bcr", "f%C3%BCr", "für"], "für"),
+        (["p=a%253Ab/a"], "p=a%3Ab/a"),
+        (["p=12%3A00/a", "p=12:00/a"], "p=12:00/a"),
+        (["file:/other/a", "file:///other/a", "/other//a"], "/other/a"),
+        (["s3://Bucket/t//a", "S3://bucket/t/./a"], "s3://bucket/t/a"),
+        (["50%", "50%/"], "50%"),
+        (["../a"], "../a"),
+        ([f"{TABLE}2/a"], f"{TABLE}2/a"),
+        (["...", "./..."], "..."),
+    ],
+)
+def test_spellings(spellings: list[str], key: str) -> None:
+    """Every spelling of a file has one key."""
+    assert {file_key(each, TABLE) for each in spellings} == {key}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a%2520b", "a%20b"),
+        ("a", "A"),
+        ("x/a", "a"),
+        ("s3://b/a", "/a"),
+        ("file://host/lake/a", "file:///lake/a"),
+        ("%FF", "%FE"),
+    ],
+)
+def test_different_files(one: str, other: str) -> None:
+    """Different files have different keys."""
+    assert file_key(one, TABLE) != file_key(other, TABLE)
+
+
+SEGMENTS = st.text("aA%2:=. é", min_size=1, max_size=5).filter(lambda each: each not in (".", ".."))
+
+
+@given(st.lists(SEGMENTS, min_size=1, max_size=4), st.data())
+def test_respelled(segments: list[str], data: st.DataObject) -> None:
+    """However the segments of a path are escaped and joined, the key stays the path itself."""
+    path = "/".join(segments)
+    escaped = "/".join(map(data.draw(st.sampled_from([escaped_all, escaped_some])), segments))
+    joint = data.draw(st.sampled_from(["/", "//", "/./", "/x/../"]))
+    start = data.draw(st.sampled_from(["", "./", "file:///lake/t/", "/lake/t/", "file:/lake//t/"]))
+
+    assert file_key(start + escaped.replace("/", joint), "/lake/t") == path
+
+
+def escaped_all(segment: str) -> str:
+    """Return a segment with every byte escaped."""
+    return "".join(f"%{byte:02x}" for byte in segment.encode())
+
+
+def escaped_some(segment: str) -> str:
+    """Return a segment with those letters escaped that a URI gives a meaning."""
+    return segment.replace("%", "%25").replace(":", "%3A").replace(" ", "%20")
