@@ -21,6 +21,8 @@ from ledger.config_layers import PREFIX, PROJECT_FILE, Layer, file_layer, files,
 from ledger.errors import SettingsError
 from ledger.settings import (
     CATALOG_DEFAULT,
+    LEASE_MAX_S,
+    LEASE_MIN_S,
     CacheSettings,
     FeederSettings,
     FollowerSettings,
@@ -29,13 +31,15 @@ from ledger.settings import (
 
 # A number is a duration, a size or a count: above nothing, where no other bound is given here.
 LEAST: Final = {
-    "sequencer.lease_s": 0.5,
+    "lease_s": LEASE_MIN_S,
+    "sequencer.lease_s": LEASE_MIN_S,
     "sequencer.jitter_s": 0,
     "sequencer.gather_s": 0,
     "cache.max_wait_ms": 0,
     "feeder.trigger_ms": 0,
 }
 LEAST_OF: Final = {int: 1, float: 0.001}
+MOST: Final = {"lease_s": LEASE_MAX_S}
 MOST_OF: Final = {int: 2**48, float: 365 * 24 * 3600}
 DEFAULT: Final = "default"
 
@@ -50,6 +54,7 @@ class Settings(BaseSettings):
         store: the folder of the rows; the follower writes them, others of this host read them.
         reads_url: where a follower of another host answers HTTP, in the place of `store`.
         home: where ledgers of this machine keep their data.
+        lease_s: how long sessions of clients here may be silent; by default the ledger's lease.
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
     """
 
@@ -73,6 +78,7 @@ class Settings(BaseSettings):
     store: Path | None = None
     reads_url: str | None = None
     home: Path | None = None
+    lease_s: float | None = None
     client_config: Path | None = None
     sequencer: SequencerSettings = SequencerSettings()
     follower: FollowerSettings = FollowerSettings()
@@ -207,7 +213,8 @@ def check_bounds(name: str, value: Any, origin: str, *, given: Any) -> None:
     """Raise SettingsError for a number that its setting cannot have, with its bounds."""
     if type(value) not in MOST_OF:
         return
-    least, most = LEAST.get(name, LEAST_OF[type(value)]), MOST_OF[type(value)]
+    kind = type(value)
+    least, most = LEAST.get(name, LEAST_OF[kind]), MOST.get(name, MOST_OF[kind])
     # Pydantic takes a yes for one.
     if isinstance(given, bool) or not least <= value <= most:
         said = str(given).lower() if isinstance(given, bool) else value

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from ledger.core.decide_tables import NAME_FORBIDDEN
 from ledger.core.event_parts import Limits
 from ledger.core.events import LedgerCreated
+from ledger.core.ids import LEASE_MAX_MS, LEASE_MIN_MS
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic
@@ -23,6 +24,10 @@ CATALOG_DEFAULT: Final = "main"
 
 TIMEOUT_MAX_S: Final = 2_000_000.0
 """The longest wait; Kafka's client counts milliseconds in 32 bits."""
+
+LEASE_MIN_S: Final = LEASE_MIN_MS / 1000
+LEASE_MAX_S: Final = LEASE_MAX_MS / 1000
+"""The shortest and the longest lease that a session can have."""
 
 CHECKPOINT_S: Final = 60.0
 """How old the state checkpoint of a store may become while there are events."""
@@ -62,17 +67,24 @@ class Genesis:
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """How long a client waits for answers.
+    """How long a client waits for answers, and how long it may be silent.
 
     After `timeout_s` the outcome counts as unknown, and the command must not be executed any more;
-    every `attempt_s` it is sent again. Heartbeats go out every `beat_s`, None = three in a lease. A
-    close that nobody answers takes `close_s`.
+    every `attempt_s` it is sent again. Its sessions end when they were silent for `lease_s`, None =
+    the ledger's lease. Heartbeats go out every `beat_s`, None = three in a lease, be it the
+    session's or the ledger's, whichever is shorter. A close that nobody answers takes `close_s`.
     """
 
     timeout_s: float = 30.0
     attempt_s: float = 5.0
+    lease_s: float | None = None
     beat_s: float | None = None
     close_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the lease: a sequencer would refuse each session."""
+        if self.lease_s is not None:
+            check_lease(self.lease_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +159,14 @@ class FeederSettings:
     publish: bool = False
     checkpoint_s: float = CHECKPOINT_S
     client_config: Path | None = None
+
+
+def check_lease(lease_s: float) -> None:
+    """Raise TypeError or ValueError for a lease that no session can have."""
+    if isinstance(lease_s, bool) or not isinstance(lease_s, int | float):
+        raise TypeError(f"lease_s must be a number of seconds, got {lease_s!r}")
+    if not LEASE_MIN_S <= lease_s <= LEASE_MAX_S:
+        raise ValueError(f"lease_s must be {LEASE_MIN_S} to {LEASE_MAX_S:.0f} s, got {lease_s}")
 
 
 def checked_timeout(timeout_s: float) -> float:

@@ -90,6 +90,21 @@ def test_precedence(place: Place) -> None:
     assert found["reads_url"] == (None, "default")
 
 
+def test_lease_of_clients(place: Place) -> None:
+    """The lease of sessions is a setting of clients, bounded by name; the ledger's is another."""
+    place.project("lease_s = 20\n")
+    assert place.show()["lease_s"] == (20.0, "lakeledger.toml")
+    found = place.show(LAKELEDGER_LEASE_S="60")
+    assert found["lease_s"] == (60.0, "environment")
+    assert found["sequencer.lease_s"] == (10.0, "default")
+    for wrong in ("0.4", "86401", "nan"):
+        done = place.run("config", "show", LAKELEDGER_LEASE_S=wrong)
+        assert done.returncode == ExitCode.USAGE
+        assert f"lease_s is {float(wrong)} (environment); give a number from 0.5 to 86400.0" in (
+            done.stderr
+        )
+
+
 def test_sections(place: Place) -> None:
     """The settings of a role stand in its section, each with an origin of its own."""
     place.project("[sequencer]\nlease_s = 5\n[feeder]\ntrigger_ms = 250\n")

@@ -30,7 +30,7 @@ from ledger.core.commands import (
 )
 from ledger.core.event_parts import AllocatedId
 from ledger.core.events import Answer, CommandRefused, CommandRepeated, SessionOpened
-from ledger.core.ids import DURATION_MAX_MS
+from ledger.core.ids import LEASE_MAX_MS, LEASE_MIN_MS
 from ledger.core.outcomes import Reason, Refused, refuse
 from ledger.core.sessions import WINDOW, Answered, Session
 from ledger.core.state import DomainState
@@ -141,9 +141,11 @@ def session_refusal(state: DomainState, command: OpenSession, now: int) -> Comma
     """Return why no session opens, or None."""
     if len(command.nonce) != NONCE_BYTES:
         return refuse(Reason.COMMAND_INVALID, f"a session's nonce has {NONCE_BYTES} bytes")
-    if not 0 <= command.lease_ms <= DURATION_MAX_MS:
+    if command.lease_ms and not LEASE_MIN_MS <= command.lease_ms <= LEASE_MAX_MS:
         return refuse(
-            Reason.COMMAND_INVALID, f"a session's lease is a duration of 0 to {DURATION_MAX_MS} ms"
+            Reason.COMMAND_INVALID,
+            f"a session's lease must be {LEASE_MIN_MS} to {LEASE_MAX_MS} ms, or 0 for the ledger's,"
+            f" got {command.lease_ms}",
         )
     if state.genesis is None:
         return refuse(Reason.COMMAND_FAILED, "the ledger is not created yet; ask again")

@@ -22,6 +22,7 @@ from ledger.core.sessions import WINDOW
 from ledger.errors import LedgerError, LimitExceededError
 from ledger.sdk.channel import Channel
 from ledger.sdk.exchange import Times, exchange
+from ledger.sdk.silence import Silence
 from ledger.sdk.tail import Asker, Awaited
 from ledger.settings import ClientSettings
 
@@ -43,7 +44,7 @@ class Answer(NamedTuple):
 
 
 class Session:
-    """An open session, which beats every `beat_s`; threads may share it.
+    """An open session, silent for `lease_s` at most, that beats every `beat_s`; threads share it.
 
     Attributes:
         number: the position of its SessionOpened.
@@ -55,6 +56,7 @@ class Session:
         channel: Channel,
         number: int,
         *,
+        lease_s: float,
         beat_s: float,
         settings: ClientSettings,
         clock: Clock,
@@ -73,6 +75,7 @@ class Session:
         self._turn = Lock()
         self._room = Condition(self._turn)
         self._later: deque[SessionCommand] = deque()
+        self._silence = Silence(lease_s)
         self._silent = Signal()
         self._pulse = Thread(
             target=self._beat, args=(beat_s,), name="lakeledger-pulse", daemon=True
@@ -124,6 +127,7 @@ class Session:
         times = Times(self._settings.attempt_s, monotonic() + timeout_s)
         n, awaited = self._number(times)
         event: Event | None = None
+        self._silence.note_sign()
         try:
             if asked is not None:
                 asked.append((self.number, n))
@@ -222,6 +226,7 @@ class Session:
         match body:
             case CommandRefused(reason=Reason.SESSION_EXPIRED):
                 self._expire()
+                body = body._replace(message=f"{body.message}. {self._silence.told()}")
             case CommandRepeated():
                 return Answer(*(self._seen_at(body.answered) or event), is_repeat=True)
             case _:
@@ -251,6 +256,7 @@ class Session:
         while not self._silent.wait(beat_s) and not self._channel.is_closed:
             try:
                 self._channel.heartbeats.send(key, BEAT)
+                self._silence.note_sign()
             except Exception as error:  # noqa: BLE001 - the next beat may go, and keep it open
                 if not is_told:
                     tell(self.number, error)

@@ -53,6 +53,9 @@ class Labels(NamedTuple):
 class Sessions:
     """The sessions of one client, one at a time; `lease_ms` is the ledger's. Threads may share it.
 
+    A longer lease is for a process that cannot beat now and then. While it can, it beats as often
+    as with the ledger's: a leader to which the broker comes back waits for no more than that.
+
     A nonce is the name of a session before it has a number; what draws it may be chosen in tests.
     """
 
@@ -68,7 +71,10 @@ class Sessions:
     ) -> None:
         self._channel = channel
         self._labels = labels
-        self._beat_s = settings.beat_s or lease_ms / 1000 / BEATS_PER_LEASE
+        self._lease_ms = lease_ms
+        self._asked_ms = 0 if settings.lease_s is None else round(settings.lease_s * 1000)
+        shortest_ms = min(lease_ms, self._asked_ms or lease_ms)
+        self.beat_s = settings.beat_s or shortest_ms / 1000 / BEATS_PER_LEASE
         self._settings = settings
         self._clock = clock
         self._draw_nonce = draw_nonce
@@ -128,7 +134,9 @@ class Sessions:
         settings = self._settings
         times = Times(settings.attempt_s, monotonic() + settings.timeout_s)
         nonce = self._draw_nonce()
-        command = OpenSession(0, 0, times.not_after(self._clock), nonce, *self._labels, 0)
+        command = OpenSession(
+            0, 0, times.not_after(self._clock), nonce, *self._labels, self._asked_ms
+        )
         awaited = self._channel.tail.expect_session(nonce)
         try:
             event = exchange(self._channel, command, awaited, times)
@@ -139,7 +147,8 @@ class Sessions:
         return Session(
             self._channel,
             opened_number(event),
-            beat_s=self._beat_s,
+            lease_s=(self._asked_ms or self._lease_ms) / 1000,
+            beat_s=self.beat_s,
             settings=settings,
             clock=self._clock,
         )

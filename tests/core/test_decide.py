@@ -19,6 +19,7 @@ from ledger.core.commands import (
 )
 from ledger.core.decide import LABEL_MAX, decide
 from ledger.core.events import CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.ids import LEASE_MAX_MS, LEASE_MIN_MS
 from ledger.core.outcomes import Reason
 from ledger.core.sessions import WINDOW
 from ledger.core.state import DomainState
@@ -102,7 +103,7 @@ SESSION = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "a session's lease is a duration",
+        "a session's lease must be 500 to 86400000 ms, or 0 for the ledger's, got -1",
         lambda _: OpenSession(0, 0, PAST, NONCE, "u", "h", "a", -1),
     ),
     Refusal(
@@ -183,6 +184,26 @@ def test_session_opens_with_its_labels_cut() -> None:
 
     assert opened.body == SessionOpened(NONCE, cut, cut, cut, 10_000)
     assert opened.control.position in driver.state.sessions.by_number
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "given_ms"),
+    [
+        (0, 10_000),
+        (LEASE_MIN_MS - 1, None),
+        (LEASE_MIN_MS, LEASE_MIN_MS),
+        (60_000, 60_000),
+        (LEASE_MAX_MS, LEASE_MAX_MS),
+        (LEASE_MAX_MS + 1, None),
+    ],
+)
+def test_session_opens_with_the_lease_it_asks_for(asked_ms: int, given_ms: int | None) -> None:
+    """A session has the lease it asked for, within bounds; that of the ledger if it named none."""
+    driver = Driver()
+    opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, "u", "h", "a", asked_ms))
+    session = driver.state.sessions.by_number.get(opened.control.position)
+
+    assert (session.lease_ms if session is not None else None) == given_ms
 
 
 @pytest.mark.parametrize(("late_by", "is_late"), [(0, False), (1, True)])

@@ -51,10 +51,10 @@ class RawClient:
         for each in (self._reader, self._writer, self._heartbeats):
             self._held.callback(each.close)
 
-    def open_session(self) -> int:
-        """Open a session and return its number."""
+    def open_session(self, lease_ms: int = 0) -> int:
+        """Open a session, with the ledger's lease if none is named, and return its number."""
         nonce = secrets.token_bytes(NONCE_BYTES)
-        opening = OpenSession(0, 0, NEVER_MS, nonce, "raw", "host", "integration", 0)
+        opening = OpenSession(0, 0, NEVER_MS, nonce, "raw", "host", "integration", lease_ms)
         self.append(encode_command(opening))
         return self.wait_for(
             lambda event: isinstance(event.body, SessionOpened) and event.body.nonce == nonce

@@ -143,6 +143,24 @@ def test_deadlines_of_ended_txns(domain: Domain) -> None:
     assert client.expired() == ([], [(txn, "deadline")])
 
 
+@pytest.mark.parametrize("takes_over", [False, True], ids=["the same leader", "a successor"])
+@pytest.mark.parametrize("lease_s", [2.0, LEASE_S, 6 * LEASE_S])
+def test_lease_of_a_session(domain: Domain, lease_s: float, *, takes_over: bool) -> None:
+    """Each session has the lease that it asked for, also with a leader that did not open it."""
+    client = domain.client
+    live = client.open_session()
+    domain.live(live, for_s=2 * LEASE_S)
+    session = client.open_session(round(lease_s * 1000))
+    if takes_over:
+        domain.take_over()
+    # A leader ends nobody within the first lease of its term, which is that of the ledger.
+    least_s = max(lease_s, LEASE_S) if takes_over else lease_s
+    domain.live(live, for_s=least_s - 2 * STEP_S)
+    before = client.expired()
+    domain.live(live, for_s=LEASE_S)
+    assert (before, client.expired()) == (([], []), ([session], []))
+
+
 @pytest.mark.parametrize("away_s", [0, LEASE_S, HOUR_S], ids=lambda away_s: f"{away_s:.0f} s")
 def test_take_over(domain: Domain, away_s: float) -> None:
     """However long nobody led, a leader gives everyone a whole lease from when it began to lead."""

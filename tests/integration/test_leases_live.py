@@ -4,6 +4,9 @@ The live one is a client of the SDK that beats by itself; the silent one, a raw 
 not, is ended, and so shows that more than a lease has passed.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -12,7 +15,7 @@ import pytest
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
-from ledger.core.events import TxnOpened
+from ledger.core.events import TxnOpened, TxnsExpired
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topics import create_topics
@@ -24,9 +27,29 @@ pytestmark = pytest.mark.kafka
 
 LEASE_S = 2.0
 BACKLOG = 3_000
+HOLDS_S = 5 * LEASE_S
 # Three beats in a lease, so this is well over two leases.
 BEATS = 7
 OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
+
+
+# One call in C holds the interpreter's lock, as a long sort does, and both clients stand still.
+HOLDING = """
+import sys
+from time import monotonic
+from ledger import Ledger, SessionExpiredError
+where, holds_s = sys.argv[1:3], float(sys.argv[3])
+with Ledger.connect(*where, lease_s=float(sys.argv[4])) as short, Ledger.connect(*where) as long:
+    lost, kept = short.begin(), long.begin()
+    began_s = monotonic()
+    sum(range(10_000_000))
+    sum(range(int(10_000_000 * holds_s / (monotonic() - began_s))))
+    kept.commit()
+    try:
+        lost.commit()
+    except SessionExpiredError as error:
+        print(error)
+"""
 
 
 @pytest.fixture
@@ -82,3 +105,26 @@ def test_leader_is_paused(broker: Broker, ledger_name: str, log: Log) -> None:
         raw.wait_for_expiry(silent)
         txn.commit()
         assert fleet.restarts == 0
+
+
+def test_interpreter_lock_is_held(broker: Broker, ledger_name: str, log: Log) -> None:
+    """A client whose beats a call in C stops keeps its txn if its lease has room for such a call.
+
+    One that has not is told what happened and which lease would have had room.
+    """
+    with Fleet(broker.bootstrap, ledger_name, 1, lease_s=LEASE_S), RawClient(log) as raw:
+        where = broker.bootstrap, ledger_name, str(HOLDS_S), str(LEASE_S)
+        done = subprocess.run(
+            [sys.executable, "-c", HOLDING, *where],
+            env={**os.environ, "LAKELEDGER_LEASE_S": str(20 * HOLDS_S)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == 0, done.stderr
+        raw.wait_for(lambda event: isinstance(event.body, TxnsExpired))
+        sessions, ends = raw.expired()
+    assert (len(sessions), [cause for _, cause in ends]) == (1, ["lease"])
+    assert "and the lease was 2 s. A usual cause is a call in C" in done.stdout
+    assert "connect with Ledger.connect(lease_s=" in done.stdout

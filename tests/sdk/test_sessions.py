@@ -29,20 +29,10 @@ from ledger.sdk.session import UNNUMBERED, Session
 from ledger.sdk.sessions import Labels, Sessions
 from ledger.sdk.tail import Awaited
 from ledger.settings import ClientSettings
-from ledger.testing import FixedClock, InMemoryLedger
-from tests.sdk.conftest import ALERT, IMPATIENT
+from ledger.testing import InMemoryLedger
+from tests.sdk.conftest import ALWAYS, IMPATIENT, LEASE_S, opened
 
-LEASE_S = 10
-ALWAYS = 10**9
 BEGIN = OpenTxn(*UNNUMBERED, "default", 1, 0)
-
-
-@pytest.fixture
-def still(log: LossyLog) -> Iterator[InMemoryLedger]:
-    """Return a ledger in memory whose time passes only when a test says so."""
-    with InMemoryLedger(log=log, clock=FixedClock(), settings=ALERT) as memory:
-        memory.advance(LEASE_S)
-        yield memory
 
 
 class Processes:
@@ -80,12 +70,6 @@ def processes(memory: InMemoryLedger) -> Iterator[Processes]:
     found = Processes()
     yield found
     found.close()
-
-
-def opened(memory: InMemoryLedger) -> list[int]:
-    """Return the numbers of all sessions that were opened."""
-    rows = memory.reads.history(0, ALWAYS)
-    return [row.position for row in rows if row.type == "SessionOpened"]
 
 
 def test_opened_by_the_first_command(ledger: Ledger, memory: InMemoryLedger) -> None:
@@ -296,7 +280,7 @@ def test_interrupted_calls_make_room(
     number = processes.start(log).current().number
     with closing(Channel.open(log, 0)) as channel:
         session = InterruptedOnce(
-            channel, number, beat_s=1.0, settings=IMPATIENT, clock=SystemClock()
+            channel, number, lease_s=LEASE_S, beat_s=1.0, settings=IMPATIENT, clock=SystemClock()
         )
         with pytest.raises(KeyboardInterrupt):
             session.ask(BEGIN, 0.5)

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 NEVER: Final = 2**62
 OUTSTANDING_MAX: Final = 7
 BEAT_S: Final = 0.7
+# Sessions choose their lease: that of the ledger, a shorter or a longer one.
+SHORT_LEASE_MS: Final = 1_500
+SHORT_BEAT_S: Final = 0.35
+LEASES_MS: Final = (0, 0, SHORT_LEASE_MS, 7_000)
 # Now and then a producer computes for longer than a lease, in which it only beats.
 COMPUTES_S: Final = (3.5, 8.0)
 COMPUTES_PER_STEP: Final = 0.005
@@ -78,7 +82,7 @@ class ClientProcess(Process):
         self._batches: BatchAcceptor | None = None
         self._events: LogReader | None = None
         self._writers: dict[Topic, LogWriter] = {}
-        self._beat_s = 0.0
+        self._beat_s, self._beat_every_s = 0.0, BEAT_S
         self._asked_last = False
         self._computes_until_s = 0.0
         self._workload = Workload(self.chance, self.world.shared)
@@ -157,7 +161,9 @@ class ClientProcess(Process):
         if (0, 0) in self.waiting:
             return
         self._nonce = self.chance.randbytes(16)
-        command = OpenSession(0, 0, NEVER, self._nonce, self.name, "host", "etl", 0)
+        lease_ms = self.chance.choice(LEASES_MS)
+        self._beat_every_s = SHORT_BEAT_S if lease_ms == SHORT_LEASE_MS else BEAT_S
+        command = OpenSession(0, 0, NEVER, self._nonce, self.name, "host", "etl", lease_ms)
         self._send(self._nonce, (0, 0), encode_command(command))
 
     def _ask(self, count: int) -> None:
@@ -187,7 +193,7 @@ class ClientProcess(Process):
 
     def _beat(self) -> None:
         now_s = self.world.timeline.now_s
-        if self.session and now_s - self._beat_s >= BEAT_S:
+        if self.session and now_s - self._beat_s >= self._beat_every_s:
             self._beat_s = now_s
             self._append(Topic.HEARTBEATS, str(self.session).encode(), b"")
 

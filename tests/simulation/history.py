@@ -191,7 +191,7 @@ class History:
     def _follow_sessions(self, control: Control, body: Any, queued_s: float) -> None:
         if isinstance(body, SessionOpened):
             self.sessions[control.position] = True
-            self._leases.opened(control.position, queued_s)
+            self._leases.opened(control.position, body.lease_ms / 1000, queued_s)
         elif isinstance(body, TxnOpened):
             must(
                 self.sessions.get(control.session, False),

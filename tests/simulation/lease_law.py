@@ -1,9 +1,10 @@
 """The law of leases (law 13): who gave a sign of life within every lease is never ended.
 
-Signs are heartbeats as they landed, by true time. What counts against a session is a silence of a
-whole lease within the term of the leader that ends it. A txn may end when its time is up: the time
-it was given, if it is ended in the term that opened it, else its deadline by the wall clock the
-leader had when it began to lead, whatever jumps came later.
+Signs are heartbeats as they landed, by true time. What counts against a session is a silence of
+Signs are heartbeats as they landed, by true time. What counts against a session is a silence of
+its whole lease within the term of the leader that ends it. A txn may end when its time is up: the
+time it was given, if it is ended in the term that opened it, else its deadline by the wall clock
+the leader had when it began to lead, whatever jumps came later.
 """
 
 from collections.abc import Mapping
@@ -34,22 +35,23 @@ class Deadline(NamedTuple):
 
 
 class LeaseLaw:
-    """What is known of signs of life, terms and deadlines; `lease_s` is that of every session."""
+    """What is known of signs of life, terms and deadlines; `lease_s` is the ledger's."""
 
     def __init__(self, lease_s: float) -> None:
         self.lease_s = lease_s
         self.terms: dict[int, Term] = {}
         self.signs: dict[int, list[float]] = {}
         self._opened_s: dict[int, float] = {}
+        self._leases_s: dict[int, float] = {}
         self._deadlines: dict[int, Deadline] = {}
 
     def heard(self, session: int, now_s: float) -> None:
         """Note a heartbeat that has landed."""
         self.signs.setdefault(session, []).append(now_s)
 
-    def opened(self, session: int, queued_s: float) -> None:
-        """Note a session that has opened."""
-        self._opened_s[session] = queued_s
+    def opened(self, session: int, lease_s: float, queued_s: float) -> None:
+        """Note a session that has opened, with the lease that it was given."""
+        self._opened_s[session], self._leases_s[session] = queued_s, lease_s
 
     def txns_opened(self, control: Control, body: TxnOpened, queued_s: float) -> None:
         """Note the deadline of txns."""
@@ -81,7 +83,7 @@ class LeaseLaw:
         begin = max(term.began_s, self._opened_s[session])
         signs = [at for at in self.signs.get(session, ()) if begin < at <= queued_s]
         longest = max(b - a for a, b in pairwise([begin, *signs, queued_s]))
-        if longest < self.lease_s - ROUNDING_S:
+        if longest < self._leases_s[session] - ROUNDING_S:
             raise BrokenError(
                 "no live session expires",
                 f"session {session} was never silent for more than {longest:.3f} s of the term "

@@ -1,0 +1,49 @@
+"""Silence: for how long a session gave no sign of life, and why a session that expired was silent.
+
+A thread of Python sends the beats. It stands still while a call in C holds the interpreter's lock,
+and then nothing of the process can beat. The leader only sees that nothing comes.
+"""
+
+from math import ceil
+from time import monotonic
+from typing import Final
+
+from ledger.settings import LEASE_MAX_S
+
+SILENCES_PER_LEASE: Final = 2
+"""A lease that is so many times as long as the silence that was seen has room for another one."""
+
+
+class Silence:
+    """The signs of life of one session, as its process gave them; threads may share it."""
+
+    __slots__ = ("_lease_s", "_longest_s", "_sign_s")
+
+    def __init__(self, lease_s: float) -> None:
+        self._lease_s = lease_s
+        self._longest_s = 0.0
+        self._sign_s = monotonic()
+
+    def note_sign(self) -> None:
+        """Note a beat or a command that is on its way."""
+        now_s = monotonic()
+        self._longest_s = max(self._longest_s, now_s - self._sign_s)
+        self._sign_s = now_s
+
+    def told(self) -> str:
+        """Return what this process knows of how its session came to expire, and what helps."""
+        silent_s = max(self._longest_s, monotonic() - self._sign_s)
+        if silent_s < self._lease_s:
+            return (
+                f"Its lease was {self._lease_s:g} s, and this process paused for {silent_s:.1f} s "
+                "at most between two beats: they did not reach the sequencer. See whether broker "
+                "and network were away, or this machine slept"
+            )
+        wanted_s = min(LEASE_MAX_S, ceil(SILENCES_PER_LEASE * silent_s))
+        return (
+            f"The beats of this process stopped for {silent_s:.1f} s, and the lease was "
+            f"{self._lease_s:g} s. A usual cause is a call in C that holds the interpreter's lock, "
+            "such as a long sort, pickle or regular expression; a process that was stopped is "
+            f"another. Where that is needed, connect with Ledger.connect(lease_s={wanted_s:g}), or "
+            "set LAKELEDGER_LEASE_S"
+        )
