@@ -26,6 +26,13 @@ SetOption = Annotated[
 LeaseOption = Annotated[
     float | None, typer.Option("--lease-s", min=0.5, help="How long a session may be silent.")
 ]
+FlushOption = Annotated[
+    bool,
+    typer.Option(
+        "--flush/--no-flush",
+        help="With fewer than 3 copies: flush to the disk what is acknowledged.",
+    ),
+]
 NameOption = Annotated[
     str | None,
     typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),

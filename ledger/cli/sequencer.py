@@ -11,6 +11,7 @@ import typer
 from ledger.cli.answers import say
 from ledger.cli.options import (
     BootstrapOption,
+    FlushOption,
     LeaseOption,
     LedgerOption,
     SetOption,
@@ -28,6 +29,8 @@ def init(
     replication: Annotated[
         int, typer.Option(min=1, max=COPIES_MAX, help="Copies of each topic.")
     ] = 3,
+    *,
+    flush: FlushOption = True,
 ) -> None:
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
     from ledger.config import load  # noqa: PLC0415
@@ -36,7 +39,7 @@ def init(
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
     kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
     client = loaded.settings.client()
-    create_topics(kafka, name, replication=replication, client=client)
+    create_topics(kafka, name, replication=replication, flush=flush, client=client)
     for warning in verify_topics(kafka, name, client=client):
         say(f"warning: {warning}")
     say(f"the topics of ledger {name} are as they must be; next: lakeledger serve sequencer")

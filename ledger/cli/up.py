@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ledger.cli.answers import say
-from ledger.cli.options import HomeOption, LeaseOption, LedgerOption
+from ledger.cli.options import FlushOption, HomeOption, LeaseOption, LedgerOption
 from ledger.machine.process import ExitCode
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def up(
         typer.Option(help="host:port to read at, or off; where none is set a free port."),
     ] = None,
     lease_s: LeaseOption = None,
+    flush: FlushOption = True,
     rebuild: Annotated[
         bool,
         typer.Option(
@@ -63,6 +64,7 @@ def up(
         cache_http=loaded.given("cache.http"),
         lease_s=lease_s,
         rebuild=rebuild,
+        flush=flush,
         client=found.client(),
     )
     warn_of_store(loaded, settings.folder)

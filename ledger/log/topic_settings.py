@@ -17,6 +17,11 @@ IN_SYNC_SAFE: Final = 2
 MINUTE_MS: Final = 60_000
 MIB: Final = 1024 * 1024
 FOR_EVER: Final = "-1"
+FLUSH: Final = "flush.messages"
+EACH_RECORD: Final = "1"
+# Without other copies, what these lose in a power cut is gone although it was acknowledged. What
+# the other topics lose is sent, written or asked for again.
+FLUSHED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
 
 _EVERY: Final = {
     "message.timestamp.type": "LogAppendTime",
@@ -85,10 +90,15 @@ def topic_name(ledger: str, topic: Topic) -> str:
     return f"{ledger}.{topic}"
 
 
-def settings_for(topic: Topic, replicas: int) -> dict[str, str]:
-    """Return the settings to create a topic with."""
-    in_sync = {"min.insync.replicas": str(IN_SYNC_SAFE)} if replicas >= REPLICAS_SAFE else {}
-    return {**SETTINGS[topic], **in_sync}
+def settings_for(topic: Topic, replicas: int, *, flush: bool = True) -> dict[str, str]:
+    """Return the settings to create a topic with.
+
+    With fewer copies than are safe, what is acknowledged is flushed to the disk first, unless
+    `flush` is false.
+    """
+    if replicas >= REPLICAS_SAFE:
+        return {**SETTINGS[topic], "min.insync.replicas": str(IN_SYNC_SAFE)}
+    return {**SETTINGS[topic], **({FLUSH: EACH_RECORD} if flush and topic in FLUSHED else {})}
 
 
 def breaches(
@@ -130,7 +140,7 @@ def fits(setting: str, kept: str, wanted: str) -> bool:
     return set(kept.split(",")) == set(wanted.split(","))
 
 
-def doubts(found: FoundTopic) -> Iterator[str]:
+def doubts(topic: Topic, found: FoundTopic, bootstrap: str) -> Iterator[str]:
     """Yield what the ledger can run on, and should not where data matters."""
     in_sync = int(found.settings.get("min.insync.replicas", 1))
     if found.replicas < REPLICAS_SAFE:
@@ -143,3 +153,14 @@ def doubts(found: FoundTopic) -> Iterator[str]:
             f"{found.name} has min.insync.replicas={in_sync}: one broker alone may acknowledge a "
             f"record. Set it to {IN_SYNC_SAFE}"
         )
+    if found.replicas < REPLICAS_SAFE and topic in FLUSHED and not is_flushed(found):
+        yield (
+            f"{found.name} has {FLUSH}={found.settings.get(FLUSH)}: a power cut may take what was "
+            f"acknowledged. Mend it with: kafka-configs.sh --bootstrap-server {bootstrap} --alter "
+            f"--entity-type topics --entity-name {found.name} --add-config {FLUSH}={EACH_RECORD}"
+        )
+
+
+def is_flushed(found: FoundTopic) -> bool:
+    """Tell whether each record is flushed to the disk before it is acknowledged."""
+    return found.settings.get(FLUSH) == EACH_RECORD

@@ -13,6 +13,8 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     NewTopic,
     OffsetSpec,
@@ -25,10 +27,14 @@ from ledger.log.connection import NO_TOPIC, Connection, Trouble, as_log_error
 from ledger.log.kafka_client import made
 from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import (
+    EACH_RECORD,
+    FLUSH,
+    FLUSHED,
     PARTITIONS,
     FoundTopic,
     breaches,
     doubts,
+    is_flushed,
     settings_for,
     topic_name,
 )
@@ -44,18 +50,39 @@ def create_topics(
     ledger: str,
     *,
     replication: int = 1,
+    flush: bool = True,
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> list[str]:
     """Create the topics that every ledger has; return the names of those created now.
 
-    Those that exist stay as they are, see `verify_topics`. Raises SettingsError if the cluster
+    With fewer than three copies an event is flushed before it is acknowledged, unless `flush` is
+    false. Topics that exist stay as they are, see `verify_topics`. Raises SettingsError if the
+    cluster
     cannot keep so many replicas, LogUnavailableError if it does not answer or refuses,
     LogDamagedError if the ledger had a topic of events that is gone.
     """
     admin = _Admin(bootstrap, client, timeout_s)
     check_new(admin, ledger)
-    return admin.create([new_topic(ledger, topic, replication) for topic in REQUIRED])
+    return admin.create([new_topic(ledger, topic, replication, flush=flush) for topic in REQUIRED])
+
+
+def set_flush(
+    bootstrap: str,
+    ledger: str,
+    *,
+    flush: bool,
+    client: Mapping[str, Any] = {},
+    timeout_s: float = ANSWER_S,
+) -> None:
+    """Let a broker flush what it acknowledges, or not, in the topics for which that counts.
+
+    Raises LogUnavailableError if the cluster does not answer or refuses.
+    """
+    admin = _Admin(bootstrap, client, timeout_s)
+    for found in admin.look(ledger, FLUSHED).values():
+        if found is not None and is_flushed(found) is not flush:
+            admin.alter(found.name, FLUSH, EACH_RECORD if flush else None)
 
 
 def check_new(admin: "_Admin", ledger: str) -> None:
@@ -94,9 +121,9 @@ def add_topic(
     check(bootstrap, ledger, admin.look(ledger, [topic]))
 
 
-def new_topic(ledger: str, topic: Topic, replication: int) -> NewTopic:
+def new_topic(ledger: str, topic: Topic, replication: int, *, flush: bool = True) -> NewTopic:
     """Return a topic as it is to be created."""
-    settings = settings_for(topic, replication)
+    settings = settings_for(topic, replication, flush=flush)
     return NewTopic(topic_name(ledger, topic), PARTITIONS, replication, config=settings)
 
 
@@ -111,7 +138,12 @@ def verify_topics(
     """
     found = _Admin(bootstrap, client, timeout_s).look(ledger)
     check(bootstrap, ledger, found)
-    return [line for each in found.values() if each is not None for line in doubts(each)]
+    return [
+        line
+        for topic, each in found.items()
+        if each is not None
+        for line in doubts(topic, each, bootstrap)
+    ]
 
 
 def check(bootstrap: str, ledger: str, found: Mapping[Topic, FoundTopic | None]) -> None:
@@ -203,6 +235,14 @@ class _Admin:
         while len(self.describe(list(asked))) < len(asked) and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
         return made
+
+    def alter(self, name: str, setting: str, value: str | None) -> None:
+        """Give a topic a setting, None = that of the broker."""
+        how = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        entry = ConfigEntry(setting, value or "", incremental_operation=how)
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+        asked = self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
+        self._answer(name, asked[resource])
 
     def end(self, name: str) -> int:
         """Return the offset behind the last record of a topic that exists, of its one partition."""

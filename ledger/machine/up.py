@@ -19,7 +19,7 @@ from ledger.errors import SettingsError
 from ledger.jars import fetch
 from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
-from ledger.log.topics import create_topics, verify_topics
+from ledger.log.topics import create_topics, set_flush, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, endpoint_of
 from ledger.machine.folder import SPARK, STORE, alone_in, remove_rows
@@ -36,8 +36,9 @@ class UpSettings:
 
     `http` is where the follower answers reads, port 0 = any that is free, None = at such a one of
     this host alone, "off" = nowhere. `cache_http` is the same of the cache, where one is wanted.
-    `lease_s` None = as configured. With `rebuild` all rows are made anew from the log. `client` are
-    settings of Kafka's client, which the roles find by themselves.
+    `lease_s` None = as configured. With `flush` one broker alone flushes to the disk what it
+    acknowledges; an embedded one is told so at each start. With `rebuild` all rows are made anew
+    from the log. `client` are settings of Kafka's client, which the roles find by themselves.
     """
 
     ledger: str = "lake"
@@ -52,6 +53,7 @@ class UpSettings:
     lease_s: float | None = None
     replication: int = 1
     rebuild: bool = False
+    flush: bool = True
     client: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -125,11 +127,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     broker = start_broker(settings, say)
     try:
         bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
-        client = settings.client
-        create_topics(bootstrap, settings.ledger, replication=settings.replication, client=client)
-        for warning in verify_topics(bootstrap, settings.ledger, client=client):
-            if broker is None:
-                say(f"warning: {warning}")
+        make_topics(settings, bootstrap, say)
         http = endpoint_of(settings.http)
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / STORE, url)
@@ -154,6 +152,21 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     finally:
         if broker is not None:
             ending.of(broker.stop, broker.kill)
+
+
+def make_topics(settings: UpSettings, bootstrap: str, say: Callable[[str], None]) -> None:
+    """Create or verify the topics, and tell the embedded broker whether it is to flush."""
+    ledger, client = settings.ledger, settings.client
+    copies, flush = settings.replication, settings.flush
+    create_topics(bootstrap, ledger, replication=copies, flush=flush, client=client)
+    if settings.bootstrap is None:
+        set_flush(bootstrap, ledger, flush=flush)
+    warnings = verify_topics(bootstrap, ledger, client=client)
+    if settings.bootstrap is not None:
+        for warning in warnings:
+            say(f"warning: {warning}")
+    elif not flush:
+        say("warning: with --no-flush a power cut may take what was acknowledged")
 
 
 class Ending:

@@ -40,6 +40,7 @@ from tests.benchmarks import (
     visibility,
 )
 from tests.benchmarks.figure import FAILED, Figure, SkippedError, failed, show, skipped
+from tests.benchmarks.topics import Durability
 
 STDERR: Final = 2
 LAST_LINES: Final = 20
@@ -142,7 +143,12 @@ def chosen() -> list[str]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("ids", nargs="*", metavar="ID", help="measure only these")
-    ids: list[str] = parser.parse_args().ids
+    parser.add_argument(
+        "--no-flush", action="store_true", help="acknowledge what is not on the disk yet"
+    )
+    asked = parser.parse_args()
+    Durability.flush = not asked.no_flush
+    ids: list[str] = asked.ids
     unknown = [name for name in ids if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -171,9 +177,10 @@ def lines_kept(file: Path) -> Iterator[TextIO]:
 
 def machine() -> str:
     """Return the shape of this machine."""
+    disk = "events flushed" if Durability.flush else "no fsync"
     return (
         f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
-        f"load {os.getloadavg()[0]:.1f}; Kafka on the same cores, one copy, no fsync"
+        f"load {os.getloadavg()[0]:.1f}; Kafka on the same cores, one copy, {disk}"
     )
 
 

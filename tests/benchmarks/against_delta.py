@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.file_list import AddFile, RemoveFile
-from ledger.log.topics import create_topics
 from ledger.reads import TableRow
 from ledger.sdk.reading import TableFiles
 from tests.benchmarks import peer
 from tests.benchmarks.closed_loop import SIXTEEN, Job, append, warm_broker, work
 from tests.benchmarks.figure import Figure, against
+from tests.benchmarks.topics import create_topics
 from tests.benchmarks.worked import CPU_NOTE, Worked
 from tests.core.parts import equals
 from tests.integration.fleet import Fleet

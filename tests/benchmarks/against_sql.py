@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.log.topics import create_topics
 from tests.benchmarks import against_delta, closed_loop, peer
 from tests.benchmarks.closed_loop import ONE, SIXTEEN, Crew, Job, work
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.postgres import USER, postgres
+from tests.benchmarks.topics import create_topics
 from tests.benchmarks.worked import CPU_NOTE, Worked
 from tests.integration.fleet import Fleet
 

@@ -23,9 +23,9 @@ from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.file_list import AddFile
-from ledger.log.topics import create_topics
 from ledger.sdk.transaction import Transaction
 from tests.benchmarks.figure import Figure
+from tests.benchmarks.topics import create_topics
 from tests.benchmarks.worked import Worked, tree_cpu_s
 from tests.integration.fleet import Fleet
 

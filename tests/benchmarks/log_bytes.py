@@ -18,10 +18,10 @@ from ledger.core.events import TxnCommitted, TxnOpened
 from ledger.log.codec import decode_command, decode_event
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.log.topics import create_topics
 from tests.benchmarks.closed_loop import create_table, transact
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import records
+from tests.benchmarks.topics import create_topics
 from tests.integration.fleet import Fleet
 
 TXNS: Final = 200

@@ -16,9 +16,9 @@ from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.log.topics import create_topics
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, against, percentile
+from tests.benchmarks.topics import create_topics
 
 ROUNDS = 7
 CALLS = 600

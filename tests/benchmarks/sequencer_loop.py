@@ -16,11 +16,11 @@ from ledger.log.codec import encode_command
 from ledger.log.connection import Connection, Trouble
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.log.topics import create_topics
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis, SequencerSettings
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role
+from tests.benchmarks.topics import create_topics
 from tests.benchmarks.waiting import within
 from tests.benchmarks.workload import commands
 

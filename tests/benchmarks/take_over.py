@@ -15,9 +15,9 @@ from ledger.core.acceptance import LogHead
 from ledger.log.acceptor import Acceptor
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.log.topics import create_topics
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import records, wait_for_leader
+from tests.benchmarks.topics import create_topics
 from tests.benchmarks.waiting import within
 from tests.integration.fleet import Fleet
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -20,8 +21,16 @@ from ledger.broker import Broker
 from ledger.errors import LogDamagedError, SettingsError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import REQUIRED, Topic
-from ledger.log.topic_settings import SETTINGS, FoundTopic, doubts, fits, settings_for, topic_name
-from ledger.log.topics import add_topic, create_topics, topic_ids, verify_topics
+from ledger.log.topic_settings import (
+    REPLICAS_SAFE,
+    SETTINGS,
+    FoundTopic,
+    doubts,
+    fits,
+    settings_for,
+    topic_name,
+)
+from ledger.log.topics import add_topic, create_topics, set_flush, topic_ids, verify_topics
 from tests.log.contract import WAIT_S
 from tests.log.kafka_bench import admin, delete_topic, eventually
 
@@ -214,6 +223,51 @@ def test_events_that_are_gone(broker: Broker, created: str) -> None:
     assert Topic.EVENTS not in topic_ids(broker.bootstrap, created)
 
 
+@pytest.mark.parametrize("topic", REQUIRED)
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("flush", [True, False])
+def test_flushed_by_default(topic: Topic, replicas: int, flush: bool) -> None:  # noqa: FBT001
+    """Fewer copies than are safe are flushed, of what nothing else can bring back."""
+    kept = settings_for(topic, replicas, flush=flush).get("flush.messages")
+    is_flushed = flush and replicas < REPLICAS_SAFE and topic in {Topic.EVENTS, Topic.CATALOGS}
+    assert kept == ("1" if is_flushed else None)
+
+
+@pytest.mark.parametrize(
+    ("topic", "replicas", "kept", "is_doubted"),
+    [
+        (Topic.EVENTS, 1, "9223372036854775807", True),
+        (Topic.EVENTS, 2, "100", True),
+        (Topic.EVENTS, 1, "1", False),
+        (Topic.EVENTS, 3, "9223372036854775807", False),
+        (Topic.COMMANDS, 1, "9223372036854775807", False),
+    ],
+)
+def test_unflushed_is_a_doubt(topic: Topic, replicas: int, kept: str, *, is_doubted: bool) -> None:
+    """One broker that acknowledges what is not on its disk is told what that means."""
+    found = FoundTopic("lake.it", 1, replicas, {"flush.messages": kept, "min.insync.replicas": "2"})
+    said = [line for line in doubts(topic, found, "k:1") if "power cut" in line]
+    assert bool(said) is is_doubted
+    assert all("--bootstrap-server k:1" in line and "flush.messages=1" in line for line in said)
+
+
+def flushes_by(broker: Broker, name: str) -> str:
+    """Return after how many records the broker flushes a topic."""
+    return kept_settings(broker.bootstrap, name)["flush.messages"]
+
+
+@pytest.mark.kafka
+def test_flush_set_and_taken_back(broker: Broker, ledger_name: str) -> None:
+    """Topics are made to be flushed, and told otherwise and back."""
+    create_topics(broker.bootstrap, ledger_name)
+    name = topic_name(ledger_name, Topic.EVENTS)
+    assert flushes_by(broker, name) == "1"
+    assert not any("power cut" in line for line in verify_topics(broker.bootstrap, ledger_name))
+    for value, flush in [("9223372036854775807", False), ("1", True)]:
+        set_flush(broker.bootstrap, ledger_name, flush=flush)
+        eventually(partial(lambda kept: flushes_by(broker, name) == kept, value))
+
+
 @pytest.mark.kafka
 def test_too_many_replicas(broker: Broker, ledger_name: str) -> None:
     """More replicas than brokers is a setting to correct."""
@@ -256,7 +310,7 @@ def test_fits(setting: str, kept: str, wanted: str, expected: bool) -> None:  # 
 def test_doubts(replicas: int, in_sync: str, expected: list[str]) -> None:
     """Three replicas of which two must answer leave no doubt."""
     found = FoundTopic("f", 1, replicas, {"min.insync.replicas": in_sync})
-    assert [line.partition(". ")[0] for line in doubts(found)] == expected
+    assert [line.partition(". ")[0] for line in doubts(Topic.COMMANDS, found, "k:1")] == expected
 
 
 @pytest.mark.parametrize(("replicas", "expected"), [(1, None), (2, None), (3, "2")])
