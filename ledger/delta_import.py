@@ -27,6 +27,7 @@ from ledger.core.metadata_diff import properties
 from ledger.core.outcomes import Reason
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError, is_text
+from ledger.delta.live import LiveFiles, Unmatched
 from ledger.delta.log import Beginning, DeltaLog
 from ledger.delta.replay import REPLACED_ID, ImportedTable, replay
 from ledger.delta.report import DeltaVersions, Disagreement, ImportReport, versions_in
@@ -93,8 +94,12 @@ class DeltaImport:
     def __init__(self, ledger: Ledger, path: Path, table: str) -> None:
         self._ledger = ledger
         self._path = path
+        self._folder = str(path.resolve())
         self._versions = self._rebased = self._left_out = 0
         self._disagreed: list[Disagreement] = []
+        self._unmatched: list[Unmatched] = []
+        self._passed_over: dict[str, str] = {}
+        self._live: LiveFiles | None = None
         self._imported = ImportedTable(table, location_of(path), "", 0)
         self._positions: dict[int, int] = {}
         self._beginning: Beginning | None = None
@@ -124,12 +129,15 @@ class DeltaImport:
                 str(self._path),
                 f"it ends with version {log.last}, and {imported.delta_version} was imported",
             )
-        for commit in log.versions(after=imported.delta_version):
-            if stop.is_set():
-                return
-            if commit.version > imported.delta_version:
-                self._take(commit)
-            progress(commit.version, log.last)
+        try:
+            for commit in log.versions(after=imported.delta_version):
+                if stop.is_set():
+                    return
+                if commit.version > imported.delta_version:
+                    self._take(commit)
+                progress(commit.version, log.last)
+        finally:
+            self._passed_over |= log.passed_over
 
     def report(self) -> ImportReport:
         """Return how far the import is."""
@@ -141,6 +149,8 @@ class DeltaImport:
             imported.delta_version,
             imported.version,
             imported.position,
+            tuple(self._unmatched),
+            dict(self._passed_over),
             self._versions,
             self._rebased,
             tuple(self._disagreed),
@@ -150,14 +160,38 @@ class DeltaImport:
     def _take(self, commit: DeltaCommit) -> None:
         """Import one version."""
         left_out = len(commit.apps) - len(self._imported.new_apps(commit))
+        commit, unmatched = self._resolved(commit)
         try:
             done = self._rebase(commit) or self._follow_on(commit)
         except ShapeError as error:
             raise DeltaLogError(f"version {commit.version} of {self._path}", str(error)) from error
-        if done:
+        if not done:
+            self._live = None
+        else:
             self._versions += 1
             self._left_out += left_out
+            self._unmatched += unmatched
+            if self._live is not None:
+                self._live.take(commit)
             self._positions[commit.version] = self._imported.position
+
+    def _resolved(self, commit: DeltaCommit) -> tuple[DeltaCommit, list[Unmatched]]:
+        """Return a version with paths as live files have them, and the removals that found none.
+
+        The live files of a table are asked for once there is something to compare them with.
+        """
+        imported = self._imported
+        if self._live is None:
+            live = LiveFiles(self._folder)
+            if imported.table:
+                if not commit.removes and not any(live.is_spelled(path) for path, _ in commit.adds):
+                    return commit, []
+                reads = self._ledger.reads()
+                live = LiveFiles(
+                    self._folder, reads.files(imported.table, position=imported.position)
+                )
+            self._live = live
+        return self._live.resolved(commit)
 
     def _rebase(self, commit: DeltaCommit) -> bool:
         """Import a version that was made from an older one than that before it; tell if it was."""

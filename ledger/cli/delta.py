@@ -62,4 +62,12 @@ def import_delta_table(
 def fields_of(report: ImportReport) -> dict[str, Any]:
     """Return a report as fields."""
     disagreed = {str(each.delta_version): each.reason for each in report.disagreed}
-    return {**report._asdict(), "disagreed": disagreed}
+    unmatched: dict[str, list[str]] = {}
+    for version, path in report.unmatched:
+        unmatched.setdefault(str(version), []).append(path)
+    return {
+        **report._asdict(),
+        "disagreed": disagreed,
+        "unmatched": unmatched,
+        "passed_over": dict(report.passed_over),
+    }

@@ -1,9 +1,10 @@
 """Reports of an import: how far a table came, and which of its versions is which of Delta."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ledger.core.footprints import IMPORT_APPS
+from ledger.delta.live import Unmatched
 from ledger.reads import AppRow, Reads
 
 
@@ -20,7 +21,9 @@ class ImportReport(NamedTuple):
     `delta_version` is the newest version imported, committed as `version` of the table at
     `position`; `versions` counts those imported now. `rebased` counts those decided from an older
     read than the version before, of which `disagreed` had to be committed as made from that.
-    `apps_left_out` counts progress of applications that was not new.
+    `apps_left_out` counts progress of applications that was not new. `unmatched` are removals of
+    files that were not live. `passed_over` are files of the log that are damaged or out of place
+    and were not needed, with the reason.
     """
 
     table: int
@@ -29,6 +32,8 @@ class ImportReport(NamedTuple):
     delta_version: int
     version: int
     position: int
+    unmatched: tuple[Unmatched, ...]
+    passed_over: Mapping[str, str]
     versions: int
     rebased: int
     disagreed: tuple[Disagreement, ...]

@@ -1,0 +1,65 @@
+"""Live files of an imported table, by the key of their path.
+
+A removal of a Delta log may spell the path of its file otherwise than the add did. What is imported
+names a file as it was added, so that no file stays live that its log removed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ledger.core.file_paths import file_key
+from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove, FileKey
+from ledger.reads import FileRow
+
+
+class Unmatched(NamedTuple):
+    """A removal of a version that found no live file."""
+
+    delta_version: int
+    path: str
+
+
+class LiveFiles:
+    """The files that are live after the newest version imported; `folder` is that of the table."""
+
+    def __init__(self, folder: str, files: Iterable[FileRow] = ()) -> None:
+        self._folder = folder
+        self._paths = {self._key(each.path, each.vector): each.path for each in files}
+
+    def resolved(self, commit: DeltaCommit) -> tuple[DeltaCommit, list[Unmatched]]:
+        """Return a version with the paths of live files as they were added.
+
+        A removal that finds no live file stays as it is, and is returned beside the version.
+        """
+        removes: dict[FileKey, DeltaRemove] = {}
+        unmatched: list[Unmatched] = []
+        gone: set[str] = set()
+        for (path, vector), remove in commit.removes.items():
+            key = self._key(path, vector)
+            if key not in self._paths:
+                unmatched.append(Unmatched(commit.version, path))
+            gone.add(key)
+            known = self._paths.get(key, path)
+            removes[known, vector] = remove._replace(path=known)
+        adds: dict[FileKey, DeltaAdd] = {}
+        added: dict[str, str] = {}
+        for (path, vector), add in commit.adds.items():
+            key = self._key(path, vector)
+            known = added.setdefault(key, path if key in gone else self._paths.get(key, path))
+            adds[known, vector] = add._replace(path=known)
+        return replace(commit, adds=adds, removes=removes), unmatched
+
+    def take(self, commit: DeltaCommit) -> None:
+        """Note what a version added and removed, as `resolved` returned it."""
+        for path, vector in commit.removes:
+            self._paths.pop(self._key(path, vector), None)
+        self._paths.update((self._key(*each), each[0]) for each in commit.adds)
+
+    def is_spelled(self, path: str) -> bool:
+        """Tell whether a path is another spelling than the usual one."""
+        return file_key(path, self._folder) != path
+
+    def _key(self, path: str, vector: str) -> str:
+        key = file_key(path, self._folder)
+        return f"{key}\0{vector}" if vector else key

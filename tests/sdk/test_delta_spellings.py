@@ -1,0 +1,96 @@
+"""Paths of one file in several spellings, as a Delta log may have them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.delta.live import Unmatched
+from ledger.delta_import import import_delta
+from tests.sdk.delta_logs import Action, add, begin, info, remove, write_log, write_version
+
+NAME = "t"
+Spelling = Callable[[Path], str]
+SPELLINGS: list[Spelling] = [
+    lambda _: "p=a b/é.parquet",
+    lambda _: "p=a%20b/%C3%A9.parquet",
+    lambda _: "p=a%20b/%c3%a9.parquet",
+    lambda _: "./p=a%20b//é.parquet",
+    lambda table: f"{table}/p=a b/é.parquet",
+    lambda table: f"file:{table}/p=a%20b/./é.parquet",
+    lambda table: f"file://{table}/p=a%20b/é.parquet",
+]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("removed", SPELLINGS)
+@pytest.mark.parametrize("added", SPELLINGS)
+def test_removed_by_any_spelling(
+    ledger: Ledger, tmp_path: Path, added: Spelling, removed: Spelling, *, at_once: bool
+) -> None:
+    """A removal finds its file under any spelling, in the same import and in a later one."""
+    table = tmp_path.resolve()
+    write_log(table, begin(), [info(), add(added(table)), add("other")])
+    if not at_once:
+        import_delta(ledger, table, NAME)
+        assert added(table) in ledger.read(NAME).paths
+    write_version(table, 2, [info("DELETE", blind=False), remove(removed(table))])
+
+    report = import_delta(ledger, table, NAME)
+
+    assert ledger.read(NAME).paths == ["other"]
+    assert report.unmatched == ()
+
+
+def test_removal_without_a_file(ledger: Ledger, tmp_path: Path) -> None:
+    """A removal that finds no live file is told, with its version."""
+    write_log(tmp_path, begin(), [info(), add("a")], [info("DELETE"), remove("a"), remove("b")])
+    write_version(tmp_path, 3, [info("DELETE"), remove("a%2520b")])
+
+    report = import_delta(ledger, tmp_path, NAME)
+
+    assert report.unmatched == (Unmatched(2, "b"), Unmatched(3, "a%2520b"))
+    assert ledger.read(NAME).paths == []
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ([info(), add("./x%20y")], ["x y"]),
+        ([info(), add("z"), add("./z")], ["x y", "z"]),
+        ([info("WRITE", blind=False), remove("x%20y"), add("x%20y//")], ["x%20y//"]),
+        ([info("DELETE", blind=False), remove("x%20y"), remove("./x y")], []),
+    ],
+)
+def test_one_file_once(
+    ledger: Ledger, tmp_path: Path, actions: list[Action], expected: list[str]
+) -> None:
+    """A file is live once, also where its log names it in two ways."""
+    write_log(tmp_path, begin(), [info(), add("x y")], actions)
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert ledger.read(NAME).paths == expected
+
+
+def test_vectors_of_one_path(ledger: Ledger, tmp_path: Path) -> None:
+    """A file with another deletion vector is another file, whatever the spelling."""
+    first = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 3}
+    second = {**first, "offset": 2}
+    write_log(
+        tmp_path,
+        begin(),
+        [info(), add("a b")],
+        [info("DELETE", blind=False), remove("a%20b"), add("a%20b", deletionVector=first)],
+        [
+            info("DELETE", blind=False),
+            remove("./a%20b", deletionVector=first),
+            add("a b", deletionVector=second),
+        ],
+    )
+
+    report = import_delta(ledger, tmp_path, NAME)
+
+    assert [(each.path, each.vector) for each in ledger.read(NAME)] == [("a b", "uab@2")]
+    assert report.unmatched == ()
