@@ -27,8 +27,8 @@ from ledger.reads import Reads
 from ledger.sdk.channel import Channel
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_tables import LedgerTables
-from ledger.sdk.footprint_writer import check_text
 from ledger.sdk.lines import LINES, frozen
+from ledger.sdk.lists import check_list
 from ledger.sdk.names import Names, TableLike, listed
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as
@@ -36,6 +36,7 @@ from ledger.sdk.retry import Pace, run
 from ledger.sdk.session import UNNUMBERED, Answer
 from ledger.sdk.sessions import Labels, Sessions
 from ledger.sdk.tail import read_genesis
+from ledger.sdk.texts import check_name_of
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
@@ -68,7 +69,7 @@ class Ledger(LedgerTables, LedgerFiles):
         open_channel: Callable[[Log, int], Channel] = Channel.open,
     ) -> None:
         # First, while there is nothing yet that would have to be ended.
-        check_text("a catalog", catalog)
+        check_name_of("a catalog", catalog)
         labels = Labels.of_process(application)
         self._settings = settings or ClientSettings()
         created = read_genesis(log, self._settings.timeout_s)
@@ -226,6 +227,7 @@ class Ledger(LedgerTables, LedgerFiles):
         self, txns: Sequence[Transaction], tables: Sequence[TableLike]
     ) -> Mapping[tuple[int, int], int]:
         """Return the write ids of many txns by (table id, txn id), in one round trip."""
+        check_list("txns", txns, Transaction)
         numbers = self._names.numbers(tables)
         return allocate(txns, numbers) if txns and numbers else {}
 
@@ -270,6 +272,8 @@ class Ledger(LedgerTables, LedgerFiles):
         Raises ValueError for whole txns in one table, of which the ledger would forget all,
         TypeError for what is no txn.
         """
+        check_list("txns", txns, int, Transaction)
+        check_list("write ids", write_ids, int)
         if txns and table is not None:
             raise ValueError(
                 "whole txns are forgotten in all tables: name either txns, or the write ids that "

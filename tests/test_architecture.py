@@ -23,7 +23,7 @@ PRODUCT: Final = ("ledger", "projections", "spark_sink")
 SEEN_BY_CLIENTS: Final = (
     *("ledger.core", "ledger.log", "ledger.http", "ledger.address"),
     *("ledger.checkpoint", "ledger.clock", "ledger.errors", "ledger.file_list", "ledger.metadata"),
-    *("ledger.read_errors", "ledger.reads", "ledger.settings"),
+    *("ledger.read_errors", "ledger.reads", "ledger.settings", "ledger.whole_numbers"),
 )
 
 # What the modules of a layer may import of the project; the first layer that fits counts. The two

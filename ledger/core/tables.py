@@ -1,14 +1,17 @@
 """The tables of a domain: incarnations by id, names, and changes that wait for their commit."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.commands import Protocol, TableDefinition
 from ledger.core.traits import DEFAULT_PROTOCOL, Traits, traits_of
 
 DROPS_REMEMBERED_MAX = 10_000
+# Controls, ends of lines and halves of letters: a name with one breaks the row that shows it.
+ODD_CHARACTER: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Change(NamedTuple):
@@ -151,3 +154,9 @@ class Tables:
         self.dropped[table.table] = change
         if len(self.dropped) > DROPS_REMEMBERED_MAX:
             self.dropped.popitem(last=False)
+
+
+def odd_character(name: str) -> str | None:
+    """Return the first character that no new name may hold, None without one."""
+    found = ODD_CHARACTER.search(name)
+    return None if found is None else found[0]

@@ -9,7 +9,8 @@ from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWri
 from ledger.core.ids import TxnType
 from ledger.errors import ConflictError, SnapshotTooOldError
 from ledger.sdk.explain import name_conflict
-from ledger.sdk.footprint_writer import AddLike, added_files, several
+from ledger.sdk.given_files import AddLike, added_files, columns_of, several
+from ledger.sdk.lists import check_list, shown
 from ledger.sdk.names import Names, TableLike
 from ledger.sdk.reading import TableFiles, read_table
 from ledger.sdk.receipt import Receipt, Token, receipt_of
@@ -108,13 +109,17 @@ class LedgerFiles:
         `Transaction.commit`; there is no txn to commit again after OutcomeUnknownError, so ask
         `outcome` before doing it again.
         """
-        return self._commit(list(writes), level_named(level))
+        check_list("writes", writes, TableWrite)
+        made = list(writes)
+        for each in made:
+            if not isinstance(each, TableWrite):
+                raise TypeError(f"{shown(each)} is no write of a table: give a TableWrite")
+        return self._commit(made, level_named(level))
 
     def _append(self, table: TableLike, made: Appended, level: str) -> Receipt:
         """Append to a table as it is found to be now."""
         number, row, position = self._names.look_up(table)
-        columns = None if row is None else row.definition.partition_columns
-        kept = list(added_files(made.files, columns, data_change=True))
+        kept = list(added_files(made.files, columns_of(row), data_change=True))
         writes = DeclaredWrites(position)
         writes.writer(number).add(kept)
         writes.writer(number).name(made.operation)

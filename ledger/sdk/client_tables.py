@@ -28,7 +28,7 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.names import Names, TableLike, check_name, created_row
+from ledger.sdk.names import Names, TableLike, check_new_name, created_row
 from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
@@ -66,7 +66,7 @@ class LedgerTables(OfOneProcess):
 
         Raises TableExistsError if the name is taken, ValueError for a type that there is not.
         """
-        check_name(name)
+        check_new_name(name)
         definition = table_definition(columns, **options)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
@@ -104,7 +104,7 @@ class LedgerTables(OfOneProcess):
 
         Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
         """
-        check_name(name)
+        check_new_name(name)
         number = self._names.number(table)
         row, since = self._names.known(number)
         place = self._view.position_of(read_at)

@@ -6,12 +6,16 @@ them is gone with its column, the table remembers it under the property that Del
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import PurePath
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.ids import Layout, TableKind
 from ledger.core.traits import known_key
 from ledger.sdk.column_types import check_type
+from ledger.sdk.lists import check_list
+from ledger.sdk.texts import check_name_of, check_text
 
 HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
 HIGHEST_ID_DIGITS: Final = 18
@@ -33,7 +37,7 @@ class TableOptions(TypedDict, total=False):
     partition_columns: Sequence[str]
     kind: TableKind
     layout: Layout
-    location: str
+    location: str | PathLike[str]
     properties: Mapping[str, str]
 
 
@@ -45,7 +49,7 @@ class TableChanges(TypedDict, total=False):
 
     columns: Sequence[ColumnLike]
     partition_columns: Sequence[str]
-    location: str
+    location: str | PathLike[str]
     properties: Mapping[str, str]
     unset: Sequence[str]
 
@@ -63,11 +67,19 @@ def table_definition(
     return TableDefinition(
         options.get("kind", "managed"),
         options.get("layout", "listed"),
-        options.get("location", ""),
+        location_of(options.get("location", "")),
         [column_of(each, number) for number, each in enumerate(columns, start=1)],
         names_of("partition columns", options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
+
+
+def location_of(location: str | PathLike[str]) -> str:
+    """Return where files lie as a text; raises TypeError for what is no path."""
+    found = location.as_posix() if isinstance(location, PurePath) else location
+    found = fspath(found) if isinstance(found, PathLike) else found
+    check_text("a location", found)
+    return found
 
 
 def check_named(given: Mapping[str, object], options: type) -> None:
@@ -86,7 +98,10 @@ def check_lasting(changes: Mapping[str, object]) -> None:
 
 def column_of(column: ColumnLike, number: int) -> Column:
     """Return a column, nullable and with this id if it is given by name and type alone."""
-    return column if isinstance(column, Column) else Column(*pair(column), nullable=True, id=number)
+    if isinstance(column, Column):
+        check_name_of("the name of a column", column.name)
+        return column
+    return Column(*pair(column), nullable=True, id=number)
 
 
 def pair(column: tuple[str, str]) -> tuple[str, str]:
@@ -97,6 +112,7 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
     """
     match column:
         case (str() as name, str() as kind):
+            check_name_of("the name of a column", name)
             check_type(name, kind)
             return name, kind
         case _:
@@ -106,10 +122,14 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
 
 
 def names_of(what: str, names: Iterable[str]) -> list[str]:
-    """Return names as a list; raises TypeError for a single text, whose letters are no names."""
+    """Return names as a list; raises TypeError for what is no list, or not of texts."""
     if isinstance(names, str):
         raise TypeError(f"{what} are a list of names, such as [{names!r}]")
-    return list(names)
+    check_list(what, names)
+    found = list(names)
+    for each in found:
+        check_text(f"one of {what}", each)
+    return found
 
 
 def properties_of(properties: Mapping[str, str]) -> list[Property]:
@@ -122,8 +142,7 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
 
 def check_several(columns: object) -> None:
     """Raise TypeError for what is no list of columns."""
-    if not isinstance(columns, Iterable):
-        raise TypeError(f"columns are a list of names with their types, not {columns!r}")
+    check_list("columns (names with their types)", columns)
 
 
 def check_texts(properties: Iterable[object]) -> None:
@@ -166,7 +185,7 @@ def changed(
     kept = {each.key: each.value for each in before.properties if known_key(each.key) not in gone}
     partition_columns = changes.get("partition_columns", before.partition_columns)
     after = before._replace(
-        location=changes.get("location", before.location),
+        location=location_of(changes.get("location", before.location)),
         partition_columns=names_of("partition columns", partition_columns),
         properties=properties_of(kept | set_anew),
     )

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import TRUE_PREDICATE
+from ledger.sdk.partition_texts import plain
 from ledger.sdk.predicate_sql import (
     Node,
     connected,
@@ -128,22 +129,24 @@ def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
 
     A datetime with a zone is a timestamp, one without is a timestamp_ntz.
     """
-    match value:
-        case bool():
-            return ["lit", str(value).lower(), "boolean"]
-        case int() | Decimal() if (text := digits(value)) and (node := number_node(text)):
+    match plain(value):
+        case bool() as truth:
+            return ["lit", str(truth).lower(), "boolean"]
+        case int() | Decimal() as number if (text := digits(number)) and (
+            node := number_node(text)
+        ):
             return node
-        case float() if not math.isnan(value):
-            return ["lit", repr(float(value)), "double"]
-        case str():
-            return ["lit", value, "string"]
-        case datetime(tzinfo=None):
-            return ["lit", value.isoformat(" "), "timestamp_ntz"]
-        case datetime():
-            text = value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+        case float() as number if not math.isnan(number):
+            return ["lit", repr(float(number)), "double"]
+        case str() as text:
+            return ["lit", text, "string"]
+        case datetime(tzinfo=None) as moment:
+            return ["lit", moment.isoformat(" "), "timestamp_ntz"]
+        case datetime() as moment:
+            text = moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
             return ["lit", f"{text}Z", "timestamp"]
-        case date():
-            return ["lit", value.isoformat(), "date"]
+        case date() as day:
+            return ["lit", day.isoformat(), "date"]
     raise TypeError(
         f"{value!r} is no constant of a condition: compare with text, numbers, booleans, dates and "
         "datetimes; for NULL use is_null(), is_not_null() or eq_null_safe(None)"

@@ -5,9 +5,8 @@ vector together; a decision knows them by the hash of their path.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
 from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
@@ -16,26 +15,20 @@ from ledger.file_list import (
     AddFile,
     FileList,
     RemoveFile,
-    added,
-    check_data_change,
     listed,
     removed,
 )
 from ledger.reads import FileRow
+from ledger.sdk.given_files import Listed, RemoveLike
+from ledger.sdk.lists import shown
 from ledger.sdk.reading import TableFiles
-
-AddLike = AddFile | str
-"""A file to add, or the path of one in a table without partitions."""
-
-RemoveLike = RemoveFile | AddFile | FileRow | str
-"""A file to remove, or the path of one: then the partition is that of the file as it was read."""
+from ledger.sdk.texts import check_text
 
 ROW_COUNT: Final = "numRecords"
 # It gives ids to rows that were there before; an un-backfill only takes them away.
 NUMBERS_ALL: Final = "ROW TRACKING BACKFILL"
 
 FileKey = tuple[str, str]
-Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 
 class FootprintWriter:
@@ -134,7 +127,7 @@ class FootprintWriter:
                 return RemoveFile(file) if found is None else self.removal(found)
             case other:
                 raise TypeError(
-                    f"{other!r} is no file to remove: give one as it was read, or a path"
+                    f"{shown(other)} is no file to remove: give one as it was read, or a path"
                 )
 
     def set_protocol(self, protocol: Protocol) -> None:
@@ -187,7 +180,7 @@ class FootprintWriter:
         return all(each.partition is not None for each in self._removes.values())
 
     def _removed(self, file: RemoveLike) -> RemoveFile:
-        return removed(*in_order(self.removal(file)))
+        return removed(*self.removal(file))
 
     def _take(self, removes: Iterable[RemoveFile], adds: Iterable[AddFile]) -> None:
         """Note files, or none of them if one is refused or what lists them raises."""
@@ -200,18 +193,6 @@ class FootprintWriter:
         self._adds.update(new)
 
 
-def several(files: Any) -> Iterable[Any]:
-    """Return files as they are; raises TypeError for what is no list.
-
-    A text is none, nor is a single file: each letter or field would be taken for a file.
-    """
-    if isinstance(files, str | AddFile | RemoveFile | FileRow):
-        raise TypeError(f"files are a list, such as [{files!r}]")
-    if not isinstance(files, Iterable):
-        raise TypeError(f"files are a list, not {files!r}")
-    return files
-
-
 def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
     """Return files by what tells them apart; raises ValueError for one that is there twice."""
     found: dict[FileKey, Listed] = {}
@@ -221,26 +202,6 @@ def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
             raise twice(key)
         found[key] = each
     return found
-
-
-def in_order(file: Listed) -> Listed:
-    """Return a file as it is; raises TypeError for partition values that have names or no order.
-
-    The names of a mapping would be taken for the values.
-    """
-    if isinstance(file.partition, Mapping | AbstractSet):
-        raise TypeError(
-            f"file {file.path!r} has partition {file.partition!r}: give the values alone, in the "
-            "order of the table's partition columns, such as ('3',)"
-        )
-    return file
-
-
-def check_text(what: str, given: object) -> None:
-    """Raise TypeError or ValueError for what is no text that a record takes."""
-    if not isinstance(given, str):
-        raise TypeError(f"{what} is a text, not {given!r}")
-    given.encode()
 
 
 def twice(key: FileKey) -> ValueError:
@@ -256,25 +217,3 @@ def rows_of(stats: str) -> int:
         return 0
     count = found.get(ROW_COUNT, 0) if isinstance(found, dict) else 0
     return count if isinstance(count, int) and 0 < count <= ROWS_MAX else 0
-
-
-def added_files(
-    files: Iterable[AddLike], partition_columns: Sequence[str] | None, *, data_change: bool
-) -> Iterator[AddFile]:
-    """Return files to add; `partition_columns` None = not known, and not checked.
-
-    Raises ValueError for a file that does not have one value per partition column, TypeError for
-    what is no file, and for a text in the place of several.
-    """
-    for each in several(files):
-        given = AddFile(each) if isinstance(each, str) else each
-        if not isinstance(given, AddFile):
-            raise TypeError(f"{each!r} is no file to add: give an AddFile, or a path")
-        file = added(*in_order(given))
-        if partition_columns is not None and len(file.partition) != len(partition_columns):
-            raise ValueError(
-                f"file {file.path} has {len(file.partition)} partition values, the table is "
-                f"partitioned by {', '.join(partition_columns) or 'nothing'}: give one per column"
-            )
-        check_data_change(file.path, data_change)
-        yield file._replace(data_change=file.data_change and data_change)

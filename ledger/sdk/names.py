@@ -15,7 +15,9 @@ from ledger.core.outcomes import Reason
 from ledger.core.tables import name_key
 from ledger.errors import MetadataChangedException, SettingsError, UnknownTableError
 from ledger.reads import TableRow
+from ledger.sdk.lists import check_list
 from ledger.sdk.tail import Tail
+from ledger.sdk.texts import check_name_of, check_text
 from ledger.sdk.view import View
 
 TableLike = str | int | TableRow
@@ -182,12 +184,18 @@ def check_name(name: object) -> None:
     """Raise TypeError for what is no name of a table."""
     if not isinstance(name, str):
         raise TypeError(f"{name!r} is no table: one goes by its name, its id or a row of it")
+    check_text("the name of a table", name)
+
+
+def check_new_name(name: object) -> None:
+    """Raise TypeError or ValueError for what can be the name of no new table."""
+    check_name(name)
+    check_name_of("the name of a table", name)
 
 
 def listed(tables: Iterable[TableLike]) -> Iterable[TableLike]:
     """Return tables as they are; raises TypeError for one in their place, or for none."""
-    if isinstance(tables, str | TableRow) or not isinstance(tables, Iterable):
-        raise TypeError(f"tables are a list, such as [{tables!r}]")
+    check_list("tables", tables, TableRow)
     return tables
 
 

@@ -14,6 +14,7 @@ from ledger.read_errors import unknown_table, unknown_version
 from ledger.reads import FileRow, Reads, TableRow
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import View
+from ledger.whole_numbers import whole as whole_number
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
@@ -46,9 +47,19 @@ class TableFiles:
         return len(self.files)
 
 
-def found_at(files: object) -> int:
-    """Return the position at which files were read, 0 if they do not say."""
-    return files.position if isinstance(files, TableFiles) else 0
+def found_at(files: object, table: int) -> int:
+    """Return the position at which files of a table were read, 0 if they do not say.
+
+    Raises ValueError for those that were read from another table.
+    """
+    if not isinstance(files, TableFiles):
+        return 0
+    if files.table.table != table:
+        raise ValueError(
+            f"these files were read from table {files.table.name} ({files.table.table}), and are "
+            f"none of table {table}"
+        )
+    return files.position
 
 
 def read_table(
@@ -65,6 +76,7 @@ def read_table(
     Raises UnknownTableError, UnknownVersionError, ReaderBehindError, and ValueError if both a
     version and a position are named, or position 0, at which there was nothing.
     """
+    version = None if version is None else whole_number("version", version)
     if version is not None and position is not None:
         raise ValueError("a read is of a version or of a position, not of both")
     place = 0 if position is None else view.position_of(position)

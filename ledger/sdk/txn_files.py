@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.reads import FileRow
 from ledger.sdk.definitions import names_of
-from ledger.sdk.footprint_writer import AddLike, RemoveLike, added_files, several
+from ledger.sdk.given_files import AddLike, RemoveLike, added_files, columns_of, removed_files
 from ledger.sdk.names import TableLike
 from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import TableFiles, found_at, read_table
@@ -61,8 +61,6 @@ class TxnFiles(OfOneProcess):
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
         """
         number = self._names.number(table)
-        if version is not None and type(version) is not int:
-            raise TypeError(f"version {version!r} is no whole number")
         if version is None and position is None:
             position = self.opened
         found = read_table(
@@ -99,8 +97,7 @@ class TxnFiles(OfOneProcess):
         does not have a value for every partition column; what raises changes nothing.
         """
         number, row = self._names.find(table)
-        columns = None if row is None else row.definition.partition_columns
-        kept = list(added_files(files, columns, data_change=data_change))
+        kept = list(added_files(files, columns_of(row), data_change=data_change))
         with self._writes.growing(number, operation) as writer:
             writer.add(kept)
 
@@ -118,9 +115,9 @@ class TxnFiles(OfOneProcess):
         the position they were found at; by default they are taken from the txn's snapshot. Raises
         as `add_files`.
         """
-        number = self._names.number(table)
-        place = self._view.position_of(read_at) or found_at(files)
-        kept = list(several(files))
+        number, row = self._names.find(table)
+        place = self._view.position_of(read_at) or found_at(files, number)
+        kept = removed_files(files, columns_of(row))
         with self._writes.growing(number, operation) as writer:
             writer.remove(kept, self._partitioned(number, files, kept))
             self._writes.plan_from(number, place)
@@ -139,9 +136,9 @@ class TxnFiles(OfOneProcess):
         `read_at` as for `remove_files`. Raises as `add_files`.
         """
         number, row = self._names.find(table)
-        columns = None if row is None else row.definition.partition_columns
-        place = self._view.position_of(read_at) or found_at(removes)
-        gone = list(several(removes))
+        columns = columns_of(row)
+        place = self._view.position_of(read_at) or found_at(removes, number)
+        gone = removed_files(removes, columns)
         made = list(added_files(adds, columns, data_change=False))
         with self._writes.growing(number, operation) as writer:
             writer.rewrite(gone, made, self._partitioned(number, removes, gone))

@@ -27,7 +27,7 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.names import TableLike, check_name, created_row
+from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.refusals import body_as
@@ -84,7 +84,7 @@ class TxnTables:
         self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
     ) -> TableRow:
         """Create a table, which others see once this txn has committed."""
-        check_name(name)
+        check_new_name(name)
         definition = table_definition(columns, **options)
         catalog = self._names.client.catalog
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
@@ -120,7 +120,7 @@ class TxnTables:
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Give a table another name, which others see once this txn has committed."""
-        check_name(name)
+        check_new_name(name)
         number = self._names.number(table)
         row = self._names.row(number)
         answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))

@@ -6,6 +6,7 @@ partitions, or a whole table. What is known file by file is gathered by `Footpri
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import index
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -15,9 +16,10 @@ from ledger.core.outcomes import Reason
 from ledger.core.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError
 from ledger.reads import TableRow
-from ledger.sdk.footprint_writer import FootprintWriter, check_text
+from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.reading import TableFiles
 from ledger.sdk.refusals import ROWS
+from ledger.sdk.texts import check_text
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 VERSIONS: Final = range(-(2**63), 2**63)
@@ -125,10 +127,10 @@ class DeclaredWrites:
 
         Raises TypeError or ValueError for a name or a version that no record takes, else as `add`.
         """
-        check_app(app)
+        name, version = plain_app(app)
         with self._turn:
             self._check_writable()
-            self._apps[app.app] = app.version
+            self._apps[name] = version
             self._app_tables.update(tables)
 
     def freeze(self) -> None:
@@ -239,13 +241,22 @@ def is_known_unpartitioned(row: TableRow) -> bool:
     return bool(row.definition.columns) and not row.definition.partition_columns
 
 
-def check_app(app: AppVersion) -> None:
-    """Raise TypeError or ValueError for the progress of an application that no record takes."""
+def plain_app(app: AppVersion) -> AppVersion:
+    """Return the progress of an application with a plain number for its version.
+
+    Raises TypeError or ValueError for what no record takes.
+    """
     check_text("the name of an application", app.app)
-    if type(app.version) is not int:
+    try:
+        version = int(index(app.version))
+        is_whole = not isinstance(app.version, bool)
+    except TypeError:
+        is_whole = False
+    if not is_whole:
         raise TypeError(f"version {app.version!r} of application {app.app!r} is no whole number")
-    if app.version not in VERSIONS:
+    if version not in VERSIONS:
         raise ValueError(f"version {app.version} of application {app.app!r} is no 64-bit number")
+    return AppVersion(app.app, version)
 
 
 def level_named(text: str | None) -> str:

@@ -232,7 +232,7 @@ def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
         ({"columns": [("id", 5)]}, "column .* is no pair of name and Spark SQL type"),
         ({"columns": [("id", "int", True)]}, "column .* is no pair of name and Spark SQL type"),
         ({"columns": [None]}, "column None is no pair"),
-        ({"columns": 5}, "columns are a list of names with their types, not 5"),
+        ({"columns": 5}, r"columns \(names with their types\) are a list, not 5"),
         ({"partition_columns": "id"}, r"partition columns are a list of names, such as \['id'\]"),
     ],
 )
@@ -246,13 +246,16 @@ def test_odd_columns(options: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("definition", "said"),
     [
-        (BEFORE._replace(location=ODD), "location of TableDefinition: .* is no text"),
-        (BEFORE._replace(partition_columns=[ODD]), "partition_columns .*: {'a': 3, .* is no text"),
-        (BEFORE._replace(kind=ODD), "kind of TableDefinition: .* is none of managed, external"),
+        (BEFORE._replace(location=ODD), "location of .* is no text"),
+        (
+            BEFORE._replace(partition_columns=[ODD]),
+            "one of partition columns is a text",
+        ),
+        (BEFORE._replace(kind=ODD), "kind of TableDefinition: .* is none of managed"),
         (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: .* neither"),
         (
             BEFORE._replace(columns=[DAY._replace(id=ODD["b"])]),
-            "id of Column: '1' is no whole number",
+            "id of Column: '1' is no whole",
         ),
     ],
 )
@@ -261,7 +264,7 @@ def test_odd_definition(ledger: Ledger, definition: TableDefinition, said: str) 
     create_flights(ledger)
     before = ledger.token
 
-    with pytest.raises((TypeError, ValueError), match=f"definition of AlterTable: .*{said}"):
+    with pytest.raises((TypeError, ValueError), match=said):
         ledger.alter_table(TABLE, definition)
 
     assert before == ledger.token

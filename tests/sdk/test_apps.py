@@ -150,7 +150,7 @@ NO_APPS: list[tuple[Any, type[Exception], str]] = [
     (("job", True), TypeError, "version True of application 'job' is no whole number"),
     (("job", 2**63), ValueError, f"version {2**63} of application 'job' is no 64-bit number"),
     ((5, 3), TypeError, "the name of an application is a text, not 5"),
-    (("\ud800", 3), ValueError, "surrogates not allowed"),
+    (("\ud800", 3), ValueError, "holds half of a letter"),
 ]
 
 

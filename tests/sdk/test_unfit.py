@@ -107,7 +107,11 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
         ValueError,
         "whole txns are forgotten in all tables",
     ),
-    (lambda ledger: ledger.forget_aborted(ODD["text"]), TypeError, "txn is '5', which is no whole"),
+    (
+        lambda ledger: ledger.forget_aborted(ODD["text"]),
+        TypeError,
+        r"txns are a list, such as \['5'\]",
+    ),
     (lambda ledger: ledger.forget_aborted([ODD["half"]]), TypeError, "txn is 5.5, which is no"),
     (lambda ledger: ledger.wait(0, math.inf), ValueError, "a timeout of inf s is none: say"),
     (lambda ledger: ledger.wait(0, math.nan), ValueError, "a timeout of nan s is none: say"),
@@ -124,7 +128,7 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (
         lambda ledger: ledger.begin().read("flights", version=ODD["text"]),
         TypeError,
-        "version '5' is no whole number",
+        "version is '5', which is no whole number",
     ),
     (lambda ledger: ledger.create_table(ODD["none"]), TypeError, NO_TABLE),
     (lambda ledger: ledger.begin().create_table(ODD["none"]), TypeError, NO_TABLE),

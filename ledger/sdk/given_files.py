@@ -1,0 +1,167 @@
+"""Files as a caller gives them: paths and sizes of any library, values checked against columns.
+
+What is taken here is what the log will say of a file: a path is a text, a size a plain number, a
+partition value the one text for it. What cannot be meant raises before anything is noted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from operator import index
+from os import PathLike, fspath
+from pathlib import PurePath
+from typing import Any, Final, TypeVar
+
+from ledger.core.partitions import Values
+from ledger.core.traits import traits_of
+from ledger.file_list import AddFile, RemoveFile, added, check_data_change, values_of
+from ledger.reads import FileRow, TableRow
+from ledger.sdk.lists import check_list, shown
+from ledger.sdk.partition_texts import PartitionColumn, text_of
+
+AddLike = AddFile | str | PathLike[str]
+"""A file to add, or the path of one in a table without partitions."""
+
+RemoveLike = RemoveFile | AddFile | FileRow | str | PathLike[str]
+"""A file to remove, or the path of one: then the partition is that of the file as it was read."""
+
+Columns = Sequence[PartitionColumn]
+Spell = Callable[[Sequence[Any]], Values]
+Listed = TypeVar("Listed", AddFile, RemoveFile)
+
+SINGLE_FILES: Final = (AddFile, RemoveFile, FileRow)
+
+
+def several(files: Any) -> Iterable[Any]:
+    """Return files as they are; raises TypeError for what is no list of them."""
+    check_list("files", files, *SINGLE_FILES)
+    return files  # type: ignore[no-any-return]
+
+
+def columns_of(row: TableRow | None) -> Columns | None:
+    """Return the partition columns of a table, without types where it names no columns.
+
+    None = not known, and not checked.
+    """
+    if row is None:
+        return None
+    is_typed = bool(row.definition.columns)
+    schema = traits_of(row.definition).schema
+    return [PartitionColumn(name, kind if is_typed else "") for name, kind in schema]
+
+
+def added_files(
+    files: Iterable[AddLike], columns: Columns | None, *, data_change: bool
+) -> Iterator[AddFile]:
+    """Return files to add; `columns` None = the partition columns are not known.
+
+    Raises ValueError for a file that does not have one value per partition column, and for a value
+    that its column cannot hold, TypeError for what is no file, and for one in the place of several.
+    """
+    spell = speller(columns)
+    for each in several(files):
+        given = AddFile(path_of(each)) if isinstance(each, str | PathLike) else each
+        if not isinstance(given, AddFile):
+            raise TypeError(f"{shown(each)} is no file to add: give an AddFile, or a path")
+        path = path_of(given.path)
+        values = in_order(path, given.partition)
+        if columns is not None and len(values) != len(columns):
+            names = ", ".join(column.name for column in columns)
+            raise ValueError(
+                f"file {path} has {len(values)} partition values, the table is partitioned by "
+                f"{names or 'nothing'}: give one per column"
+            )
+        check_data_change(path, data_change)
+        partition = said_of(path, spell, values)
+        size, modified = whole(path, "size", given.size), whole(path, "modified", given.modified)
+        file = added(path, partition, size, modified, *given[4:])
+        yield file._replace(data_change=file.data_change and data_change)
+
+
+def removed_files(files: Iterable[RemoveLike], columns: Columns | None) -> list[RemoveLike]:
+    """Return files to remove, with their paths as texts and their partitions as the log has them.
+
+    What was read, and a text that is no value of its column, stay as they are: what is in the log
+    already must not be there for good. Raises TypeError for one file in the place of several.
+    """
+    spell = speller(columns)
+    return [removal_of(each, columns, spell) for each in several(files)]
+
+
+def removal_of(file: Any, columns: Columns | None, spell: Spell) -> Any:
+    """Return a file to remove as the log has it."""
+    if isinstance(file, str | PathLike):
+        return path_of(file)
+    if not isinstance(file, AddFile | RemoveFile):
+        return file
+    path = path_of(file.path)
+    if file.partition is None:
+        return file._replace(path=path)
+    values = in_order(path, file.partition)
+    if columns is None or len(values) != len(columns):
+        return file._replace(path=path, partition=values)
+    try:
+        return file._replace(path=path, partition=said_of(path, spell, values))
+    except ValueError:
+        return file._replace(path=path, partition=values)
+
+
+def path_of(path: Any) -> Any:
+    """Return a path as a text; what is none comes back as it is, to be refused with its file."""
+    if isinstance(path, PurePath):
+        return path.as_posix()
+    if isinstance(path, PathLike):
+        return fspath(path)
+    return str.__str__(path) if isinstance(path, str) else path
+
+
+def whole(path: str, what: str, number: Any) -> int:
+    """Return a number of any library as a plain one; raises TypeError for what is no whole one."""
+    try:
+        if not isinstance(number, bool):
+            return index(number)
+    except TypeError:
+        pass
+    raise TypeError(f"{what} of file {path!r} must be a whole number, got {number!r}")
+
+
+def in_order(path: Any, partition: Any) -> tuple[Any, ...]:
+    """Return partition values; raises TypeError for what has names or no order, or is no list.
+
+    The names of a mapping would be taken for the values.
+    """
+    if isinstance(partition, Mapping | AbstractSet):
+        raise TypeError(
+            f"file {path!r} has partition {partition!r}: give the values alone, in the order of "
+            "the table's partition columns, such as ('3',)"
+        )
+    return values_of(path, partition)
+
+
+def said_of(path: str, spell: Spell, values: Sequence[Any]) -> Values:
+    """Return values as the log has them; raises ValueError or TypeError that names the file."""
+    try:
+        return spell(values)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"file {path!r}: {error}") from None
+
+
+def speller(columns: Columns | None) -> Spell:
+    """Return what gives values their texts, by the types of their columns.
+
+    What it said of texts it keeps: thousands of files lie in few partitions.
+    """
+    known: dict[Sequence[Any], Values] = {}
+
+    def spelled(values: Sequence[Any]) -> Values:
+        if columns is None or len(values) != len(columns):
+            return tuple(values)
+        # Other values may be equal and differ in type, as 1 and True do.
+        is_plain = all(value is None or type(value) is str for value in values)
+        if is_plain and values in known:
+            return known[values]
+        texts = tuple(text_of(value, each) for value, each in zip(values, columns, strict=True))
+        if is_plain:
+            known[values] = texts
+        return texts
+
+    return spelled
