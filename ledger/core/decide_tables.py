@@ -6,6 +6,8 @@ the table (managed tables), which is given here if it has none yet. Names are ch
 commit, against the final name map.
 """
 
+from collections.abc import Callable, Iterable
+
 from ledger.core.commands import (
     AlterTable,
     CreateTable,
@@ -19,7 +21,7 @@ from ledger.core.footprints import OPERATION_MAX
 from ledger.core.ids import LEVEL_PROPERTY
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
-from ledger.core.tables import Table, name_key
+from ledger.core.tables import Table, name_key, odd_character
 from ledger.core.traits import is_level, known_key
 
 NAME_MAX = 255
@@ -30,7 +32,7 @@ PROTOCOL_CHANGES = {
     "breaks": "lost a feature, or gained one that is enforced",
 }
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
-NAME_FORBIDDEN = ":$\0"
+NAME_FORBIDDEN = ":$"
 
 
 def create(state: DomainState, command: CreateTable) -> TableCreated:
@@ -172,32 +174,47 @@ def check_ahead(state: DomainState, read_at: int, subject: int) -> None:
 
 def check_name(name: str) -> None:
     """Refuse a name that Hive's text forms or a path could not carry."""
-    if not 0 < len(name) <= NAME_MAX or any(char in NAME_FORBIDDEN for char in name):
+    is_held = any(char in NAME_FORBIDDEN for char in name) or odd_character(name) is not None
+    if not 0 < len(name) <= NAME_MAX or is_held:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"{name[:NAME_MAX]!r} is no table name: 1 to {NAME_MAX} characters without ':' and '$'",
+            f"{name[:NAME_MAX]!r} is no table name: 1 to {NAME_MAX} characters without ':', '$' "
+            "and control characters",
         )
 
 
 def check_definition(definition: TableDefinition) -> None:
     """Refuse a definition that contradicts itself."""
-    columns = {column.name.lower() for column in definition.columns}
-    if len(columns) != len(definition.columns):
-        raise Refused(Reason.COMMAND_INVALID, "two columns have one name")
-    ids = [column.id for column in definition.columns if column.id]
-    if len(set(ids)) != len(ids):
-        raise Refused(Reason.COMMAND_INVALID, "two columns have one id")
-    if len({known_key(each.key) for each in definition.properties}) != len(definition.properties):
-        raise Refused(Reason.COMMAND_INVALID, "two properties have one key")
-    partitioned = {name.lower() for name in definition.partition_columns}
-    if len(partitioned) != len(definition.partition_columns):
-        raise Refused(Reason.COMMAND_INVALID, "a table is partitioned by a column once")
+    names = [column.name for column in definition.columns]
+    columns = set(map(str.lower, names))
+    if same := alike(names, str.lower):
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            f"two columns have one name, in which case does not count: {same}",
+        )
+    ids = {column.name: column.id for column in definition.columns if column.id}
+    if same := alike(ids, lambda name: str(ids[name])):
+        raise Refused(Reason.COMMAND_INVALID, f"two columns have one id: {same}")
+    if same := alike([each.key for each in definition.properties], known_key):
+        raise Refused(Reason.COMMAND_INVALID, f"two properties have one key: {same}")
+    if same := alike(definition.partition_columns, str.lower):
+        raise Refused(Reason.COMMAND_INVALID, f"a table is partitioned by a column once: {same}")
     missing = [name for name in definition.partition_columns if name.lower() not in columns]
     if columns and missing:
         raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")
     for each in definition.properties:
         if each.key.lower() == LEVEL_PROPERTY.lower() and not is_level(each.value):
             raise Refused(Reason.COMMAND_INVALID, f"{each.value!r} is no isolation level")
+
+
+def alike(names: Iterable[str], key: Callable[[str], str]) -> str:
+    """Return the first two names that have one key, as a message names them; "" without any."""
+    first: dict[str, str] = {}
+    for name in names:
+        if key(name) in first:
+            return f"{first[key(name)][:NAME_MAX]!r} and {name[:NAME_MAX]!r}"
+        first[key(name)] = name
+    return ""
 
 
 def check_free(

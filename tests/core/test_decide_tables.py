@@ -120,7 +120,7 @@ CREATE = [
             lambda s, made=made: create(s, "flights", read_at=AHEAD, made=made),  # type: ignore[misc]
         )
         for said, made in (
-            ("two columns have one name", TWICE),
+            ("which case does not count: 'delay' and 'DELAY'", TWICE),
             ("a table is partitioned by a column once", BY_ONE_TWICE),
             ("partition column 'day' is no column", NO_COLUMN),
             ("'Dirty' is no isolation level", NO_LEVEL),
