@@ -73,7 +73,7 @@ class Address:
         """
         path = folder / FILE_NAME
         try:
-            fields = json.loads(path.read_text(encoding="utf-8"))
+            fields = json.loads(path.read_text(encoding="utf-8-sig"))
             store = fields.get("store")
             return cls(
                 fields["bootstrap"],

@@ -21,7 +21,7 @@ def client_settings(path: Path | None, setting: str = "client_config") -> Mappin
     if path is None:
         return {}
     try:
-        text = path_of(str(path), setting).read_text(encoding="utf-8")
+        text = path_of(str(path), setting).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as problem:
         raise SettingsError(
             f"{setting} is {path}, which cannot be read ({problem}). Name a file with a setting of "

@@ -49,7 +49,7 @@ def files() -> list[Path]:
 def file_layer(path: Path) -> Layer:
     """Return what a file says; raises SettingsError if that cannot be read."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as problem:
         raise SettingsError(f"the settings in {path} cannot be read: {problem}") from problem
     return Layer(str(path), dict(flat(found)))

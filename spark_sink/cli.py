@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli.answers import progress_bar
+from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.roles import run_role
 from ledger.cli.root import serve
 from ledger.client_config import client_settings
 from ledger.config import load
@@ -16,7 +17,7 @@ from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topics import add_topic
-from ledger.machine.process import final, freeze_recovered, role_process
+from ledger.machine.process import final, freeze_recovered
 from projections.store.port import RowStore
 
 
@@ -40,6 +41,7 @@ def serve_feeder(
         bool, typer.Option("--rebuild", help="Make the rows anew, without Spark, before feeding.")
     ] = False,
     with_parent: WithParentOption = False,
+    output: FailureOption = Output.TABLE,
 ) -> None:
     """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
@@ -83,7 +85,7 @@ def serve_feeder(
             ).run(stop)
         spark.stop()
 
-    raise typer.Exit(role_process("feeder", run, with_parent=with_parent))
+    run_role("feeder", run, with_parent=with_parent, output=output)
 
 
 def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:

@@ -17,6 +17,9 @@ from ledger.cli.root import whole_app
 from ledger.errors import LedgerError
 from ledger.machine.process import exit_code
 
+# Where the program lies that is tested: a folder that is worked in may not have it.
+ROOT = Path(__file__).parent.parent
+
 
 class Done(NamedTuple):
     """What a command ended with, and what it said, as `subprocess` has it."""
@@ -53,7 +56,8 @@ def done_apart(folder: Path, *arguments: str, **environ: str) -> Done:
     done = subprocess.run(
         [sys.executable, "-m", "ledger", *arguments],
         cwd=folder,
-        env={"PATH": os.environ["PATH"], **environ},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,

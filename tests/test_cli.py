@@ -1,7 +1,5 @@
 """The command line: every command has help, answers have two forms, errors are one paragraph."""
 
-import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +10,6 @@ from typing import Any
 import pytest
 import typer.main
 
-from ledger.cli.answers import Output, answer, answer_rows, say, shown
 from ledger.cli.root import whole_app
 from ledger.machine.process import ExitCode
 from tests.command_line import invoked
@@ -54,7 +51,6 @@ from contextlib import suppress
 with suppress(KeyboardInterrupt):
     os.kill(os.getpid(), signal.SIGINT)
 """
-HOSTILE = r"[/] [bold]no markup[/bold] [Errno 2] t:100:1234:7 \[0]" + "\\"
 
 
 def commands(found: Any, *path: str) -> Iterator[tuple[str, ...]]:
@@ -295,100 +291,3 @@ def test_interrupted_while_it_loads(tmp_path: Path, loading: str, interrupted: s
     (tmp_path / f"{loading}.py").write_text(interrupted)
     done = lakeledger(tmp_path, "status", PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
-
-
-FIELDS: dict[str, Any] = {
-    "ledger": "lake",
-    "tables": [1, 2],
-    "dropped": {},
-    "reason": HOSTILE,
-    "ended": None,
-}
-
-
-def test_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program gets every field as it is."""
-    answer(FIELDS, Output.JSON)
-    assert json.loads(capsys.readouterr().out) == FIELDS
-
-
-def test_answer_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person gets a line a field; text of users is shown as it is, never taken for markup."""
-    answer(FIELDS, Output.TABLE)
-    lines = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
-    assert [[each.strip() for each in line] for line in lines] == [
-        ["ledger", "lake"],
-        ["tables", "1, 2"],
-        ["dropped", "-"],
-        ["reason", HOSTILE],
-        ["ended", "-"],
-    ]
-
-
-ROWS = [{"txn": 7, "reason": HOSTILE}, {"txn": 8, "reason": ""}]
-
-
-def test_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program gets a list, an empty one too."""
-    for rows in (ROWS, []):
-        answer_rows(rows, Output.JSON)
-        assert json.loads(capsys.readouterr().out) == rows
-
-
-def test_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person gets a header and a line a row."""
-    answer_rows(ROWS, Output.TABLE)
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert lines == [["txn", "reason"], ["7", *HOSTILE.split()], ["8", "-"]]
-
-
-LONG = "0123456789" * 20
-
-
-@pytest.mark.parametrize(
-    ("columns", "is_whole"), [("40", False), ("", True)], ids=["screen", "pipe"]
-)
-@pytest.mark.parametrize("options", [[], ["--origin"]], ids=["record", "rows"])
-def test_longer_than_the_terminal(
-    tmp_path: Path, options: list[str], columns: str, *, is_whole: bool
-) -> None:
-    """A path or a digest that is longer than a line is shown to its end, in a pipe in one line."""
-    told = lakeledger(
-        tmp_path, "config", "show", *options, LAKELEDGER_STORE=LONG, COLUMNS=columns
-    ).stdout
-
-    assert "".join(re.findall(r"\d", told.partition("store")[2].partition("reads_url")[0])) == LONG
-    assert (LONG in told) == is_whole
-
-
-def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person is told that there is nothing."""
-    answer_rows([], Output.TABLE)
-    assert capsys.readouterr().out == "none\n"
-
-
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        (0, "0"),
-        (False, "False"),
-        (None, "-"),
-        ("", "-"),
-        ([], "-"),
-        ({}, "-"),
-        (("a", 1), "a, 1"),
-        ({"a": 1, "b": 2}, "a 1, b 2"),
-        ([{"a": 1, "b": None}, {"a": 2, "b": ""}], "a 1, b -\na 2, b -"),
-        ({"a": {"b": 1, "c": [2, 3]}, "d": []}, "a (b 1, c (2, 3)), d -"),
-    ],
-)
-def test_shown(value: Any, cell: str) -> None:
-    """What is not there is a dash; zero is there; nothing is shown as Python writes it."""
-    assert shown(value) == cell
-
-
-def test_say(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is said about the work goes to stderr, as it is and on one line."""
-    line = f"{HOSTILE} {'long ' * 100}end"
-    say(line)
-    assert capsys.readouterr() == ("", f"{line}\n")

@@ -2,23 +2,22 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, ProgressColumn
-from rich.table import Column, Table
-from rich.text import Text
 
-# As wide as a table may get where nobody looks at it on a screen.
-PIPED_WIDTH: Final = 100_000
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
-# What stands between colons in an answer, such as the 100 of a list, is no name of a picture.
-out = Console(emoji=False)
-err = Console(stderr=True, emoji=False)
+# Between two columns where nobody looks at them on a screen.
+GAP: Final = "  "
+# What would move the cursor, or begin another line, is shown and not obeyed.
+CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 class Output(StrEnum):
@@ -29,6 +28,10 @@ class Output(StrEnum):
 
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
+# A command without an answer writes only why it failed.
+FailureOption = Annotated[
+    Output, typer.Option("--output", "-o", help="How to write why it failed.")
+]
 
 
 def answer(fields: dict[str, Any], output: Output) -> None:
@@ -36,10 +39,7 @@ def answer(fields: dict[str, Any], output: Output) -> None:
     if output is Output.JSON:
         print(json.dumps(fields, sort_keys=True))
         return
-    table = Table(*columns("name", "value"), show_header=False, box=None)
-    for name, value in fields.items():
-        table.add_row(name, Text(shown(value)))
-    write(table)
+    write([(name, shown(value)) for name, value in fields.items()])
 
 
 def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
@@ -48,26 +48,60 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
         print(json.dumps(rows, sort_keys=True))
         return
     if not rows:
-        out.print("none")
+        print("none")
         return
-    table = Table(*columns(*rows[0]), box=None, header_style="bold")
-    for row in rows:
-        table.add_row(*(Text(shown(value)) for value in row.values()))
-    write(table)
+    write([tuple(map(shown, row.values())) for row in rows], header=tuple(rows[0]))
 
 
-def write(table: Table) -> None:
-    """Write a table as wide as the terminal, or as `COLUMNS` says; a pipe gets a line for a row.
+def write(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
+    """Write a table as wide as the terminal, or as `COLUMNS` says; else as wide as it is.
 
     What reads lines, such as grep, would else find a path or a time cut in two.
     """
-    is_looked_at = out.is_terminal or os.environ.get("COLUMNS")
-    Console(emoji=False, width=None if is_looked_at else PIPED_WIDTH).print(table)
+    if sys.stdout is not None and (sys.stdout.isatty() or os.environ.get("COLUMNS")):
+        write_folded(rows, header)
+        return
+    for line in piped([header, *rows] if header else rows):
+        print(line)
 
 
-def columns(*names: str) -> list[Column]:
-    """Return the columns of a table; what is too long for one goes on in its next line."""
-    return [Column(name, overflow="fold") for name in names]
+def write_folded(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
+    """Write a table for a screen; what is too long for a column goes on in its next line."""
+    from rich.console import Console  # noqa: PLC0415 - slow to load, and of no use to a pipe
+    from rich.table import Column, Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    columns = [Column(name, overflow="fold") for name in header or ("name", "value")]
+    table = Table(*columns, show_header=bool(header), box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    # What stands between colons, such as the 100 of a list, is no name of a picture.
+    console = Console(emoji=False)
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
+
+
+def piped(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table for a pipe: columns below each other, nothing behind the last."""
+    from rich.cells import cell_len  # noqa: PLC0415 - slow to load
+
+    cells = [[cell.split("\n") for cell in row] for row in rows]
+    widths = [
+        max(cell_len(line) for cell in column for line in cell)
+        for column in zip(*cells, strict=True)
+    ]
+    for row in cells:
+        for line in zip_longest(*row, fillvalue=""):
+            padded = (
+                part + " " * (width - cell_len(part))
+                for part, width in zip(line, widths, strict=True)
+            )
+            yield GAP.join(padded).rstrip()
 
 
 def shown(value: Any) -> str:
@@ -77,7 +111,7 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         between = "\n" if any(isinstance(each, dict) for each in value) else ", "
         return between.join(shown(each) for each in value) or "-"
-    return "-" if value is None or value == "" else str(value)
+    return "-" if value is None or value == "" else str(value).translate(CONTROLS)
 
 
 def within(value: Any) -> str:
@@ -88,12 +122,16 @@ def within(value: Any) -> str:
 
 @contextmanager
 def progress_bar(
-    what: str, *columns: ProgressColumn, transient: bool = False
+    what: str, *columns: "ProgressColumn", transient: bool = False
 ) -> Iterator[Callable[[int, int], None]]:
     """Show on a terminal how far work is; yields what is told how much is done, and of how much.
 
     Other `columns` than those of the library may be shown; a `transient` bar goes when it ends.
     """
+    from rich.console import Console  # noqa: PLC0415 - slow to load
+    from rich.progress import Progress  # noqa: PLC0415
+
+    err = Console(stderr=True, emoji=False)
     bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=transient)
     with bar:
         task = bar.add_task(what, total=None)
@@ -101,5 +139,6 @@ def progress_bar(
 
 
 def say(line: str) -> None:
-    """Write a line about the work to stderr."""
-    err.print(line, highlight=False, markup=False, soft_wrap=True)
+    """Write a line about the work to stderr, if anybody reads that."""
+    with suppress(BrokenPipeError):
+        print(line, file=sys.stderr, flush=True)

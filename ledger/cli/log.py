@@ -8,13 +8,16 @@ import typer
 
 from ledger.address import find_address
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
+from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption, number_option
+from ledger.cli.streams import is_read
 from ledger.clock import time_text
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
+from ledger.log_end import last_position
 from ledger.machine.process import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.verify import verify
@@ -74,23 +77,31 @@ def log_tail(
     after: Annotated[
         int | None, number_option("Begin behind this position, not with what is to come.")
     ] = None,
+    last: Annotated[
+        int | None, number_option("Begin with so many of the last events, before any --where.")
+    ] = None,
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show events as they come, a line each."""
     is_wanted = condition(where or ())
-    if after is None and not follow:
-        say(
-            "what is to come never comes with --no-follow: say with --after where to begin, 0 = all"
+    if after is not None and last is not None:
+        raise Stopped("give one of --after and --last: both say where to begin", ExitCode.USAGE)
+    if after is None and last is None and not follow:
+        raise Stopped(
+            "what is to come never comes with --no-follow: say with --after where to begin, 0 = "
+            "all, or with --last how many",
+            ExitCode.USAGE,
         )
-        raise typer.Exit(ExitCode.USAGE)
     address = find_address(bootstrap, ledger)
     with closing(address.log()) as kafka:
         domain = read_genesis(kafka, GENESIS_WAIT_S).domain
+        if last is not None:
+            after = max(0, last_position(kafka, domain) - last)
         is_away = False
         try:
             for event in watch(kafka, domain, after):
-                if event is None and not follow:
+                if event is None and not (follow and is_read()):
                     return
                 if event is None or is_away:
                     is_away = tell_of_broker(kafka, was_away=is_away)

@@ -1,30 +1,62 @@
 """The root of the command line, under which every package puts commands of its own.
 
-An error is one readable paragraph and an exit code of `ledger.machine.process.ExitCode`; `--debug`
-shows where it came from.
+An error is one readable paragraph, or with `--output json` one object, and an exit code of
+`ledger.machine.process.ExitCode`; `--debug` shows where it came from.
 """
 
 import os
 import sys
-import traceback
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import entry_points, version
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.text import Text
+from typer.core import TyperGroup
 
-from ledger.cli.answers import err
+from ledger.cli.failures import DEBUG, Stopped, tell, wants_json
 from ledger.cli.sequencer import init, serve_sequencer
+from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
 from ledger.cli.up import up
-from ledger.errors import LedgerError
 from ledger.loading import ended_at_once
-from ledger.machine.process import ExitCode, exit_code, set_up_logging
+from ledger.machine.process import ExitCode, set_up_logging
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"
 
+
+class Root(TyperGroup):
+    """The root command: ends well where its reader is gone, and tells what its parser refuses."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> NoReturn:
+        """Run a command and end the process, unless by an error that is no matter of its use."""
+        arguments = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(arguments, *more, **{**extra, "standalone_mode": False})
+        except typer.TyperException as error:
+            code = tell(error, as_json=wants_json(arguments))
+        except typer.Abort:
+            declined = Stopped("not confirmed: nothing was done", ExitCode.FAILED)
+            code = tell(declined, as_json=wants_json(arguments))
+        except SystemExit:
+            code = ExitCode.DONE  # So ends what writes help, where its reader has read enough.
+        sys.exit(code or ExitCode.DONE)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a reader that has read enough, such as head, ends it without an error."""
+        try:
+            found = super().invoke(ctx)
+            flush()
+        except BrokenPipeError:
+            if is_read():
+                raise
+            read_no_more()
+            raise typer.Exit from None
+        return found
+
+
 app = typer.Typer(
+    cls=Root,
     name="lakeledger",
     help="LakeLedger: the transaction manager of a data lake.",
     no_args_is_help=True,
@@ -61,7 +93,7 @@ def root(
     """Set up what every command shares."""
     set_up_logging(debug=debug)
     if debug:
-        os.environ["LAKELEDGER_DEBUG"] = "1"
+        os.environ[DEBUG] = "1"
 
 
 @cache
@@ -74,20 +106,15 @@ def whole_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; never ends with a traceback unless `--debug` asks for it."""
+    show_every_letter()
     try:
         with ended_at_once():
             run = whole_app()
         run()
-    except LedgerError as error:
-        end_with(exit_code(error), error)
     except Exception as error:  # noqa: BLE001 - whoever typed a command is told in a sentence
-        end_with(ExitCode.FAILED, error)
-
-
-def end_with(code: ExitCode, error: Exception) -> NoReturn:
-    """Say what went wrong, with `--debug` also where, and end with a code."""
-    if "LAKELEDGER_DEBUG" in os.environ:
-        traceback.print_exception(error)
-    else:
-        err.print(f"[bold red]{type(error).__name__}[/]:", Text(str(error)), soft_wrap=True)
+        code = tell(error, as_json=wants_json(sys.argv[1:]))
+    try:
+        flush()
+    except OSError:
+        read_no_more()  # It was told, and Python would tell it again with a traceback.
     sys.exit(code)

@@ -8,7 +8,7 @@ from typing import Annotated
 import structlog
 import typer
 
-from ledger.cli.answers import say
+from ledger.cli.answers import FailureOption, Output, OutputOption, answer, say
 from ledger.cli.options import (
     BootstrapOption,
     FlushOption,
@@ -17,7 +17,8 @@ from ledger.cli.options import (
     SetOption,
     WithParentOption,
 )
-from ledger.machine.process import freeze_recovered, interruptible, role_process
+from ledger.cli.roles import run_role
+from ledger.machine.process import freeze_recovered, interruptible
 
 COPIES_MAX = 2**15 - 1  # Kafka's own bound.
 log_lines = structlog.get_logger("lakeledger.cli")
@@ -31,6 +32,7 @@ def init(
     ] = 3,
     *,
     flush: FlushOption = True,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
     from ledger.config import load  # noqa: PLC0415
@@ -40,7 +42,11 @@ def init(
     kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
     client = loaded.settings.client()
     create_topics(kafka, name, replication=replication, flush=flush, client=client)
-    for warning in verify_topics(kafka, name, client=client):
+    warnings = list(verify_topics(kafka, name, client=client))
+    if output is Output.JSON:
+        answer({"ledger": name, "bootstrap": kafka, "warnings": warnings}, output)
+        return
+    for warning in warnings:
         say(f"warning: {warning}")
     say(f"the topics of ledger {name} are as they must be; next: lakeledger serve sequencer")
 
@@ -54,6 +60,7 @@ def serve_sequencer(
     *,
     settings: SetOption = None,
     with_parent: WithParentOption = False,
+    output: FailureOption = Output.TABLE,
 ) -> None:
     """Lead the ledger, or stand by until the leader is gone."""
     from ledger.config import load  # noqa: PLC0415
@@ -82,4 +89,4 @@ def serve_sequencer(
         log_lines.info("standing by", name=name, position=sequencer.acceptor.head.position)
         sequencer.run(stop)
 
-    raise typer.Exit(role_process("sequencer", run, with_parent=with_parent))
+    run_role("sequencer", run, with_parent=with_parent, output=output)

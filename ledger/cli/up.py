@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.cli.answers import say
+from ledger.cli.answers import FailureOption, Output, say
 from ledger.cli.options import FlushOption, HomeOption, LeaseOption, LedgerOption
 from ledger.machine.process import ExitCode
 
@@ -40,15 +40,13 @@ def up(
             "--rebuild", help="Remove all rows and make them anew; until then there are none."
         ),
     ] = False,
+    output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` tells why it failed
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
     from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.machine.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Who started it with nohup wants it to outlive the terminal.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+    take_signals()
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
     loaded = load({**flags, "sequencer.lease_s": lease_s, "follower.http": http})
     found = loaded.settings
@@ -74,6 +72,14 @@ def up(
         say("interrupted before the ledger was up; nothing is left running")
         code = ExitCode.INTERRUPTED
     raise typer.Exit(code)
+
+
+def take_signals() -> None:
+    """Let SIGTERM and the end of the terminal stop the ledger as Ctrl-C does."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Started with nohup it is to outlive the terminal.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def warn_of_store(loaded: "Loaded", folder: Path) -> None:

@@ -106,11 +106,18 @@ def set_up_logging(*, debug: bool = False) -> None:
     )
 
 
-def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool) -> int:
+def role_process(
+    role: str,
+    run: Callable[[Signal], None],
+    *,
+    with_parent: bool,
+    told: Callable[[LedgerError], object] | None = None,
+) -> int:
     """Run a role until SIGTERM, Ctrl-C or the end of its parent, and return its exit code.
 
     With `with_parent` standard input is a pipe that nobody writes to: its end means that the parent
-    is gone, however it went. At SIGUSR1 the stacks of all threads go to standard error.
+    is gone, however it went. At SIGUSR1 the stacks of all threads go to standard error. The error
+    that ends a role is logged, or `told` instead.
     """
     stop = Signal()
     heed_signals(stop)
@@ -123,7 +130,10 @@ def role_process(role: str, run: Callable[[Signal], None], *, with_parent: bool)
         pass  # Told to stop where it was `interruptible`.
     except LedgerError as error:
         # The error says what happened and what to do; where in the code is of no use to operators.
-        log_lines.error("ended", role=role, error=type(error).__name__, why=str(error))  # noqa: TRY400
+        if told is not None:
+            told(error)
+        else:
+            log_lines.error("ended", role=role, error=type(error).__name__, why=str(error))  # noqa: TRY400
         return exit_code(error)
     except Exception:
         log_lines.exception("ended by a fault of the program; report it", role=role)

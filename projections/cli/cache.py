@@ -13,6 +13,7 @@ import typer
 from ledger.address import Address, find_address
 from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli.answers import Output, OutputOption, answer, say
+from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
@@ -111,8 +112,7 @@ def cache_status(
             "tells how far they are behind the log, --url names a process that keeps one"
         )
     if found.mismatches:
-        say("cache and store differ: see lakeledger cache verify, and report it")
-        raise typer.Exit(ExitCode.UNHEALTHY)
+        raise differ("see lakeledger cache verify, and report it")
 
 
 @app.command("read")
@@ -168,8 +168,10 @@ def cache_read(
             if isinstance(meant, TableMetadata):
                 check_list(listed, meant.catalog, meant.name)
     if found.value is None:
-        say(f"{what} {table} does not exist for this reader at position {found.position}")
-        raise typer.Exit(ExitCode.NOT_FOUND)
+        raise Stopped(
+            f"{what} {table} does not exist for this reader at position {found.position}",
+            ExitCode.NOT_FOUND,
+        )
     answer(answer_fields(found), output)
 
 
@@ -203,7 +205,12 @@ def cache_verify(
         found = cache.verify(tables)
     answer(verified_fields(found), output)
     if found.mismatches:
-        raise typer.Exit(ExitCode.UNHEALTHY)
+        raise differ("report it, with what is listed")
+
+
+def differ(next_step: str) -> Stopped:
+    """Return what ends a command about a cache that is wrong."""
+    return Stopped(f"cache and store differ: {next_step}", ExitCode.UNHEALTHY)
 
 
 def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:

@@ -15,12 +15,14 @@ from typing import Annotated, NamedTuple
 import structlog
 import typer
 
+from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.roles import run_role
 from ledger.config import load
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log
-from ledger.machine.process import freeze_recovered, role_process
+from ledger.machine.process import freeze_recovered
 from ledger.reads import Reads
 from ledger.settings import CacheSettings
 from projections.cache.lists import Lists, ReadLists
@@ -71,6 +73,7 @@ def serve_cache(
     ] = None,
     settings: SetOption = None,
     with_parent: WithParentOption = False,
+    output: FailureOption = Output.TABLE,
 ) -> None:
     """Answer reads of metadata from memory, over HTTP; misses go to rows behind it."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "catalog": catalog}
@@ -87,7 +90,7 @@ def serve_cache(
                 parts = fed_by_log(log, rows, found.cache, own)
             keep(parts, found.catalog, found.cache, stop)
 
-    raise typer.Exit(role_process("cache", run, with_parent=with_parent))
+    run_role("cache", run, with_parent=with_parent, output=output)
 
 
 def fed_by_log(log: Log, rows: Path, settings: CacheSettings, own: ExitStack) -> Parts:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, say
+from ledger.cli.confirming import YesOption, confirm
+from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.client import Ledger
 from ledger.machine.process import ExitCode
@@ -15,7 +17,6 @@ from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, Wat
 from projections.cli.reading import (
     LIST_MAX,
     LimitOption,
-    YesOption,
     known_table,
     known_txns,
     reading,
@@ -41,9 +42,11 @@ def watermark_explain(
     Without a table: below which txn mappings may go. With one: which of its files may.
     """
     if table is None and (since or path):
-        say("--since and --path are about the files of one table: name it with --table")
-        raise typer.Exit(ExitCode.USAGE)
-    with reading(ledger) as (_, reads):
+        raise Stopped(
+            "--since and --path are about the files of one table: name it with --table",
+            ExitCode.USAGE,
+        )
+    with reading(ledger, output) as (_, reads):
         if table is None:
             answer(explanation(reads), output)
             return
@@ -151,16 +154,13 @@ def clean(
     catalog: CatalogOption = CONFIGURED,
     *,
     yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Tell the ledger what compaction removed: no file under these ids can be reached any more."""
     if bool(table) != bool(write_id) or bool(txn) == bool(table):
-        say("name either --txn, or --table with --write-id")
-        raise typer.Exit(ExitCode.USAGE)
+        raise Stopped("name either --txn, or --table with --write-id", ExitCode.USAGE)
     what = f"txns {txn}" if txn else f"write ids {write_id} of {table}"
-    if not yes:
-        typer.confirm(
-            f"is the data of {what} gone? readers will take these ids as valid", abort=True
-        )
+    confirm(f"is the data of {what} gone? readers will take these ids as valid", yes=yes)
     started_s = time.monotonic()
     with Ledger.connect(ledger=ledger) as connection:
         if txn:
@@ -169,7 +169,12 @@ def clean(
         else:
             row = known_table(connection.reads(), catalog, table or "")
             receipt = connection.forget_aborted(table=row, write_ids=write_id or ())
+    seconds = round(time.monotonic() - started_s, 2)
+    if output is Output.JSON:
+        fields = {"txns": txn or [], "table": table, "write_ids": write_id or []}
+        answer({**fields, "position": receipt.position, "seconds": seconds}, output)
+        return
     say(
-        f"forgotten: {what}, at position {receipt.position} after "
-        f"{time.monotonic() - started_s:.2f} s; next: lakeledger watermark explain"
+        f"forgotten: {what}, at position {receipt.position} after {seconds:.2f} s; next: "
+        "lakeledger watermark explain"
     )

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cli.answers import Output, OutputOption, answer, answer_rows, out, say
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows
+from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.event_parts import Evidence
@@ -29,7 +30,7 @@ def conflict_list(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the commits that lost, oldest first."""
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         rows = [conflict_fields(reads, row) for row in reads.conflicts(after, limit)]
         answer_rows([brief(row, CONFLICT_COLUMNS, output) for row in rows], output)
 
@@ -45,20 +46,25 @@ def conflict_explain(
 ) -> None:
     """Say who won over a txn, when, by which rule, in what both met, and what helps."""
     if (txn is None) == (position is None):
-        say("name either a txn, or with --position where a commit without one lost")
-        raise typer.Exit(ExitCode.USAGE)
-    with reading(ledger) as (_, reads):
+        raise Stopped(
+            "name either a txn, or with --position where a commit without one lost",
+            ExitCode.USAGE,
+        )
+    with reading(ledger, output) as (_, reads):
         row = reads.conflict(txn) if txn is not None else lost_at(reads, position or 0)
         if row is None:
             what = f"txn {txn}" if txn is not None else f"what was decided at position {position}"
-            say(f"{what} did not lose a conflict up to position {reads.position()}")
-            raise typer.Exit(ExitCode.NOT_FOUND)
+            raise Stopped(
+                f"{what} did not lose a conflict up to position {reads.position()}; see lakeledger "
+                "conflict list",
+                ExitCode.NOT_FOUND,
+            )
         explained = explanation(reads, row.evidence, row.txn, row.position)
         if output is Output.JSON:
             attempted = [attempt_fields(write) for write in row.attempted]
             answer({**explained.as_dict(), "attempted": attempted}, output)
         else:
-            out.print(str(explained), markup=False, highlight=False, soft_wrap=True)
+            typer.echo(str(explained))
 
 
 def lost_at(reads: Reads, position: int) -> ConflictRow | None:

@@ -13,13 +13,14 @@ from typing import Annotated
 import structlog
 import typer
 
-from ledger.cli.answers import progress_bar
+from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.roles import run_role
 from ledger.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
-from ledger.machine.process import final, interruptible, role_process
+from ledger.machine.process import final, interruptible
 from ledger.settings import OFF, FollowerSettings
 from projections.errors import StoreDamagedError
 from projections.follower import Follower, follow
@@ -44,6 +45,7 @@ def serve_follower(
         typer.Option("--rebuild", help="Make the rows anew; readers keep the old ones until then."),
     ] = False,
     with_parent: WithParentOption = False,
+    output: FailureOption = Output.TABLE,
 ) -> None:
     """Fold the log into rows that every process of this host can read, and others over HTTP."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store}
@@ -70,7 +72,7 @@ def serve_follower(
                     started=started,
                 )
 
-    raise typer.Exit(role_process("follower", run, with_parent=with_parent))
+    run_role("follower", run, with_parent=with_parent, output=output)
 
 
 @contextmanager

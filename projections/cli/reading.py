@@ -8,6 +8,7 @@ import typer
 
 from ledger.address import Address, find_address
 from ledger.cli.answers import Output, say
+from ledger.cli.failures import Stopped
 from ledger.client import Ledger
 from ledger.clock import time_text
 from ledger.core.outcomes import Reason
@@ -24,21 +25,26 @@ CALENDAR_END_MS = 253_402_300_799_999
 
 # Over HTTP no more are given at once, and from a store it is to be the same.
 LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @contextmanager
-def reading(ledger: str | None) -> Iterator[tuple[Address, Reads]]:
+def reading(ledger: str | None, output: Output = Output.TABLE) -> Iterator[tuple[Address, Reads]]:
     """Open the rows of the ledger that is up on this host, or that a URL of reads names.
 
-    Raises SettingsError if they are those of a ledger of another name.
+    As of which position they are is said before the answer; to programs behind it, for where there
+    is none, an error is all that they read. Raises SettingsError if they are those of a ledger of
+    another name.
     """
     address = find_address(ledger=ledger)
     with closing(open_rows(address)) as reads:
         with suppress(ReaderBehindError):  # Without any events they are still nobody's.
             check_ledger_name(reads.identity(), address.ledger)
-        say(f"as of position {reads.position()}")
+        as_of = f"as of position {reads.position()}"
+        if output is Output.TABLE:
+            say(as_of)
         yield address, reads
+        if output is Output.JSON:
+            say(as_of)
 
 
 @contextmanager
@@ -52,9 +58,16 @@ def known_txns(connection: Ledger) -> Iterator[None]:
     except RefusedError as refused:
         with suppress(LedgerError):
             if connection.reads().txn(refused.subject) is None:
-                say(str(refused))
-                raise typer.Exit(ExitCode.NOT_FOUND) from refused
+                raise Stopped(str(refused), ExitCode.NOT_FOUND) from refused
         raise
+
+
+def no_txn(reads: Reads, number: int) -> Stopped:
+    """Return what ends a command about a txn that the rows do not know."""
+    return Stopped(
+        f"there is no txn {number} up to position {reads.position()}; see lakeledger txn list",
+        ExitCode.NOT_FOUND,
+    )
 
 
 def known_table(reads: Reads, catalog: str, name: str) -> TableRow:

@@ -43,7 +43,7 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
 
     Ends with 10 if no sequencer leads, or if the rows do not come to the log's end within 10 s.
     """
-    with reading(ledger) as (address, reads):
+    with reading(ledger, output) as (address, reads):
         seen = seen_in_log(address)
         check_identity(reads, seen.origin, 0)
         mark = reads.watermark()

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
+from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
@@ -41,7 +42,7 @@ def table_list(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the tables."""
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         rows = reads.tables(include_dropped=dropped)
         columns = EVERY_COLUMNS if dropped else TABLE_COLUMNS
         answer_rows([brief(table_fields(row), columns, output) for row in rows], output)
@@ -55,7 +56,7 @@ def table_show(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show one table, the write ids that are not cleaned yet, and what cannot be in its log."""
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         answer({**table_fields(row), **table_details(reads, row, output)}, output)
 
@@ -79,17 +80,18 @@ def table_files(
 ) -> None:
     """List the files that are live in a table, or were."""
     if sum(each is not None for each in (version, position, as_of)) > 1:
-        say("name at most one of --version, --position and --as-of")
-        raise typer.Exit(ExitCode.USAGE)
+        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
     at = time_of(as_of) if as_of is not None else 0
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         if as_of is not None:
             version = version_at(reads, row, at, as_of).version
         found = reads.files(row.table, position=position, version=version)
         if position is not None and reads.definition(row.table, position) is None:
-            say(f"table {row.name} did not exist at position {position}, it came at {row.created}")
-            raise typer.Exit(ExitCode.NOT_FOUND)
+            raise Stopped(
+                f"table {row.name} did not exist at position {position}, it came at {row.created}",
+                ExitCode.NOT_FOUND,
+            )
         columns = columns_at(reads, row, version, position)
         by_add = columns_by_add(reads, row, found)
         found = of_partition(found, columns, by_add, partition or ())
@@ -112,7 +114,7 @@ def table_history(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the versions of a table, newest first."""
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         found = reads.versions(row.table, limit, below=below)
         shown = [{**each._asdict(), "at": when(each.at)} for each in found]
@@ -178,8 +180,10 @@ def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
     """
     found = reads.version_row(row.table, at=at) if at > 0 else None
     if found is None:
-        say(f"table {row.name} had no version at {said}; see lakeledger table history")
-        raise typer.Exit(ExitCode.NOT_FOUND)
+        raise Stopped(
+            f"table {row.name} had no version at {said}; see lakeledger table history",
+            ExitCode.NOT_FOUND,
+        )
     return found
 
 

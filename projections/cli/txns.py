@@ -1,22 +1,24 @@
 """Commands that look at txns, and one that ends them."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
+from ledger.cli.confirming import YesOption, confirm
 from ledger.cli.options import NameOption, TxnArgument
 from ledger.client import Ledger
-from ledger.machine.process import ExitCode
+from ledger.errors import LedgerError
 from ledger.reads import Reads, TxnRow
 from projections.cli.conflicts import explanation
 from projections.cli.reading import (
     LIST_MAX,
     LimitOption,
-    YesOption,
     brief,
     known_txns,
+    no_txn,
     reading,
     when,
 )
@@ -36,7 +38,7 @@ def txn_list(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the open txns, oldest first."""
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         found = reads.aborted_txns(limit) if aborted else reads.open_txns(limit)
         answer_rows([brief(txn_fields(row), TXN_COLUMNS, output) for row in found], output)
 
@@ -48,11 +50,10 @@ def txn_show(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show one txn from open to end, with the evidence if it lost a conflict."""
-    with reading(ledger) as (_, reads):
+    with reading(ledger, output) as (_, reads):
         row = reads.txn(number)
         if row is None:
-            say(f"there is no txn {number} up to position {reads.position()}")
-            raise typer.Exit(ExitCode.NOT_FOUND)
+            raise no_txn(reads, number)
         parts = [part._asdict() for part in row.parts]
         lost = lost_by(reads, row, output)
         answer({**txn_fields(row), "parts": parts, "evidence": lost}, output)
@@ -65,13 +66,26 @@ def txn_abort(
     reason: Annotated[str, typer.Option(help="Stands in the log.")] = "aborted by an operator",
     *,
     yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Abort a txn, whoever opened it; what it wrote counts as unknown."""
-    if not yes:
-        typer.confirm(f"abort txn {number}? its producer loses its work", abort=True)
     with Ledger.connect(ledger=ledger) as connection, known_txns(connection):
-        connection.abort(number, reason)
+        if not yes:
+            check_known(connection, number)
+        confirm(f"abort txn {number}? its producer loses its work", yes=yes)
+        receipt = connection.abort(number, reason)
+    if output is Output.JSON:
+        answer({"txn": number, "status": "aborted", "position": receipt.position}, output)
+        return
     say(f"txn {number} is aborted; next: lakeledger txn show {number}")
+
+
+def check_known(connection: Ledger, number: int) -> None:
+    """End the command if rows that can be read do not know a txn; others tell nothing."""
+    with suppress(LedgerError):
+        reads = connection.reads()
+        if reads.txn(number) is None:
+            raise no_txn(reads, number)
 
 
 def lost_by(reads: Reads, row: TxnRow, output: Output) -> Mapping[str, Any] | str | None:

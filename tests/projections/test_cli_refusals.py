@@ -3,8 +3,8 @@
 from contextlib import closing
 
 import pytest
-import typer
 
+from ledger.cli.failures import Stopped
 from ledger.client import Ledger
 from ledger.errors import TxnNotOpenError
 from ledger.http.reads import HttpReads
@@ -32,7 +32,7 @@ def abort_never(memory: InMemoryLedger, reads: Reads) -> None:
 
 def test_rows_that_tell() -> None:
     """A txn of which the rows know nothing was not found."""
-    with InMemoryLedger() as memory, pytest.raises(typer.Exit) as ended:
+    with InMemoryLedger() as memory, pytest.raises(Stopped) as ended:
         abort_never(memory, memory.reads)
 
     assert ended.value.exit_code == ExitCode.NOT_FOUND
