@@ -56,6 +56,11 @@ class LiveFiles:
             self._paths.pop(self._key(path, vector), None)
         self._paths.update((self._key(*each), each[0]) for each in commit.adds)
 
+    def differs_from(self, state: DeltaCommit) -> str:
+        """Return a file that is live here and not in a state, or only there; "" for none."""
+        others = {self._key(path, vector) for path, vector in state.adds}
+        return min(self._paths.keys() ^ others, default="").partition("\0")[0]
+
     def is_spelled(self, path: str) -> bool:
         """Tell whether a path is another spelling than the usual one."""
         return file_key(path, self._folder) != path

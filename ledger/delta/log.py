@@ -21,6 +21,7 @@ from ledger.delta.checkpoints import (
 from ledger.delta.fields import ShapeError
 from ledger.delta.files import damaged, is_blank, lines_of, reading, take_all
 from ledger.delta.listing import Start, commits_of, starts_of, unbroken, unneeded, version_of
+from ledger.delta.live import LiveFiles
 from ledger.delta.schema import check_definition
 from ledger.errors import DeltaLogError, IncompatibleError, SettingsError
 
@@ -46,10 +47,12 @@ class DeltaLog:
 
     def __init__(
         self,
+        folder: str,
         commits: Mapping[int, Path],
         starts: Sequence[Start],
         passed_over: Mapping[str, str] | None = None,
     ) -> None:
+        self._folder = folder
         self._commits = commits
         self._starts = starts
         self._beginning: DeltaCommit | None = None
@@ -78,7 +81,7 @@ class DeltaLog:
             listed = commits_of(files)
             commits = unbroken(folder, listed, [each.version for each in whole])
             starts = starts_of(folder, listed, commits, checkpoints)
-        log = cls(commits, starts, dict(unneeded(listed, commits, starts)))
+        log = cls(str(table.resolve()), commits, starts, dict(unneeded(listed, commits, starts)))
         if hinted > log.last:
             log.passed_over[str(folder / LAST_CHECKPOINT)] = (
                 f"it names a checkpoint of version {hinted}, the newest version is {log.last}"
@@ -95,7 +98,7 @@ class DeltaLog:
 
     def table_id(self) -> str:
         """Return the id that the table has at the oldest place that can be read."""
-        commit = self._beginning or self._begin(self._starts)
+        commit = self._beginning or self._begin(list(self._starts))
         assert commit.metadata is not None, "a log was opened that does not say what it is of"
         return commit.metadata.id
 
@@ -123,38 +126,68 @@ class DeltaLog:
     def whole_beginning(self) -> DeltaCommit:
         """Return the oldest place from which every version can be read; raises as `versions`.
 
-        Only a log with several places to begin is looked through for that. Where no place lies
-        above what is damaged, it is the oldest.
+        Only a log with several places to begin is looked through for that: then what follows on
+        the place also leaves the files live that the newest checkpoint has. Where no place lies
+        above what is damaged, it is the oldest that can be read.
         """
         if self._beginning is None:
-            starts = self._starts
-            if len(starts) > 1:
-                least = self._least_whole()
-                starts = [each for each in starts if version_of(each) >= least] or starts[:1]
-            self._beginning = self._begin(starts)
+            self._beginning = self._oldest_whole()
         return self._beginning
 
-    def _least_whole(self) -> int:
-        """Return the oldest version above which no version is damaged."""
-        for version in range(self.last, self.first, -1):
-            if version not in self._commits:
-                return version
+    def _oldest_whole(self) -> DeltaCommit:
+        starts = list(self._starts)
+        while True:
+            first = self._begin(starts)
+            wrong = self._first_wrong(first) if len(starts) > 1 else None
+            later = [each for each in starts if wrong is not None and version_of(each) >= wrong]
+            if wrong is None or not later:
+                return first
+            starts = later
+
+    def _first_wrong(self, first: DeltaCommit) -> int | None:
+        """Return the version after `first` that is damaged, or that a checkpoint contradicts."""
+        newest, live = self._newest_checkpoint(first.version), LiveFiles(self._folder)
+        live.take(first)
+        for version in range(first.version + 1, self.last + 1):
             try:
-                self._commit(version)
+                commit = self._commit(version)
             except (DeltaLogError, IncompatibleError) as error:
                 if version <= version_of(self._starts[-1]):
                     self._pass_over(self._commits[version], error)
                 return version
-        return self.first
+            if newest is not None and version <= newest.version:
+                live.take(commit)
+                if version == newest.version and (odd := live.differs_from(newest)):
+                    self.passed_over[str(self._commits[version])] = (
+                        f"the versions up to it and the checkpoint of it differ in file {odd}"
+                    )
+                    return version
+        return None
 
-    def _begin(self, starts: Sequence[Start]) -> DeltaCommit:
-        """Return the first of some places that can be read; raises as the last of them."""
-        for start in starts[:-1]:
+    def _newest_checkpoint(self, above: int) -> DeltaCommit | None:
+        """Return what readers take for the state above a version, None if nothing tells."""
+        newest = self._starts[-1]
+        if newest is None or newest.version <= above:
+            return None
+        try:
+            return read_checkpoint(newest)
+        except (DeltaLogError, IncompatibleError):
+            return None
+
+    def _begin(self, starts: list[Start]) -> DeltaCommit:
+        """Return the first of some places that can be read, and leave out the others before it.
+
+        Raises as the last of them.
+        """
+        while True:
+            start = starts[0]
             try:
                 return self._read(start)
             except (DeltaLogError, IncompatibleError) as error:
+                if len(starts) == 1:
+                    raise
                 self._pass_over(self._commits[0] if start is None else start.files[0], error)
-        return self._read(starts[-1])
+                del starts[0]
 
     def _pass_over(self, path: Path, error: DeltaLogError | IncompatibleError) -> None:
         if isinstance(error, DeltaLogError):
