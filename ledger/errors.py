@@ -24,6 +24,8 @@ LedgerError
 │       ├── ConcurrentDeleteDeleteException ├── MetadataChangedException
 │       ├── ConcurrentTransactionException  ├── ProtocolChangedException
 │       └── UnsupportedTableFeatureException
+├── UnknownColumnError       a condition names a column that the table does not have
+├── FilesUnknownError        the files that are asked for are not in the ledger, or not yet
 ├── OutcomeUnknownError      nobody knows yet whether the command was executed
 ├── LogError
 │   ├── LogUnavailableError  the broker does not answer
@@ -216,6 +218,27 @@ class UnsupportedTableFeatureException(ConflictError):  # noqa: N818 - as Delta'
     """The table has a feature now that is not known here: nobody can tell what it asks of files."""
 
     retry_anew = False
+
+
+class UnknownColumnError(LedgerError, ValueError):
+    """A condition, or the text of a partition, names a `column` that `table` does not have."""
+
+    def __init__(self, message: str, *, column: str, table: int = 0) -> None:
+        super().__init__(message)
+        self.column = column
+        self.table = table
+
+
+class FilesUnknownError(LedgerError):
+    """The ledger does not know the files of `table` that are asked for: that is not none of them.
+
+    The rows of an external table and of one of layout `directories` lie in folders, and what an
+    open txn adds itself no read returns.
+    """
+
+    def __init__(self, message: str, *, table: int = 0) -> None:
+        super().__init__(message)
+        self.table = table
 
 
 class OutcomeUnknownError(LedgerError):

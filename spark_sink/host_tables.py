@@ -21,7 +21,7 @@ from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
-from ledger.sdk.reading import TableFiles, known_row, read_files, tree_of
+from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_identity
 from ledger.settings import CATALOG_DEFAULT
@@ -199,7 +199,8 @@ class HostTables:
         """
         if found.definition.layout == "directories":
             row = known_row(self.reads, found.table)
-            return TableFiles(row, snapshot.opened, tree_of(where), (), whole=where is None)
+            tree = condition_of(where, self.reads, row, snapshot.opened)
+            return TableFiles(row, snapshot.opened, tree, (), whole=where is None)
         return read_files(self.reads, found.table, where, snapshot.opened)
 
     def _host_table(

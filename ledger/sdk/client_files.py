@@ -65,9 +65,8 @@ class LedgerFiles:
     ) -> TableFiles:
         """Return the files that a condition may concern, now or at a `version` or `position`.
 
-        They are left out by partition only, so a condition on any other column, a misspelled one
-        too, returns all. A txn that is opened later can build on it, see `Transaction.use`. Raises
-        as `Transaction.read`.
+        They are left out by partition only, so a condition on any other column returns all. A txn
+        that is opened later can build on it, see `Transaction.use`. Raises as `Transaction.read`.
         """
         number, _ = self._names.find(table)
         return read_table(

@@ -58,6 +58,11 @@ class FootprintWriter:
         return [*self._adds.values(), *self._removes.values()]
 
     @property
+    def added(self) -> Sequence[AddFile]:
+        """The files added."""
+        return list(self._adds.values())
+
+    @property
     def read_files(self) -> bytes:
         """The hashes of the files read; of a table that was read as a whole none is needed."""
         return b"" if self._reads_whole else packed(self._read)

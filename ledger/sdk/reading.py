@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from ledger.core.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
 from ledger.core.traits import traits_of
+from ledger.errors import FilesUnknownError
+from ledger.file_list import AddFile
 from ledger.read_errors import unknown_table, unknown_version
 from ledger.reads import FileRow, Reads, TableRow
+from ledger.sdk.condition_columns import check_columns
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import View
 from ledger.whole_numbers import whole as whole_number
@@ -70,11 +73,13 @@ def read_table(
     version: int | None = None,
     position: Token | int | None = None,
     whole: bool = False,
+    own: TableRow | None = None,
 ) -> TableFiles:
     """Return the files of a table at a version or a position, else at the newest position read.
 
-    Raises UnknownTableError, UnknownVersionError, ReaderBehindError, and ValueError if both a
-    version and a position are named, or position 0, at which there was nothing.
+    `own` is the table as a txn has changed it. Raises UnknownTableError, UnknownVersionError,
+    ReaderBehindError, FilesUnknownError, and ValueError if both a version and a position are named,
+    or position 0, at which there was nothing.
     """
     version = None if version is None else whole_number("version", version)
     if version is not None and position is not None:
@@ -85,7 +90,7 @@ def read_table(
     reads = view.reads(place)
     if version is not None:
         place = position_of_version(reads, table, version)
-    return read_files(reads, table, where, place or reads.position(), whole=whole)
+    return read_files(reads, table, where, place or reads.position(), whole=whole, own=own)
 
 
 def read_files(
@@ -95,13 +100,16 @@ def read_files(
     position: int,
     *,
     whole: bool = False,
+    own: TableRow | None = None,
 ) -> TableFiles:
     """Return the files of a table at a position that `reads` has reached.
 
-    Raises UnknownTableError, and PredicateSyntaxError for a text that is no condition.
+    Raises UnknownTableError, FilesUnknownError for a table whose files the ledger does not list,
+    PredicateSyntaxError for a text that is no condition, and UnknownColumnError.
     """
     row = known_row(reads, table)
-    tree = tree_of(where)
+    tree = condition_of(where, reads, row, position, own)
+    check_listed(row)
     schema = traits_of(row.definition).schema
     # What follows from parts of a condition is weaker than it: no file it may concern is left out.
     scan = compile_predicate(tree, schema, derive=True)
@@ -109,6 +117,54 @@ def read_files(
     if not scan.always:
         files = [each for each in files if may_concern(scan, each, row, len(schema))]
     return TableFiles(row, position, tree, files, whole)
+
+
+def scan_of(
+    view: View, table: int, where: "str | Expression | None", position: int, own: TableRow | None
+) -> TableFiles:
+    """Return a read of the rows of a table in folders: of which files they are is not known.
+
+    Without a condition everything is read. Raises as `read_files`.
+    """
+    reads = view.reads(position)
+    row = known_row(reads, table)
+    tree = condition_of(where, reads, row, position, own)
+    return TableFiles(row, position, tree, (), whole=where is None)
+
+
+def condition_of(
+    where: "str | Expression | None",
+    reads: Reads,
+    row: TableRow,
+    position: int,
+    own: TableRow | None = None,
+) -> str:
+    """Return the wire form of a condition on a table, which `own` is in a txn that changed it.
+
+    Raises PredicateSyntaxError, and UnknownColumnError for a column that the table does not have.
+    """
+    tree = tree_of(where)
+    check_columns(tree, reads, row, position, own)
+    return tree
+
+
+def is_in_folders(row: TableRow) -> bool:
+    """Tell whether the rows of a table lie in folders, whose files the ledger does not list."""
+    return row.definition.kind == "external" or row.definition.layout == "directories"
+
+
+def check_listed(row: TableRow) -> None:
+    """Raise FilesUnknownError for a table whose files the ledger does not list."""
+    if not is_in_folders(row):
+        return
+    what = "is external" if row.definition.kind == "external" else "has layout directories"
+    raise FilesUnknownError(
+        f"table {row.name} {what}: its rows lie in folders below its location, and the ledger does "
+        "not list their files. Read it with spark_sink.frames.cached_table, or list the folders of "
+        "the write ids that are valid (valid_write_ids); a txn that depends on its rows says so by "
+        "depends_on",
+        table=row.table,
+    )
 
 
 def may_concern(scan: CompiledPredicate, file: FileRow, table: TableRow, columns: int) -> bool:
@@ -119,6 +175,24 @@ def may_concern(scan: CompiledPredicate, file: FileRow, table: TableRow, columns
     """
     values = tuple(file.partition)
     return file.added <= table.partitioned or len(values) != columns or scan.matches(values)
+
+
+def check_none_added(found: TableFiles, added: Sequence[AddFile], txn: int) -> None:
+    """Raise FilesUnknownError if a read without files leaves out what its txn has added itself."""
+    schema = traits_of(found.table.definition).schema
+    scan = compile_predicate(found.where, schema, derive=True)
+    own = [
+        each
+        for each in added
+        if scan.always or len(each.partition) != len(schema) or scan.matches(each.partition)
+    ]
+    if own:
+        raise FilesUnknownError(
+            f"no file of table {found.table.name} that this concerns was committed before txn "
+            f"{txn} opened, and the {len(own)} that it added itself no read returns, {own[0].path} "
+            "among them: keep the list that was given to add_files, or read after the commit",
+            table=found.table.table,
+        )
 
 
 def known_row(reads: Reads, table: int) -> TableRow:

@@ -14,7 +14,14 @@ from ledger.sdk.definitions import names_of
 from ledger.sdk.given_files import AddLike, RemoveLike, added_files, columns_of, removed_files
 from ledger.sdk.names import TableLike
 from ledger.sdk.one_process import OfOneProcess
-from ledger.sdk.reading import TableFiles, found_at, read_table
+from ledger.sdk.reading import (
+    TableFiles,
+    check_none_added,
+    found_at,
+    is_in_folders,
+    read_table,
+    scan_of,
+)
 from ledger.sdk.receipt import Token
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
@@ -31,9 +38,11 @@ class TxnFiles(OfOneProcess):
     read only all but reading raises CommandInvalidError.
 
     Attributes:
+        id: its txn id.
         opened: the position of the snapshot the txn holds.
     """
 
+    id: int
     opened: int
     _names: TxnNames
     _view: View
@@ -54,21 +63,45 @@ class TxnFiles(OfOneProcess):
         They are those of the txn's snapshot, or of a `version` or `position` that is named; from
         the oldest read of a table on, later commits to it count as winners. `where` is a condition
         of Spark SQL or an expression; files are left out by partition only, so one on any other
-        column, a misspelled one too, returns all files. `whole` says that the txn depends on all
-        files of the table, and names none of them. `record=False` says that nothing the txn writes
-        depends on them, so the read is not remembered.
+        column returns all files. `whole` says that the txn depends on all files of the table, and
+        names none of them. `record=False` says that nothing the txn writes depends on them, so the
+        read is not remembered.
 
-        Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError.
+        Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError,
+        UnknownColumnError for a column that the table does not have, and FilesUnknownError where
+        the answer is not known: of a table in folders (see `depends_on`), and where there are no
+        files but those that the txn added itself.
         """
         number = self._names.number(table)
         if version is None and position is None:
             position = self.opened
         found = read_table(
-            self._view, number, where, version=version, position=position, whole=whole
+            self._view,
+            number,
+            where,
+            version=version,
+            position=position,
+            whole=whole,
+            own=self._names.own(number),
         )
+        if not found.files:
+            check_none_added(found, self._writes.added(number), self.id)
         if record:
             self._writes.read(found)
         return found
+
+    def depends_on(self, table: TableLike, where: "str | Expression | None" = None) -> None:
+        """Say that what the txn writes depends on the rows of a condition, read by other means.
+
+        They are those of the txn's snapshot; a commit that came after it and changed such rows
+        wins. Raises as `read`, but not of a table in folders: for those this is made.
+        """
+        number, row = self._names.find(table)
+        if row is not None and not is_in_folders(row):
+            self.read(table, where)
+            return
+        own = self._names.own(number)
+        self._writes.read(scan_of(self._view, number, where, self.opened, own))
 
     def read_whole(self, table: TableLike) -> None:
         """Say that the txn depends on everything in a table, without asking for its files."""

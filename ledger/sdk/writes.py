@@ -13,9 +13,12 @@ from typing import Final, NamedTuple
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint
 from ledger.core.ids import IsolationLevel, Operation
 from ledger.core.outcomes import Reason
+from ledger.core.partitions import folder_values
 from ledger.core.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError
+from ledger.file_list import AddFile
 from ledger.reads import TableRow
+from ledger.sdk.condition_columns import raise_unknown
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.reading import TableFiles
 from ledger.sdk.refusals import ROWS
@@ -92,6 +95,11 @@ class DeclaredWrites:
         """Return what gathers the files of a table; raises ValueError once frozen, or ended."""
         self._check_open()
         return self._writers.setdefault(table, FootprintWriter())
+
+    def added(self, table: int) -> Sequence[AddFile]:
+        """Return the files that were added to a table so far."""
+        writer = self._writers.get(table)
+        return () if writer is None else writer.added
 
     @contextmanager
     def growing(self, table: int, operation: str = "") -> Iterator[FootprintWriter]:
@@ -217,13 +225,17 @@ def coarse_write(
 
     Without a row, that is of a table known by its id alone, and of a table without columns the unit
     is the whole table, which errs to the side of conflict. Raises ValueError if a partitioned table
-    is updated or deleted from and neither says where, and for a partition of one that has none.
+    is updated or deleted from and neither says where, for a partition of one that has none, and for
+    a text that names no partition, UnknownColumnError for one of columns the table does not have.
     """
     if partition is not None:
+        check_text("a partition", partition)
         if whole_table:
             raise ValueError("a write is of one partition or of the whole table, not of both")
         if row is not None and is_known_unpartitioned(row):
             raise ValueError(f"table {row.name} is not partitioned: name no partition of it")
+        if row is not None and row.definition.partition_columns:
+            check_partition(partition, row)
         return CoarseWrite("partition", partition, operation)
     if row is not None and is_known_unpartitioned(row) and not whole_table:
         return CoarseWrite("unpartitioned", "", operation)
@@ -234,6 +246,23 @@ def coarse_write(
         f"table {row.name} is partitioned by {columns}: say partition='...' for each partition "
         f"whose rows the {operation} changed, or whole_table=True"
     )
+
+
+def check_partition(partition: str, row: TableRow) -> None:
+    """Raise ValueError for a text that no partition of a partitioned table can have.
+
+    A misspelled column would count as the whole table, without a word.
+    """
+    names, found = row.definition.partition_columns, folder_values(partition)
+    if found is None:
+        raise ValueError(
+            f"{partition!r} names no partition of table {row.name}: write "
+            f"{'/'.join(f'{name}=<value>' for name in names)}; only bytes of UTF-8 are escaped"
+        )
+    known = {name.lower() for name in names}
+    for name in found:
+        if name not in known:
+            raise_unknown(row, name, names, "partition ")
 
 
 def is_known_unpartitioned(row: TableRow) -> bool:

@@ -26,6 +26,7 @@ READERS: Final[dict[str, tuple[Reader, Reader | None]]] = {
         lambda _, txn: txn.read(NAME, record=False),
     ),
     "Transaction.read_whole": (lambda _, txn: txn.read_whole(NAME), None),
+    "Transaction.depends_on": (lambda _, txn: txn.depends_on(NAME), None),
     "Transaction.use": (lambda host, txn: txn.use(host.ledger.read(NAME)), None),
     "HostTables.resolve": (
         lambda host, txn: host.tables.resolve(NAME, txn),

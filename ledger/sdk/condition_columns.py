@@ -1,0 +1,88 @@
+"""Columns that a condition names: one that the table does not have is told with the nearest name.
+
+Files are left out by partition alone, so a misspelled column would leave out none, without a word.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any, Final, NoReturn
+
+from ledger.core.commands import TableDefinition
+from ledger.core.predicates import TRUE_PREDICATE
+from ledger.errors import UnknownColumnError
+from ledger.reads import Reads, TableRow
+
+# What Spark SQL has without brackets, where no column is called so.
+FUNCTIONS: Final = frozenset(
+    {"current_time", "current_user", "grouping__id", "localtimestamp", "session_user", "user"}
+)
+SHOWN_MAX: Final = 20
+
+
+def check_columns(
+    tree: str, reads: Reads, row: TableRow, position: int, own: TableRow | None = None
+) -> None:
+    """Raise UnknownColumnError if a condition names a column that its table does not have.
+
+    A column counts if the table has it now, or had it at `position`, or has it in the row that is
+    a txn's `own`. What a table that names no columns has is not known.
+    """
+    if tree == TRUE_PREDICATE or not row.definition.columns:
+        return
+    missing = without(columns_in(tree), row.definition)
+    if own is not None:
+        missing = without(missing, own.definition)
+    then = reads.definition(row.table, position) if missing else None
+    if then is not None:
+        missing = without(missing, then) if then.columns else []
+    if missing:
+        raise_unknown(row, missing[0], [each.name for each in row.definition.columns])
+
+
+def raise_unknown(row: TableRow, column: str, names: Iterable[str], what: str = "") -> NoReturn:
+    """Raise the error for a column that a table does not have among those of these names."""
+    known = list(names)
+    lower = {name.lower(): name for name in known}
+    alike = get_close_matches(column.lower(), lower, n=1)
+    meant = f", did you mean {lower[alike[0]]}?" if alike else "; it has"
+    listed = "" if alike else f" {', '.join(known[:SHOWN_MAX])}"
+    more = ", ..." if listed and len(known) > SHOWN_MAX else ""
+    raise UnknownColumnError(
+        f"table {row.name} has no {what}column {column}{meant}{listed}{more}",
+        column=column,
+        table=row.table,
+    )
+
+
+def without(names: Iterable[str], definition: TableDefinition) -> list[str]:
+    """Return the names that are no column of a definition, nor a field of one."""
+    known = {each.name.lower() for each in definition.columns}
+    known.update(map(str.lower, definition.partition_columns))
+    return [each for each in names if is_unknown(each.lower(), known)]
+
+
+def is_unknown(name: str, known: set[str]) -> bool:
+    """Tell whether a name is neither a column nor a field of one."""
+    return name not in known and name.partition(".")[0] not in known and name not in FUNCTIONS
+
+
+def columns_in(tree: str) -> list[str]:
+    """Return the columns that a condition in wire form names, in their order."""
+    return list(dict.fromkeys(names_in(json.loads(tree))))
+
+
+def names_in(node: Any) -> Iterator[str]:
+    """Yield the columns that a part of a condition names."""
+    match node:
+        case ["col", str(name)]:
+            yield name
+        case ["lit", *_]:
+            return
+        case ["unknown", _, [*names]]:
+            yield from names
+        case ["unknown", *_]:
+            return
+        case [*parts]:
+            for part in parts:
+                yield from names_in(part)

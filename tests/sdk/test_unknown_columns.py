@@ -1,0 +1,137 @@
+"""A column that the table does not have is told with the nearest name, never passed over."""
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import UnknownColumnError
+from ledger.file_list import AddFile
+from ledger.sdk.condition_columns import columns_in
+from ledger.sdk.expressions import Expression, col
+from ledger.sdk.predicate_sql import predicate_tree
+from ledger.sdk.transaction import Transaction
+
+COLUMNS = [("month", "int"), ("Carrier", "string"), ("d", "date"), ("arr", "array<int>")]
+KNOWN = [
+    "month = 3",
+    "MONTH = 3 and carrier like 'A%'",
+    "arr[0] = 3 or exists(arr, v -> v > month)",
+    "carrier.code = 1",
+    "extract(year from d) = 2024 and timestampadd(HOUR, 1, d) > current_date",
+    "current_user = carrier or user = carrier or localtimestamp > d",
+    "month in (select x from elsewhere)",
+    "rand() > 0.5",
+    "d > interval 3 days",
+]
+UNKNOWN: list[tuple[str | Expression, str]] = [
+    ("mnth = 3", "table t has no column mnth, did you mean month?"),
+    ("month = 3 and carier = 'AA'", "has no column carier, did you mean Carrier?"),
+    ("not (upper(carr) = 'X')", "has no column carr, did you mean arr?"),
+    ("x > 1", "table t has no column x; it has month, Carrier, d, arr"),
+    ("exists(arrr, v -> v > 1)", "no column arrr, did you mean arr?"),
+    ("transform(arr, v -> v + monht)[0] > 1", "no column monht, did you mean month?"),
+    ("case when mont > 1 then true else false end", "no column mont, did you mean month?"),
+    (col("mnth") == 3, "no column mnth, did you mean month?"),
+    (col("carrie").is_null() | (col("month") == 1), "no column carrie, did you mean Carrier?"),
+]
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> int:
+    """Return a table of flights by month with a file in each of two."""
+    table = ledger.create_table("t", COLUMNS, partition_columns=["month"]).table
+    ledger.append(table, [AddFile("a", ("1",)), AddFile("b", ("3",))])
+    return table
+
+
+def test_columns_in() -> None:
+    """Names are told as they are written, each once."""
+    assert columns_in(predicate_tree("b = 1 and A in (b, c) or f(d, 'e') = 2")) == [*"bAcd"]
+
+
+@pytest.mark.parametrize("where", KNOWN)
+def test_conditions_on_known_columns(ledger: Ledger, table: int, where: str) -> None:
+    """What Spark SQL can say of the columns of a table is taken."""
+    assert "b" in ledger.read(table, where).paths
+
+
+@pytest.mark.parametrize(("where", "said"), UNKNOWN, ids=str)
+def test_conditions_on_unknown_columns(
+    ledger: Ledger, table: int, where: str | Expression, said: str
+) -> None:
+    """Client and txn refuse them, and the txn remembers nothing."""
+    with pytest.raises(UnknownColumnError) as raised:
+        ledger.read(table, where)
+    with ledger.transaction(level="serializable") as txn:
+        for read in (txn.read, txn.depends_on):
+            with pytest.raises(UnknownColumnError):
+                read(table, where)
+        ledger.append(table, [AddFile("c", ("3",))])
+        txn.add_files(table, [AddFile("d", ("4",))])
+
+    assert said in str(raised.value)
+    assert txn.receipt is not None
+    told = pickle.loads(pickle.dumps(raised.value))  # noqa: S301 - of this process
+    assert (raised.value.column, table) == (told.column, told.table)
+
+
+def test_columns_of_another_time(ledger: Ledger, table: int) -> None:
+    """A column counts where the table has it now, had it then, or gets it from the txn."""
+    reader = ledger.begin("read_only")
+    ledger.alter_table("t", columns=[("month", "int"), ("tail", "string")])
+
+    assert reader.read(table, "carrier = 'AA' or tail = 'N'").paths == ["a", "b"]
+    assert ledger.read(table, "carrier = 'AA'", version=1).paths == ["a", "b"]
+    with pytest.raises(UnknownColumnError, match="no column carrier"):
+        ledger.read(table, "carrier = 'AA'")
+    with ledger.transaction() as txn:
+        txn.alter_table("t", columns=[("month", "int"), ("tail", "string"), ("x", "int")])
+        assert txn.read("t", "x = 1").paths == ["a", "b"]
+        with pytest.raises(UnknownColumnError, match="no column y"):
+            txn.read("t", "y = 1")
+
+
+def test_columns_that_are_not_known(ledger: Ledger) -> None:
+    """What a table has that names no columns nobody can tell."""
+    ledger.create_table("u")
+    ledger.append("u", ["a"])
+
+    assert ledger.read("u", "x = 1").paths == ["a"]
+
+
+COARSE: list[tuple[str, str]] = [
+    ("mnth=3", "table t has no partition column mnth, did you mean month?"),
+    ("month=3/carrier=AA", "has no partition column carrier; it has month"),
+    ("3", "'3' names no partition of table t: write month=<value>"),
+    ("", "'' names no partition"),
+    ("month=3/month=4", "names no partition"),
+    ("month=%FF", "names no partition"),
+]
+WRITES: list[Callable[[Transaction, str], object]] = [
+    lambda txn, partition: txn.insert("t", partition),
+    lambda txn, partition: txn.update("t", partition),
+    lambda txn, partition: txn.delete("t", partition),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize(("partition", "said"), COARSE)
+def test_partitions_of_unknown_columns(
+    ledger: Ledger,
+    table: int,
+    write: Callable[[Transaction, str], object],
+    partition: str,
+    said: str,
+) -> None:
+    """A partition that the table cannot have is refused, and nothing is declared."""
+    with ledger.transaction() as txn:
+        with pytest.raises(ValueError, match=said):
+            write(txn, partition)
+        with pytest.raises(TypeError, match="a partition is a text, not 3"):
+            write(txn, 3)  # type: ignore[arg-type]
+        write(txn, "Month=3/")
+
+    assert txn.receipt is not None
+    assert {table: 2} == txn.receipt.versions
