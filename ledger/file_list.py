@@ -50,10 +50,15 @@ class RemoveFile(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """What a commit adds and removes in one table."""
+    """What a commit adds and removes in one table.
+
+    `info` is what the writer recorded of the commit besides, a JSON object or "". Chunks of a list
+    may each have a piece of its text.
+    """
 
     adds: Sequence[AddFile] = ()
     removes: Sequence[RemoveFile] = ()
+    info: str = ""
 
 
 EMPTY: Final = FileList()
@@ -64,9 +69,10 @@ def pack(files: FileList) -> bytes:
 
     Raises ValueError for one that no reader would unpack.
     """
-    if not files.adds and not files.removes:
+    if files == EMPTY:
         return b""
-    text = json.dumps(files, separators=(",", ":"), ensure_ascii=False).encode()
+    form = files if files.info else files[:2]
+    text = json.dumps(form, separators=(",", ":"), ensure_ascii=False).encode()
     if len(text) >= TEXT_BYTES_MAX:
         raise ValueError(
             f"the list of {len(files.adds)} files added and {len(files.removes)} removed has "
@@ -80,8 +86,10 @@ def unpack(data: bytes) -> FileList:
     if not data:
         return EMPTY
     try:
-        adds, removes = json.loads(text_of(data))
-        return FileList([added(*each) for each in adds], [removed(*each) for each in removes])
+        adds, removes, *rest = json.loads(text_of(data))
+        return FileList(
+            [added(*each) for each in adds], [removed(*each) for each in removes], info_of(rest)
+        )
     except (ValueError, TypeError, RecursionError, zlib.error) as error:
         raise FileListError(f"{len(data)} bytes are no file list: {error}") from error
 
@@ -101,7 +109,19 @@ def unpack_chunks(chunks: Iterable[Footprint]) -> FileList:
     return FileList(
         [file for each in lists for file in each.adds],
         [file for each in lists for file in each.removes],
+        "".join(each.info for each in lists),
     )
+
+
+def info_of(rest: Sequence[object]) -> str:
+    """Return what stands behind the files of a form; raises ValueError if that is no text."""
+    match rest:
+        case []:
+            return ""
+        case [str() as info]:
+            return info
+        case _:
+            raise ValueError("behind the files stands more than a text")
 
 
 def records_again(part: CommittedPart, files: FileList) -> bool:

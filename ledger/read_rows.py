@@ -210,7 +210,9 @@ class VersionRow(NamedTuple):
     """One version of a table, as DESCRIBE HISTORY shows it; `at`, in milliseconds, never falls.
 
     `txn` and `write_id` are 0 for a table that was created at once. `level` is "" where nothing was
-    judged file by file. `adds` and `removes` count the files that the commit listed.
+    judged file by file. `adds` and `removes` count the files that the commit listed. `info` is what
+    the writer of an imported version recorded of it, such as its own `timestamp`, `userName` and
+    `userMetadata`: a JSON object, or "".
     """
 
     table: int
@@ -227,6 +229,7 @@ class VersionRow(NamedTuple):
     adds: int
     removes: int
     metadata_events: int
+    info: str = ""
 
 
 class AppRow(NamedTuple):

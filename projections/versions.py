@@ -32,6 +32,7 @@ class VersionFields(Fields):
     adds: int = 0
     removes: int = 0
     metadata_events: int = 0
+    info: str = ""
 
 
 def committed(applied: Applied, body: TxnCommitted) -> list[RowChange]:
@@ -74,6 +75,7 @@ def of_part(applied: Applied, part: CommittedPart) -> VersionFields:
         adds=len(files.adds) if files is not None else 0,
         removes=len(files.removes) if files is not None else 0,
         metadata_events=part.metadata_events,
+        info=files.info if files is not None else "",
     )
 
 

@@ -83,15 +83,21 @@ class DeltaMetadata(NamedTuple):
     schema: str
     partition_columns: Sequence[str]
     configuration: Mapping[str, str]
+    name: str = ""
+    description: str = ""
 
 
 class Provenance(NamedTuple):
-    """What a writer recorded of itself: "" or None = not recorded, or not in a usable form."""
+    """What a writer recorded of itself: "" or None = not recorded, or not in a usable form.
+
+    `info` is all that is not said by the other fields, in JSON.
+    """
 
     operation: str = ""
     read_version: int | None = None
     level: str = ""
     is_blind: bool = False
+    info: str = ""
 
 
 NOTHING_RECORDED: Final = Provenance()
@@ -182,6 +188,8 @@ def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
         fields.text("schemaString", default=""),
         fields.texts("partitionColumns"),
         {key: value for key, value in configuration.items() if value is not None},
+        fields.words("name"),
+        fields.words("description"),
     )
     if commit.metadata not in (None, metadata):
         raise ShapeError("there are two metaData actions that differ; a version has one at most")
@@ -240,6 +248,7 @@ def take_provenance(commit: DeltaCommit, fields: Fields) -> None:
         read_version if is_older else None,
         level if isinstance(level, str) and is_level(level) else "",
         fields.get("isBlindAppend") is True,
+        fields.rest(DECIDED),
     )
 
 
@@ -250,6 +259,8 @@ def take_checkpoint_metadata(commit: DeltaCommit, fields: Fields) -> None:
         raise ShapeError(f"it is a checkpoint of version {version}, not of {commit.version}")
 
 
+# What a commit in the ledger says by itself.
+DECIDED: Final = frozenset({"operation", "readVersion", "isolationLevel", "isBlindAppend"})
 # Kinds of action that say nothing of the table: of another form they count as not recorded.
 FREE_FORM: Final = frozenset({"commitInfo", "cdc"})
 TAKERS: Final[Mapping[str, Callable[[DeltaCommit, Fields], None]]] = {

@@ -3,10 +3,10 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 BITS: Final = 63
 WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
@@ -42,6 +42,11 @@ class Fields:
         if not is_text(found):
             raise self.odd(key, "text")
         return str(found)
+
+    def words(self, key: str) -> str:
+        """Return a text that nothing depends on, "" for anything else."""
+        found = self._fields.get(key)
+        return found if is_text(found) else ""
 
     def number(self, key: str, *, default: int | None = None) -> int:
         """Return a whole number that is not negative and has 63 bits."""
@@ -87,6 +92,13 @@ class Fields:
             raise self.odd(key, "map of texts")
         return texts
 
+    def rest(self, known: Container[str]) -> str:
+        """Return the fields that are not `known` in JSON, "" without any."""
+        found = {key: each for key, each in self._fields.items() if key not in known}
+        text = json.dumps(found, separators=(",", ":"), ensure_ascii=False) if found else ""
+        # An escape can spell half a letter, which no text can hold.
+        return text.encode(errors="replace").decode()
+
     def check_listed(self, key: str, texts: Iterable[str | None]) -> None:
         """Raise ShapeError for texts that no list of files takes: they have a zero byte."""
         if any("\0" in each for each in texts if each is not None):
@@ -98,7 +110,7 @@ class Fields:
         return ShapeError(f"{self.action} has {found} as {key}, where a {wanted} belongs")
 
 
-def is_text(found: Any) -> bool:
+def is_text(found: Any) -> TypeGuard[str]:
     """Tell whether a value is a text that can be written: JSON escapes can spell half a letter."""
     if not isinstance(found, str):
         return False

@@ -12,7 +12,7 @@ from ledger.core.commands import AppVersion, Footprint, TableDefinition
 from ledger.core.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
-from ledger.file_list import AddFile, RemoveFile
+from ledger.file_list import AddFile, FileList, RemoveFile, pack
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.writes import DeclaredPart
 
@@ -42,13 +42,14 @@ def part_of(
 
 
 def head_of(commit: DeltaCommit, apps: Mapping[str, int]) -> Footprint:
-    """Return the footprint of a version without its files."""
+    """Return the footprint of a version without its files, with what its writer recorded."""
     return EMPTY_FOOTPRINT._replace(
         operation=operation_of(commit),
         not_blind=commit.has_change_files or not commit.provenance.is_blind,
         protocol=commit.protocol,
         domains=[commit.domains[name] for name in sorted(commit.domains)],
         apps=[AppVersion(*each) for each in sorted(apps.items())],
+        files=pack(FileList(info=commit.provenance.info)),
     )
 
 

@@ -30,6 +30,15 @@ UNKNOWN_LEVEL: Final = "lakeledger.delta.isolationLevel"
 OTHER_SPELLINGS: Final = "lakeledger.delta.otherSpellings"
 """Under this property a table keeps keys that differ from others in case only."""
 
+COMMENT: Final = "comment"
+"""Under this property Spark and Hive keep the description of a table."""
+
+DESCRIPTION: Final = "lakeledger.delta.description"
+"""Under this property a table keeps its description if it has a property `comment` besides."""
+
+TABLE_NAME: Final = "lakeledger.delta.name"
+"""Under this property a table keeps the name that it had as a Delta table."""
+
 # Keys whose values count here, as Delta spells them.
 DEFINED: Final = frozenset({LEVEL_PROPERTY, ROW_TRACKING_PROPERTY, *RESOLVABLE})
 
@@ -53,7 +62,7 @@ def definition_of(
     """
     known = before.columns if before is not None else ()
     is_mapped = metadata.configuration.get(MAPPING_MODE, "none") != "none"
-    spelled = spelled_once(metadata.configuration)
+    spelled = spelled_once(described(metadata))
     return TableDefinition(
         "managed",
         "listed",
@@ -74,6 +83,16 @@ def check_definition(metadata: DeltaMetadata) -> None:
                 f"columns {other} and {each.name} of schemaString differ in case only, and names "
                 "of columns are one in any case. Rename one of them where the table is written"
             )
+
+
+def described(metadata: DeltaMetadata) -> dict[str, str]:
+    """Return table properties with the name and the description that Delta keeps beside them."""
+    found = dict(metadata.configuration)
+    if metadata.description:
+        found[DESCRIPTION if COMMENT in found else COMMENT] = metadata.description
+    if metadata.name:
+        found[TABLE_NAME] = metadata.name
+    return found
 
 
 def spelled_once(configuration: Mapping[str, str]) -> dict[str, str]:

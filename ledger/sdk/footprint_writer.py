@@ -17,6 +17,7 @@ from ledger.file_list import (
     RemoveFile,
     listed,
     removed,
+    unpack,
 )
 from ledger.reads import FileRow
 from ledger.sdk.given_files import Listed, RemoveLike
@@ -163,14 +164,14 @@ class FootprintWriter:
         )
 
     def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
-        """Return a footprint with some of the files that were noted here.
+        """Return a footprint with some of the files that were noted here, and with its own info.
 
         The rows of a backfill count, though they were there before. More rows than a footprint may
         add count as none: the statistics cannot be right.
         """
         adds = [each for each in files if isinstance(each, AddFile)]
         removes = [each for each in files if isinstance(each, RemoveFile)]
-        found = listed(footprint, FileList(adds, removes))
+        found = listed(footprint, FileList(adds, removes, unpack(footprint.files).info))
         numbers_all = self._numbers_all()
         rows = sum(rows_of(each.stats) for each in adds if each.data_change or numbers_all)
         # One file of an unknown partition may lie in any, also in those that other chunks name.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
 from ledger.errors import StagedWritesDifferError
-from ledger.file_list import AddFile, RemoveFile
+from ledger.file_list import AddFile, FileList, RemoveFile, pack, unpack
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.writes import DeclaredPart
 
@@ -19,6 +19,9 @@ RECORD_BYTES_MAX: Final = 700_000
 FILES_PER_CHUNK: Final = 10_000
 # Before it is packed: no reader unpacks more than 64 MiB, of up to eight bytes a character.
 CHUNK_CHARS_MAX: Final = 8_000_000
+# What a writer records of its commit, packed: more of it comes in chunks of so many letters.
+INFO_BYTES_MAX: Final = 100_000
+INFO_CHARS_PER_CHUNK: Final = 150_000
 READ_BYTES_PER_CHUNK: Final = 80_000 * HASH_BYTES
 
 Send = Callable[[int, int, Footprint], None]
@@ -69,7 +72,7 @@ class Staging:
                     self._stage_one(part.table, number, chunk, send)
             self._whole.add(part.table)
         chunks, digest = self._sent.get(part.table, Sent())
-        return head._replace(staged=chunks, digest=digest)
+        return without_large_info(head)._replace(staged=chunks, digest=digest)
 
     def _stage_one(self, table: int, number: int, chunk: Footprint, send: Send) -> None:
         """Stage a chunk; that it is there already is fine where its first answer was missed."""
@@ -92,6 +95,8 @@ def riding(part: DeclaredPart, room: int) -> Footprint | None:
         return None
     if len(files) > FILES_PER_CHUNK or not fits_a_reader(files):
         return None
+    if len(part.head.files) > INFO_BYTES_MAX:
+        return None
     found = part.writer.with_files(part.head._replace(read_files=part.read_files), files)
     return found if size_of(found) <= room else None
 
@@ -101,9 +106,19 @@ def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:
     hashes = part.read_files
     for at in range(0, len(hashes), READ_BYTES_PER_CHUNK):
         yield EMPTY_FOOTPRINT._replace(read_files=hashes[at : at + READ_BYTES_PER_CHUNK])
+    if part.head is not None and len(part.head.files) > INFO_BYTES_MAX:
+        info = unpack(part.head.files).info
+        for at in range(0, len(info), INFO_CHARS_PER_CHUNK):
+            piece = FileList(info=info[at : at + INFO_CHARS_PER_CHUNK])
+            yield EMPTY_FOOTPRINT._replace(files=pack(piece))
     files = part.writer.files
     for at in range(0, len(files), FILES_PER_CHUNK):
         yield from fitting(part.writer, files[at : at + FILES_PER_CHUNK])
+
+
+def without_large_info(head: Footprint) -> Footprint:
+    """Return a footprint without the info that chunks before it have."""
+    return head._replace(files=b"") if len(head.files) > INFO_BYTES_MAX else head
 
 
 def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:

@@ -58,6 +58,7 @@ class StateVersions:
                 adds=len(files.adds),
                 removes=len(files.removes),
                 metadata_events=part.metadata_events,
+                info=files.info,
             )
         )
         if part.footprint is not None:

@@ -96,6 +96,7 @@ def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> Ver
         adds=fields.get("adds", 0),
         removes=fields.get("removes", 0),
         metadata_events=fields.get("metadata_events", 0),
+        info=fields.get("info", ""),
     )
 
 

@@ -24,6 +24,7 @@ from ledger.file_list import (
     chunks_of,
     listed,
     pack,
+    text_of,
     unpack,
     unpack_chunks,
 )
@@ -153,3 +154,24 @@ def test_chunks() -> None:
     assert [file.path for file in found.removes] == ["a", "b", "c"]
     assert chunks_of(part, None) == (chunks[2],)
     assert chunks_of(part._replace(footprint=None), txn) == ()
+
+
+@pytest.mark.parametrize("adds", [[], [AddFile("a" * 999)]])
+def test_info(adds: list[AddFile]) -> None:
+    """What a writer recorded comes back, whole or in pieces; without any the form has none."""
+    files = FileList(adds, [RemoveFile("b")])
+    said = files._replace(info='{"userName":"é"}')
+    pieces = [FileList(info=said.info[:5]), said._replace(info=said.info[5:])]
+    chunks = [footprint()._replace(files=pack(each)) for each in pieces]
+
+    assert unpack(pack(said)) == said
+    assert unpack_chunks(chunks) == said
+    assert pack(EMPTY) == b""
+    assert len(json.loads(text_of(pack(files)))) == len(["adds", "removes"])
+
+
+@pytest.mark.parametrize("rest", [[1], ["a", "b"], [None]])
+def test_no_info(rest: list[object]) -> None:
+    """What stands behind the files and is no text is refused."""
+    with pytest.raises(FileListError, match="more than a text"):
+        unpack(PLAIN + json.dumps([[], [], *rest]).encode())

@@ -1,0 +1,126 @@
+"""What writers of a Delta table recorded of their versions, as an import keeps it."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from ledger.client import Ledger
+from ledger.core.footprints import weight
+from ledger.core.metadata_diff import properties
+from ledger.delta.schema import COMMENT, DESCRIPTION, TABLE_NAME
+from ledger.delta_import import import_delta
+from ledger.sdk.staging import INFO_BYTES_MAX, RECORD_BYTES_MAX, size_of
+from ledger.testing import InMemoryLedger
+from tests.sdk.delta_logs import (
+    PROTOCOL,
+    add,
+    begin,
+    commits,
+    info,
+    metadata,
+    staged,
+    write_checkpoint,
+    write_log,
+)
+
+NAME = "t"
+RECORDED: dict[str, Any] = {
+    "timestamp": 1_600_000_000_000,
+    "inCommitTimestamp": 1_600_000_000_001,
+    "userId": "42",
+    "userName": "ada@example.org",
+    "userMetadata": '{"why": "backfill é"}',
+    "operationParameters": {"mode": "Append"},
+    "operationMetrics": {"numFiles": "1"},
+}
+
+
+def recorded(ledger: Ledger, version: int) -> Any:
+    """Return what the writer of a version recorded of it."""
+    row = ledger.reads().version_row(ledger.table(NAME).table, version=version)
+    assert row is not None
+    return json.loads(row.info) if row.info else None
+
+
+def test_as_recorded(ledger: Ledger, tmp_path: Path) -> None:
+    """A version keeps user, user metadata, metrics and times as its writer recorded them."""
+    write_log(tmp_path, begin(), [info(**RECORDED), add("a")], [add("b")], [info(**RECORDED)])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert [recorded(ledger, each) for each in range(4)] == [None, RECORDED, None, RECORDED]
+
+
+def test_as_deltalake_recorded(ledger: Ledger, tmp_path: Path) -> None:
+    """The history of an imported table says what deltalake says of the table."""
+    for number in range(2):
+        said = CommitProperties(custom_metadata={"userName": "ada", "run": str(number)})
+        rows = pa.table({"id": [number]})
+        write_deltalake(tmp_path, rows, mode="append", commit_properties=said)
+
+    import_delta(ledger, tmp_path, NAME)
+
+    for theirs in DeltaTable(tmp_path).history():
+        ours = recorded(ledger, theirs["version"])
+        assert (ours["timestamp"], ours["run"]) == (theirs["timestamp"], theirs["run"])
+        assert ours["userName"] == "ada"
+        assert datetime.fromtimestamp(ours["timestamp"] / 1000, UTC).year >= 2026
+
+
+def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
+    """The version of a checkpoint keeps what its own file says, if that is there."""
+    write_log(tmp_path, [info(**RECORDED), add("a")], first=3)
+    write_checkpoint(tmp_path, f"{3:020}.checkpoint.parquet", [PROTOCOL, metadata(), add("a")])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert recorded(ledger, 0) == RECORDED
+
+
+@pytest.mark.parametrize("files", [1, 11_000])
+@pytest.mark.parametrize("letters", [INFO_BYTES_MAX - 100, 3_000_000])
+def test_of_any_size(
+    memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, letters: int, files: int
+) -> None:
+    """What a writer recorded may be larger than a record of the log."""
+    # Numbers in a row cannot be packed to nothing, as one letter could.
+    text = "".join(map(str, range(letters)))[:letters]
+    said: dict[str, Any] = {**RECORDED, "userMetadata": text + "é"}
+    adds = [add(f"part-{number}") for number in range(files)]
+    write_log(tmp_path, begin(), [info(**said), *adds])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert recorded(ledger, 1) == said
+    assert len(ledger.read(NAME)) == files
+    sizes = [size_of(each) for each in (*staged(memory), commits(memory)[-1][1])]
+    assert max(sizes) <= RECORD_BYTES_MAX
+    assert weight(commits(memory)[-1][1]) <= RECORD_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [
+        ({}, {COMMENT: "All trips.", TABLE_NAME: "trips"}),
+        (
+            {COMMENT: "Own."},
+            {COMMENT: "Own.", DESCRIPTION: "All trips.", TABLE_NAME: "trips"},
+        ),
+    ],
+)
+def test_description(
+    ledger: Ledger, tmp_path: Path, configuration: dict[str, str], expected: dict[str, str]
+) -> None:
+    """A table keeps its name and its description as properties."""
+    said = metadata(**configuration)
+    said = {"metaData": {**said["metaData"], "name": "trips", "description": "All trips."}}
+    write_log(tmp_path, [PROTOCOL, said])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert properties(ledger.table(NAME).definition) == expected
