@@ -211,7 +211,7 @@ class Ledger(LedgerTables, LedgerFiles):
         numbers = self._names.numbers(tables)
         command = OpenTxn(*UNNUMBERED, type, count, deadline_ms, numbers)
         session, answer = self._sessions.ask(command)
-        self._view.note(answer.control.position)
+        self._view.note(answer.control)
         body = body_as(TxnOpened, answer)
         opening = answer.control, body
         first = answer.control.txn
@@ -331,7 +331,7 @@ class Ledger(LedgerTables, LedgerFiles):
 
     def _ask(self, command: SessionCommand) -> Answer:
         answer = self._sessions.ask(command)[1]
-        self._view.note(answer.control.position)
+        self._view.note(answer.control)
         return answer
 
     def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt:

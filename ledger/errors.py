@@ -37,6 +37,7 @@ LedgerError
 │   └── FileListError        the file list of a commit is in no form this version knows
 ├── DeltaLogError            the log of a Delta table contradicts itself
 ├── ReadsUnavailableError    the read model does not answer
+├── LogRewrittenError        the log lost its end and goes on without what was seen
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
 Each message says what happened, why, and what to do. `retry_unchanged` tells whether the very same
@@ -328,6 +329,23 @@ class ReadsUnavailableError(LedgerError):
     retry_unchanged = True
 
 
+class LogRewrittenError(LedgerError):
+    """The log is not the one that was read: it lost its end, and others have gone on from there.
+
+    `position` was seen, `seen` and `found` are the chains of the log there, in hex digits.
+    """
+
+    def __init__(self, position: int, seen: str, found: str) -> None:
+        super().__init__(
+            f"position {position} was seen with chain {seen}, the log has {found} there: it lost "
+            "its end and goes on without some of what was seen, maybe without commits that were "
+            "acknowledged. Connect anew, and look up what was committed before it is built on"
+        )
+        self.position = position
+        self.seen = seen
+        self.found = found
+
+
 class ReaderBehindError(LedgerError):
     """The reader has not reached the wanted position in time; both are in the error."""
 
@@ -336,7 +354,8 @@ class ReaderBehindError(LedgerError):
     def __init__(self, applied: int, wanted: int, waited_ms: int) -> None:
         super().__init__(
             f"position {wanted} was not reached within {waited_ms} ms, the reader is at {applied}; "
-            "see whether the follower runs, or wait longer"
+            "see whether the follower runs, or wait longer. If the log is no longer than that, it "
+            "lost its end: see lakeledger log verify"
         )
         self.applied = applied
         self.wanted = wanted

@@ -153,6 +153,16 @@ class TableMarkRow(NamedTuple):
     open: TxnRow | None
 
 
+class Reached(NamedTuple):
+    """How far rows are: the position of their last event and its chain in hex digits, "" = unknown.
+
+    Two logs that differ anywhere up to a position have different chains there.
+    """
+
+    position: int = 0
+    chain: str = ""
+
+
 class HistoryRow(NamedTuple):
     """One event in brief, and the watermark and next txn id after it.
 

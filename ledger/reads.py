@@ -24,6 +24,7 @@ from ledger.read_rows import (
     Identity,
     MappingRow,
     OutcomeRow,
+    Reached,
     SessionRow,
     TableMarkRow,
     TableRow,
@@ -44,6 +45,7 @@ __all__ = [
     "Identity",
     "MappingRow",
     "OutcomeRow",
+    "Reached",
     "Reads",
     "SessionRow",
     "TableMarkRow",
@@ -76,6 +78,14 @@ class Reads(MetadataReads, Protocol):
         """Return the applied position as soon as it is at least `position`.
 
         Raises ReaderBehindError after `timeout_ms`.
+        """
+        ...
+
+    def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
+        """Return how far the rows are as soon as they have come to `position` and to `seen`.
+
+        Raises LogRewrittenError if the log has another chain at the position that was `seen`,
+        ReaderBehindError after `timeout_ms`.
         """
         ...
 

@@ -33,9 +33,10 @@ EXCEPTIONS_EVERY: Final = 64
 
 
 class EventFields(Fields):
-    """An event in brief; `opened` is the first txn and how many."""
+    """An event in brief: `opened` is the first txn and how many, `chain` is in hex digits."""
 
     at: int = 0
+    chain: str = ""
     type: str = ""
     txn: int = 0
     session: int = 0
@@ -75,6 +76,7 @@ def brief(applied: Applied, body: Body) -> EventFields:
     control, txns, kind = applied.control, applied.state.txns, type(body)
     fields = EventFields(
         at=control.at,
+        chain=control.chain.hex(),
         type=kind.__name__,
         txn=control.txn,
         session=control.session,

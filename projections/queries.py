@@ -33,6 +33,7 @@ from ledger.reads import (
     Identity,
     MappingRow,
     OutcomeRow,
+    Reached,
     Reads,
     SessionRow,
     TableMarkRow,
@@ -86,6 +87,19 @@ class StoreReads(Reads):
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
         return wait_for(self.position, position, timeout_ms)
+
+    def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
+        """Return how far the rows are as soon as they have come to `position` and to `seen`."""
+        wanted = max(position, seen.position)
+        found = self._reached(seen)
+        if found.position >= wanted:
+            return found
+        self.wait(wanted, timeout_ms)
+        return self._reached(seen)
+
+    @in_turn
+    def _reached(self, seen: Reached) -> Reached:
+        return lookups.reached(self._fresh(), seen)
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:

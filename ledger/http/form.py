@@ -17,6 +17,7 @@ from ledger.errors import (
     IncompatibleError,
     LedgerError,
     LimitExceededError,
+    LogRewrittenError,
     ReaderBehindError,
     SnapshotTooOldError,
     UnknownTableError,
@@ -35,7 +36,7 @@ BAD_REQUEST: Final = "BadRequest"
 RAISED: Final[Mapping[str, type[LedgerError]]] = {
     kind.__name__: kind
     for kind in (
-        *(LimitExceededError, ReaderBehindError, SnapshotTooOldError),
+        *(LimitExceededError, LogRewrittenError, ReaderBehindError, SnapshotTooOldError),
         *(UnknownTableError, UnknownVersionError),
     )
 }

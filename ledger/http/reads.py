@@ -22,6 +22,7 @@ from ledger.reads import (
     Identity,
     MappingRow,
     OutcomeRow,
+    Reached,
     Reads,
     SessionRow,
     TableMarkRow,
@@ -48,6 +49,16 @@ class HttpReads(HttpQuestions, Reads):
     def identity(self) -> Identity:
         """Return who the ledger is."""
         return self._get(Identity, "/identity")
+
+    def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
+        """Return how far the rows are as soon as they have come to `position` and to `seen`."""
+
+        def ask(part_ms: int) -> Reached:
+            asked = {"at_least": position, "seen": seen.position, "chain": seen.chain or None}
+            given = {**asked, "max_wait_ms": part_ms}
+            return from_json(Reached, self._asked("GET", "/reached", given, wait_ms=part_ms))
+
+        return in_parts(ask, timeout_ms)
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""

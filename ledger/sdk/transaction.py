@@ -214,7 +214,7 @@ class Transaction(TxnFiles, TxnTables):
         """Return the answer to a command of the session that opened this txn; see `Session.ask`."""
         answer = self._session.ask(command, asked=asked)
         self._last = max(self._last, answer.control.position)
-        self._view.note(answer.control.position)
+        self._view.note(answer.control)
         return answer
 
     def take_write_id(self, table: int, write_id: int) -> None:

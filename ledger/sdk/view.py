@@ -20,7 +20,7 @@ from ledger.core.visibility import listed
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.metadata import Bounds, Metadata, Read
 from ledger.read_errors import check_number, unknown_object
-from ledger.reads import Identity, Reads
+from ledger.reads import Identity, Reached, Reads
 from ledger.sdk.channel import Channel
 from ledger.sdk.receipt import Token
 
@@ -33,6 +33,7 @@ class View:
     Attributes:
         origin: a token of the domain.
         written: the position of this client's last write.
+        seen: how far this client has read or written; no later read shows less, or another log.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class View:
     ) -> None:
         self.origin = origin
         self.written = 0
+        self.seen = Reached()
         self._channel = channel
         self._open_reads = open_reads
         self._timeout_ms = round(timeout_s * 1000)
@@ -48,10 +50,11 @@ class View:
         self._opening = Lock()
         self._noting = Lock()
 
-    def note(self, position: int) -> None:
-        """Note a write of this client, which every later read sees."""
+    def note(self, control: Control) -> None:
+        """Note the answer to a write of this client, which every later read sees."""
         with self._noting:
-            self.written = max(self.written, position)
+            self.written = max(self.written, control.position)
+        self._note_seen(Reached(control.position, control.chain.hex()))
 
     def reads(self, position: int = 0, timeout_ms: int | None = None) -> Reads:
         """Return the read model, at `position` and at this client's last write, or later.
@@ -65,7 +68,14 @@ class View:
         """Return where the read model is at least, and the read model; as `reads`."""
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         reads = self.at_hand(timeout_ms)
-        return reads.wait(max(position, self.written), timeout_ms), reads
+        reached = reads.reach(max(position, self.written), self.seen, timeout_ms)
+        self._note_seen(reached)
+        return reached.position, reads
+
+    def _note_seen(self, reached: Reached) -> None:
+        with self._noting:
+            if reached.position > self.seen.position:
+                self.seen = reached
 
     def metadata(self, read: Read, position: int = 0) -> Metadata:
         """Return what a reader sees of a table, at `position` and at this client's last write.

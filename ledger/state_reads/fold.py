@@ -19,12 +19,12 @@ from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.traits import partitioned_by
 from ledger.core.txns import OpenTxn
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, LogRewrittenError
 from ledger.file_list import chunks_of
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
-from ledger.reads import ConflictRow, HistoryRow, OutcomeRow, SessionRow, TableRow, TxnRow
+from ledger.reads import ConflictRow, HistoryRow, OutcomeRow, Reached, SessionRow, TableRow, TxnRow
 from ledger.state_reads.files import StateFiles
 from ledger.state_reads.rows import (
     End,
@@ -80,6 +80,18 @@ class StateFold:
             self._reader.close()
             self._reader = self._log.reader(Topic.EVENTS, self._batches.offset)
             raise
+
+    def reached(self, seen: Reached) -> Reached:
+        """Return how far the log was read.
+
+        Raises LogRewrittenError if it has another chain at the position that was `seen`.
+        """
+        if seen.chain:
+            found = self.events[seen.position - 1].control.chain.hex()
+            if found != seen.chain:
+                raise LogRewrittenError(seen.position, seen.chain, found)
+        last = self.events[-1].control if self.events else None
+        return Reached() if last is None else Reached(last.position, last.chain.hex())
 
     def txn_row(self, txn: OpenTxn, end: End) -> TxnRow:
         """Return the row of a txn as it is or was while open, and how it ended, if it did."""

@@ -39,6 +39,7 @@ from ledger.reads import (
     Identity,
     MappingRow,
     OutcomeRow,
+    Reached,
     Reads,
     SessionRow,
     TableMarkRow,
@@ -78,6 +79,12 @@ class StateReads(Reads):
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
         return wait_for(self.position, position, timeout_ms)
+
+    def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
+        """Return how far the log was read as soon as that is to `position` and to `seen`."""
+        self.wait(max(position, seen.position), timeout_ms)
+        with self._turn:
+            return self._fold.reached(seen)
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:

@@ -10,12 +10,13 @@ from typing import Any
 from ledger.core.commands import TableDefinition
 from ledger.core.tables import name_key
 from ledger.core.write_form import definition_from
-from ledger.errors import ReaderBehindError
+from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads import (
     Counts,
     HistoryRow,
     Identity,
     OutcomeRow,
+    Reached,
     SessionRow,
     TableRow,
     TxnPart,
@@ -73,6 +74,25 @@ def position(rows: RowReader) -> int:
     """Return the position the rows end with."""
     mark = read(rows, LOG)
     return 0 if mark is None else int(mark[0])
+
+
+def reached(rows: RowReader, seen: Reached) -> Reached:
+    """Return how far the rows are.
+
+    Raises LogRewrittenError if what was `seen` is another log than that of rows which come so far.
+    """
+    position, chain, *_ = read(rows, LOG) or (0, "")
+    if seen.chain and seen.position <= position:
+        found = chain_at(rows, seen.position)
+        if found != seen.chain:
+            raise LogRewrittenError(seen.position, seen.chain, found)
+    return Reached(position, chain)
+
+
+def chain_at(rows: RowReader, position: int) -> str:
+    """Return the chain of the log at a position up to which there are rows, "" at 0."""
+    event: Fields | None = read_numbered(rows, HISTORY, position)
+    return "" if event is None else str(event.get("chain", ""))
 
 
 def identity(rows: RowReader) -> Identity:

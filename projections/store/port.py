@@ -29,7 +29,7 @@ KEYS_END = b"\xff"
 FORMAT_KEY = b"!format"
 """The row that names the layout of all the others; the store writes it, projections leave it."""
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 """Raised whenever any projection lays out its rows differently: stores are then rebuilt."""
 
 # Most who read from the highest row down want that one alone.

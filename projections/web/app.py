@@ -16,6 +16,7 @@ from starlette.routing import Route
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
+    LogRewrittenError,
     LogUnavailableError,
     ReaderBehindError,
     ReadsUnavailableError,
@@ -43,6 +44,7 @@ BAD_STATUS: Final = 400
 STATUS: Final[Mapping[type[LedgerError], int]] = {
     UnknownTableError: 404,
     UnknownVersionError: 404,
+    LogRewrittenError: 409,
     ReaderBehindError: 409,
     LimitExceededError: BAD_STATUS,
     SnapshotTooOldError: BAD_STATUS,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.reads import FileRow, Reads, VersionRow
+from ledger.reads import FileRow, Reached, Reads, VersionRow
 from projections.web.asked import Asked
-from projections.web.metadata_questions import metadata
+from projections.web.metadata_questions import check_wait, metadata
 
 Asking = TypeVar("Asking")
 Ask = Callable[[Reads, Asked], Any]
@@ -27,6 +27,14 @@ class Question(NamedTuple, Generic[Asking]):
 def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
     """Return a question about the table in the path."""
     return lambda reads, asked: ask(reads, asked.number("table"), asked)
+
+
+def reached(reads: Reads, asked: Asked) -> Reached:
+    """Return how far the rows are, once they have come to a position and to what was seen."""
+    asked.max_wait_ms = asked.number_or_none("max_wait_ms") or 0
+    check_wait(asked.max_wait_ms)
+    seen = Reached(asked.number_or_none("seen") or 0, asked.text_or_none("chain") or "")
+    return reads.reach(asked.number_or_none("at_least") or 0, seen, 0)
 
 
 def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow]:
@@ -61,6 +69,7 @@ def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
 
 QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question("/identity", lambda reads, _: reads.identity()),
+    Question("/reached", reached),
     Question("/snapshot", lambda reads, asked: reads.valid_txns(asked.number_or_none("position"))),
     Question("/metadata", metadata, ("GET", "POST")),
     Question("/watermark", lambda reads, _: reads.watermark()),

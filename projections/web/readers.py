@@ -10,12 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, Protocol, TypeVar
 
-from ledger.errors import ReaderBehindError, RefusedError
+from ledger.errors import LogRewrittenError, ReaderBehindError, RefusedError
 from projections.web.asked import BadRequestError
 
 THREADS: Final = 4
 # What says something about the question and nothing about the reader.
-ANSWERS: Final = (BadRequestError, ReaderBehindError, RefusedError)
+ANSWERS: Final = (BadRequestError, LogRewrittenError, ReaderBehindError, RefusedError)
 
 Answer = TypeVar("Answer")
 

@@ -71,8 +71,12 @@ def test_abandoned(memory: InMemoryLedger, log: LossyLog, function: str) -> None
         txn = abandoned(ledger)
         collection.is_due = True
         other.submit(lambda: ledger.begin().commit()).result(PATIENCE_S)
-        log.wait_for(Topic.EVENTS, begun + 4)
+        # A busy machine may let a command be sent, and answered, twice.
+        for events in range(begun + 4, begun + 20):
+            log.wait_for(Topic.EVENTS, events)
+            row = memory.reads.txn(txn)
+            if row is not None and row.status != "open":
+                break
 
-    row = memory.reads.txn(txn)
     assert row is not None
     assert (row.status, row.reason.strip()) == ("aborted", "GeneratorExit:")

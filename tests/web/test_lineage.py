@@ -1,0 +1,127 @@
+"""Readers that were ahead of a log that lost its end notice it, whatever they read from."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import LogRewrittenError, ReaderBehindError
+from ledger.log.port import Log
+from ledger.reads import Identity, Reached, Reads
+from ledger.state_reads.reads import StateReads
+from ledger.testing import InMemoryLedger
+from projections.queries import StoreReads
+from tests.driver import Driver
+from tests.lost_end import domain, fill
+from tests.projections.followed import rows_of
+from tests.web.served import serving
+
+Way = Callable[[Driver], AbstractContextManager[Reads]]
+
+
+@contextmanager
+def from_state(driver: Driver) -> Iterator[Reads]:
+    """Read from a state in memory."""
+    yield StateReads(driver.log)
+
+
+@contextmanager
+def from_rows(driver: Driver) -> Iterator[Reads]:
+    """Read from rows of this host."""
+    yield StoreReads(rows_of(driver).reader())
+
+
+@contextmanager
+def over_http(driver: Driver) -> Iterator[Reads]:
+    """Read from rows of another host."""
+    store = rows_of(driver)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        yield served.reads
+
+
+WAYS: list[Way] = [from_state, from_rows, over_http]
+
+
+def rewritten(length: int) -> Driver:
+    """Return the domain as another history has it: its genesis, then events of others."""
+    theirs = Driver()
+    fill(theirs, length)
+    return theirs
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_log(way: Way) -> None:
+    """What was seen is confirmed, at any position, and how far the rows are is told."""
+    ours = domain()
+    with way(ours) as reads:
+        seen = reads.reach(0, Reached(), 0)
+        assert (seen.position, len(bytes.fromhex(seen.chain))) == (ours.state.position, 8)
+        assert reads.reach(seen.position, seen, 0) == seen
+        with pytest.raises(ReaderBehindError) as behind:
+            reads.reach(seen.position + 1, seen, 1)
+    assert behind.value.wanted == seen.position + 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("more", [0, 3])
+def test_a_log_that_lost_its_end(way: Way, more: int) -> None:
+    """A log that goes on otherwise is told apart by what was seen of it, and names that."""
+    ours = domain()
+    seen = StateReads(ours.log).reach(0, Reached(), 0)
+    theirs = rewritten(len(ours.records) + more)
+    with way(theirs) as reads, pytest.raises(LogRewrittenError) as caught:
+        reads.reach(0, seen, 0)
+    assert (caught.value.position, caught.value.seen) == tuple(seen)
+    assert caught.value.found not in {"", seen.chain}
+    assert seen.chain in str(caught.value)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_log_that_is_shorter(way: Way) -> None:
+    """A log that ends before what was seen is waited for, and never read as if it were all."""
+    ours = domain()
+    seen = StateReads(ours.log).reach(0, Reached(), 0)
+    with way(Driver()) as reads, pytest.raises(ReaderBehindError) as caught:
+        reads.reach(0, seen, 1)
+    assert caught.value.wanted == seen.position
+
+
+class Moved(StateReads):
+    """Reads of a log that is another one from some moment on."""
+
+    whose: Identity | None = None
+
+    def move(self, log: Log) -> None:
+        """Read another log of the same ledger from now on."""
+        self.whose = self.identity()
+        StateReads.__init__(self, log)
+
+    def identity(self) -> Identity:
+        """Return who the ledger is, and was before."""
+        return self.whose or super().identity()
+
+
+def written(ledger: Ledger) -> None:
+    """Write something."""
+    ledger.create_table("flights")
+
+
+def read(ledger: Ledger) -> None:
+    """Read something."""
+    ledger.tables()
+
+
+@pytest.mark.parametrize("act", [written, read])
+def test_a_client_that_was_ahead(act: Callable[[Ledger], None]) -> None:
+    """A client notices by what it wrote, and by what it only read."""
+    with InMemoryLedger() as memory:
+        memory.connect().create_table("planes")
+        reads = Moved(memory.log)
+        with Ledger.connect(log=memory.log, reads=reads, timeout_s=5.0) as ledger:
+            act(ledger)
+            seen = ledger.token.position if act is written else reads.position()
+            reads.move(rewritten(seen + 5).log)
+            with pytest.raises(LogRewrittenError) as caught:
+                ledger.tables()
+    assert caught.value.position == seen
