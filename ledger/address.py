@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from ledger.errors import SettingsError
+from ledger.errors import LedgerDownError, SettingsError
 from ledger.paths import path_of
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def not_one(here: Here, ledger: str | None, environ: Mapping[str, str]) -> Setti
         )
     if here.left:
         names = ", ".join(each.ledger for each in here.left)
-        return SettingsError(
+        return LedgerDownError(
             f"ledger {names} is not up any more: its `lakeledger up` was killed, and what it left "
             f"is still in {home}. Start it again, or say where the ledger is: bootstrap=..., or "
             f"set {BOOTSTRAP}"
@@ -198,7 +198,7 @@ def not_one(here: Here, ledger: str | None, environ: Mapping[str, str]) -> Setti
     wanted = f"ledger {ledger}" if ledger else "ledger"
     others = ", ".join(each.ledger for each in running_here(None, environ).up)
     instead = f"Name one that is: {others}. Or start" if others else "Start"
-    return SettingsError(
+    return LedgerDownError(
         f"no {wanted} is up on this machine (no {FILE_NAME} in {home}). {instead} one with "
         f"`lakeledger up`, or say where it is: bootstrap=..., or set {BOOTSTRAP}"
     )

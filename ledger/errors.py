@@ -2,6 +2,7 @@
 
 LedgerError
 ├── SettingsError            the machine or the configuration does not fit
+│   └── LedgerDownError      no such ledger is up on this machine
 ├── JarsError                the Java libraries are missing, damaged or out of reach
 ├── BrokerError              the embedded Kafka did not start, died, or lost its folder
 ├── RoleEndedError           a process of the ledger ended, and would end so again
@@ -65,6 +66,10 @@ class LedgerError(Exception):
 
 class SettingsError(LedgerError):
     """A setting, or something the settings point at, cannot be used as it is."""
+
+
+class LedgerDownError(SettingsError):
+    """No ledger is up where it is looked for: it was never started, stopped, or its `up` killed."""
 
 
 class JarsError(LedgerError):

@@ -269,8 +269,11 @@ class Reads(MetadataReads, Protocol):
         """Return the conflicts that follow position `after`."""
         ...
 
-    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
-        """Return commits that say what cannot be, of one table or of all, oldest first."""
+    def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
+        """Return commits that say what cannot be, of one table or of all, oldest first.
+
+        Only those that follow position `after`.
+        """
         ...
 
     def close(self) -> None:

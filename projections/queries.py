@@ -311,9 +311,9 @@ class StoreReads(Reads):
         return list(conflict_lookups.conflicts(self._fresh(), after, limit))
 
     @in_turn
-    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+    def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
-        return listings.anomalies(self._fresh(), table, limit)
+        return listings.anomalies(self._fresh(), table, limit, after)
 
     @in_turn
     def close(self) -> None:

@@ -15,6 +15,8 @@ from ledger.machine.process import ExitCode
 from tests.command_line import invoked
 
 COMMANDS = {
+    "anomaly acknowledge",
+    "anomaly list",
     "cache read",
     "cache status",
     "cache verify",
@@ -175,7 +177,7 @@ def test_numbers_beyond_64_bits(tmp_path: Path, command: str, number: str) -> No
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["status"],
+        ["table", "list"],
         ["log", "verify"],
         ["txn", "list"],
         ["conflict", "whatif", "--level", "serializable"],
@@ -187,7 +189,7 @@ def test_no_ledger(tmp_path: Path, arguments: list[str]) -> None:
     done = lakeledger(tmp_path, *arguments)
     assert done.returncode == ExitCode.USAGE
     assert done.stdout == ""
-    assert done.stderr.startswith("SettingsError: no ledger is up on this machine")
+    assert done.stderr.startswith("LedgerDownError: no ledger is up on this machine")
     assert "Start one with `lakeledger up`" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -203,7 +205,7 @@ def test_damaged_address(tmp_path: Path) -> None:
 
 def test_debug(tmp_path: Path) -> None:
     """With `--debug` an error shows where it comes from, and ends with the code it has without."""
-    done = lakeledger(tmp_path, "--debug", "status")
+    done = lakeledger(tmp_path, "--debug", "txn", "list")
     assert done.returncode == ExitCode.USAGE
     assert "Traceback" in done.stderr
 

@@ -59,12 +59,13 @@ def params_of(root: Any, path: str) -> list[Any]:
 
 
 FAILURES = [
-    ("table list -o json", "SettingsError", ExitCode.USAGE),
-    ("table show t --output json", "SettingsError", ExitCode.USAGE),
+    ("table list -o json", "LedgerDownError", ExitCode.USAGE),
+    ("table show t --output json", "LedgerDownError", ExitCode.USAGE),
     ("txn show seven --output json", "BadParameter", ExitCode.USAGE),
     ("txn show 1 --output json --nothing", "NoSuchOption", ExitCode.USAGE),
     ("nothing --output json", "UsageError", ExitCode.USAGE),
-    ("txn abort 7 --output json", "SettingsError", ExitCode.USAGE),
+    ("txn abort 7 --output json", "LedgerDownError", ExitCode.USAGE),
+    ("anomaly acknowledge --output json", "LedgerDownError", ExitCode.USAGE),
     ("clean --output json", "UsageError", ExitCode.USAGE),
     ("clean --txn 7 --output json", "UsageError", ExitCode.USAGE),
     ("conflict explain --output json", "UsageError", ExitCode.USAGE),

@@ -228,6 +228,7 @@ class HttpReads(HttpQuestions, Reads):
         """Return the conflicts that follow position `after`."""
         return self._get(list[ConflictRow], "/conflicts", after=after, limit=limit)
 
-    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+    def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
-        return self._get(list[AnomalyRow], "/anomalies", table=table, limit=limit)
+        asked = {"table": table, "after": after or None, "limit": limit}
+        return self._get(list[AnomalyRow], "/anomalies", **asked)

@@ -307,10 +307,11 @@ class StateReads(Reads):
         return [row for where, row in self._now().conflicts.items() if where > after][:limit]
 
     @in_turn
-    def anomalies(self, table: int | None, limit: int) -> Sequence[AnomalyRow]:
+    def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
-        found = (row for row in self._now().files.anomalies if table in (None, row.table))
-        return list(islice(found, limit))
+        found = self._now().files.anomalies
+        meant = (row for row in found if table in (None, row.table) and row.position > after)
+        return list(islice(meant, limit))
 
     @in_turn
     def close(self) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from ledger.cli.log import whatif
 from ledger.cli.root import serve
-from projections.cli import cache, cleaning, conflicts, status, tables, txns
+from projections.cli import anomalies, cache, cleaning, conflicts, status, tables, txns
 from projections.cli.cache_role import serve_cache
 from projections.cli.follower import serve_follower
 
@@ -25,5 +25,6 @@ def register(app: typer.Typer) -> None:
     conflicts.app.command("whatif")(whatif)
     app.add_typer(conflicts.app, name="conflict")
     app.add_typer(cleaning.app, name="watermark")
+    app.add_typer(anomalies.app, name="anomaly")
     app.command()(status.status)
     app.command()(cleaning.clean)

@@ -1,6 +1,6 @@
 """What the commands share: the rows of the ledger they are about, options, and how rows look."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Annotated, Any
 
@@ -31,18 +31,27 @@ LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so
 def reading(ledger: str | None, output: Output = Output.TABLE) -> Iterator[tuple[Address, Reads]]:
     """Open the rows of the ledger that is up on this host, or that a URL of reads names.
 
-    As of which position they are is said before the answer; to programs behind it, for where there
-    is none, an error is all that they read. Raises SettingsError if they are those of a ledger of
-    another name.
+    Raises SettingsError if they are those of a ledger of another name.
     """
     address = find_address(ledger=ledger)
+    with reading_at(address, output) as reads:
+        yield address, reads
+
+
+@contextmanager
+def reading_at(address: Address, output: Output) -> Iterator[Reads]:
+    """Open the rows that an address names, and say as of which position they are.
+
+    That is said before the answer; to programs behind it, for where there is none, an error is all
+    that they read. Raises as `reading`.
+    """
     with closing(open_rows(address)) as reads:
         with suppress(ReaderBehindError):  # Without any events they are still nobody's.
             check_ledger_name(reads.identity(), address.ledger)
         as_of = f"as of position {reads.position()}"
         if output is Output.TABLE:
             say(as_of)
-        yield address, reads
+        yield reads
         if output is Output.JSON:
             say(as_of)
 
@@ -110,23 +119,11 @@ def anomaly_fields(reads: Reads, row: AnomalyRow) -> dict[str, Any]:
     return {**row._asdict(), "name": name_of(reads, row.table)}
 
 
-def anomaly_lines(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return anomalies as a line each."""
-    return "\n".join(
-        f"position {each['position']} of {each['name']}: {each['kind']} {each['path']}".strip()
-        for each in found
-    )
-
-
-def anomalies(reads: Reads, table: int | None, output: Output) -> dict[str, Any]:
-    """Return the first anomalies of a table, or of all, and whether there are more, as fields.
-
-    Nobody counts them, and they may be many.
-    """
+def anomalies(reads: Reads, table: int | None) -> dict[str, Any]:
+    """Return the first anomalies of a table, or of all, and whether there are more, as fields."""
     rows = reads.anomalies(table, LIST_MAX + 1)
-    found = [anomaly_fields(reads, row) for row in rows[:LIST_MAX]]
     return {
-        "anomalies": found if output is Output.JSON else anomaly_lines(found),
+        "anomalies": [anomaly_fields(reads, row) for row in rows[:LIST_MAX]],
         "more_anomalies": len(rows) > LIST_MAX,
     }
 

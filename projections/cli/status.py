@@ -1,29 +1,46 @@
-"""The command that says how a ledger is."""
+"""The command that says how a ledger is.
+
+It answers what can be known, and why the ledger is not well: because none is up, its broker or its
+rows do not answer, no sequencer leads, or the rows stay behind the log.
+"""
 
 import json
+from collections.abc import Mapping
 from contextlib import closing
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-import typer
-
-from ledger.address import Address
-from ledger.cli.answers import Output, OutputOption, answer, say
-from ledger.cli.log import GENESIS_WAIT_S
-from ledger.cli.options import NameOption
-from ledger.errors import ReaderBehindError
-from ledger.log.port import LogReader, Topic
+from ledger.address import Address, find_address
+from ledger.cli.answers import Output, OutputOption, answer
+from ledger.cli.failures import Stopped
+from ledger.cli.log import AWAY_S
+from ledger.cli.options import CONFIGURED, NameOption, catalog_of
+from ledger.core.events import LedgerCreated
+from ledger.errors import (
+    IncompatibleError,
+    LedgerDownError,
+    LedgerError,
+    ReaderBehindError,
+    SettingsError,
+)
+from ledger.log.port import Log, LogReader, Topic
 from ledger.log_end import last_position
 from ledger.machine.process import ExitCode
 from ledger.reads import Reads
 from ledger.sdk.receipt import Token
 from ledger.sdk.tail import read_genesis
 from ledger.sdk.view import check_identity
-from projections.cli.reading import anomalies, reading, when
+from projections.cli.anomalies import counted, counts_shown
+from projections.cli.reading import reading_at, when
 
 BEAT_WAIT_S: Final = 1.0
 ROWS_WAIT_S: Final = 10.0
 READ_MAX: Final = 100
+FIELDS: Final = (
+    *("ledger", "id", "bootstrap", "healthy", "reason", "leader", "position", "lag_positions"),
+    *("records_in_log", "last_event", "open_txns", "aborted_txns", "tables", "next_txn"),
+    *("watermark", "anomalies", "more_anomalies"),
+)
 
 
 class Seen(NamedTuple):
@@ -41,69 +58,118 @@ class Seen(NamedTuple):
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
     """Say who leads, how far the rows are behind, what is open, and what cannot be.
 
-    Ends with 10 if no sequencer leads, or if the rows do not come to the log's end within 10 s.
+    Ends with 10 if the ledger is down, its broker or its rows do not answer, no sequencer leads, or
+    the rows do not come to the log's end within 10 s; the reason is told.
     """
-    with reading(ledger, output) as (address, reads):
+    found = dict.fromkeys(FIELDS)
+    try:
+        address = find_address(ledger=ledger)
+    except LedgerDownError as down:
+        found |= {"ledger": ledger}
+        reasons = [str(down)]
+    else:
+        found |= {"ledger": address.ledger, "bootstrap": address.bootstrap}
+        reasons = [*look(address, found, output)]
+    reason = "; ".join(reasons) or None
+    found |= {"healthy": reason is None, "reason": reason}
+    if output is Output.TABLE:
+        found = {name: each for name, each in found.items() if each is not None}
+    answer(found, output)
+    if reason is not None:
+        raise Stopped(reason, ExitCode.UNHEALTHY)
+
+
+def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
+    """Put into `found` what the log and the rows say, and return why the ledger is not well.
+
+    Raises SettingsError and IncompatibleError: what is set or installed here is wrong, and that
+    tells nothing of the ledger.
+    """
+    reasons, seen = list[str](), None
+    try:
         seen = seen_in_log(address)
-        check_identity(reads, seen.origin, 0)
-        mark = reads.watermark()
-        counts = reads.counts()
-        position = reads.position()
-        newest = reads.history(max(0, position - 1), 1)
-        answer(
-            {
-                "ledger": address.ledger,
-                "id": reads.identity().ledger,
-                "bootstrap": address.bootstrap,
-                "leader": seen.leader,
-                "position": position,
-                "lag_positions": max(0, seen.position - position),
-                "records_in_log": seen.records,
-                "last_event": when(newest[0].at) if newest else None,
-                "open_txns": counts.open_txns,
-                "aborted_txns": counts.aborted_txns,
-                "tables": counts.tables,
-                "next_txn": mark.next_txn,
-                "watermark": mark.watermark,
-                **anomalies(reads, None, output),
-            },
-            output,
-        )
-        is_well = tell_of_leader(seen.leader)
-        is_well &= tell_of_rows(reads, seen.position, ROWS_WAIT_S)
-    if not is_well:
-        raise typer.Exit(ExitCode.UNHEALTHY)
+        found |= {"leader": seen.leader, "records_in_log": seen.records}
+        if seen.leader is None:
+            reasons.append("no sequencer has beaten for a second: commands wait until one leads")
+    except LedgerError as problem:
+        reasons.append(why_unwell(problem))
+    if seen is None and address.store is None and address.reads_url is None:
+        return reasons  # Where rows are does not matter yet.
+    try:
+        with reading_at(address, output) as reads:
+            if seen is not None:
+                check_identity(reads, seen.origin, 0)
+            found |= seen_in_rows(reads, seen, output)
+            if seen is not None:
+                reasons += rows_behind(reads, seen.position, ROWS_WAIT_S)
+    except LedgerError as problem:
+        reasons.append(why_unwell(problem))
+    return reasons
 
 
-def tell_of_leader(leader: dict[str, Any] | None) -> bool:
-    """Return whether a sequencer leads, and say so if none does."""
-    if leader is None:
-        say("no sequencer has beaten for a second: commands wait until one leads")
-    return leader is not None
+def why_unwell(problem: LedgerError) -> str:
+    """Return why a ledger is not well, as an error of its log or its rows says.
+
+    Raises the error again where that is about this host alone.
+    """
+    is_of_host = isinstance(problem, SettingsError | IncompatibleError)
+    if is_of_host and not isinstance(problem, LedgerDownError):
+        raise problem
+    return str(problem)
 
 
-def tell_of_rows(reads: Reads, position: int, wait_s: float) -> bool:
-    """Return whether the rows come to what the log holds in time, and say so if they do not."""
+def seen_in_rows(reads: Reads, seen: Seen | None, output: Output) -> Mapping[str, Any]:
+    """Return what the rows say, as fields."""
+    mark, counts, position = reads.watermark(), reads.counts(), reads.position()
+    newest = reads.history(max(0, position - 1), 1)
+    return {
+        "id": reads.identity().ledger,
+        "position": position,
+        "lag_positions": max(0, seen.position - position) if seen is not None else None,
+        "last_event": when(newest[0].at) if newest else None,
+        "open_txns": counts.open_txns,
+        "aborted_txns": counts.aborted_txns,
+        "tables": counts.tables,
+        "next_txn": mark.next_txn,
+        "watermark": mark.watermark,
+        **counts_shown(counted(reads, catalog_of(CONFIGURED)), output),
+    }
+
+
+def rows_behind(reads: Reads, position: int, wait_s: float) -> list[str]:
+    """Return that the rows do not come to what the log holds in time, nothing if they do."""
     try:
         reads.wait(position, round(wait_s * 1000))
     except ReaderBehindError as behind:
-        say(
+        late = (
             f"rows end at position {behind.applied}, the log at {position}, and they did not come "
             f"to it within {wait_s:g} s: see whether the follower runs and keeps up"
         )
-        return False
-    return True
+        return [late]
+    return []
 
 
 def seen_in_log(address: Address) -> Seen:
-    """Return what the log says, its leader if that beats within a second."""
+    """Return what the log says, its leader if that beats within a second.
+
+    Raises LogUnavailableError soon if the broker is away or hangs.
+    """
     with closing(address.log()) as log:
-        created = read_genesis(log, GENESIS_WAIT_S)
+        log.ends(Topic.EVENTS, AWAY_S)
+        created = genesis(log)
         position = last_position(log, created.domain)
         end = log.ends(Topic.EVENTS)[1]
         with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
             leader = leader_heard(beats, BEAT_WAIT_S)
         return Seen(Token(created.ledger, created.domain, 0), position, end, leader)
+
+
+def genesis(log: Log) -> LedgerCreated:
+    """Return who the ledger is; raises LedgerDownError if it was never led, else as readers do."""
+    try:
+        return read_genesis(log, AWAY_S)
+    except SettingsError as problem:
+        raise LedgerDownError(str(problem)) from problem
 
 
 def leader_heard(beats: LogReader, wait_s: float) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.machine.process import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
+from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (
     LIST_MAX,
@@ -135,7 +136,11 @@ def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]
         "apps": {each.app: each.version for each in reads.apps(row.table)},
         "valid_write_ids": valid.text(),
         "mappings": [f"{each.write_id}->{each.txn}" for each in reads.mappings(row.table)],
-        **anomalies(reads, row.table, output),
+        **(
+            anomalies(reads, row.table)
+            if output is Output.JSON
+            else counts_shown(counted(reads, row.catalog, row.table), output)
+        ),
     }
 
 

@@ -113,10 +113,11 @@ def paths(rows: RowReader, table: int, path_hash: bytes) -> list[str]:
     return [key[len(prefix) :].decode() for key, _ in rows.scan(prefix, prefix_end(prefix))]
 
 
-def anomalies(rows: RowReader, table: int | None, limit: int) -> list[AnomalyRow]:
+def anomalies(rows: RowReader, table: int | None, limit: int, after: int = 0) -> list[AnomalyRow]:
     """Return what commits said that cannot be, of one table or of all, oldest first."""
     if table is not None and not is_row_number(table):
         return []
     prefix = ANOMALY if table is None else number_key(TABLE_ANOMALY, table)
-    found = rows.scan(prefix, prefix_end(prefix), limit=limit)
+    first = prefix + pack(after + 1) if after > 0 else prefix
+    found = rows.scan(first, prefix_end(prefix), limit=limit)
     return [AnomalyRow(read_number(key, -2), *read_value(data)) for key, data in found]

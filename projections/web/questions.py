@@ -84,7 +84,9 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question(
         "/anomalies",
-        lambda reads, asked: reads.anomalies(asked.number_or_none("table"), asked.limit()),
+        lambda reads, asked: reads.anomalies(
+            asked.number_or_none("table"), asked.limit(), after=asked.number_or_none("after") or 0
+        ),
     ),
     Question("/txns/open", lambda reads, asked: reads.open_txns(asked.limit())),
     Question("/txns/aborted", lambda reads, asked: reads.aborted_txns(asked.limit())),

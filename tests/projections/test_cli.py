@@ -1,5 +1,6 @@
 """Commands over rows on this host: tables with their files and history, conflicts explained."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ledger.address import Address
-from ledger.cli.answers import Output
 from ledger.core.commands import TableWrite
 from ledger.core.partition_values import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
@@ -303,7 +303,7 @@ def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
     shown = lakeledger("table", "show", "flights", "--catalog", CATALOG).stdout
 
     assert (anomaly["kind"], anomaly["path"]) == ("removed_not_live", "ghost")
-    assert f"position {anomaly['position']} of lake.flights: removed_not_live ghost" in shown
+    assert re.search(r"anomalies +removed_not_live 1\n", shown)
 
 
 @pytest.mark.parametrize(
@@ -316,11 +316,9 @@ def test_many_anomalies(ghosts: int, told: int, *, more: bool) -> None:
     table = domain.create_table(session, "flights", made=BY_HOUR)
     commit(domain, session, table, [], [f"ghost-{each}" for each in range(ghosts)])
 
-    found = anomalies(domain.reads, None, Output.JSON)
-    shown = anomalies(domain.reads, None, Output.TABLE)
+    found = anomalies(domain.reads, None)
 
     assert (len(found["anomalies"]), found["more_anomalies"]) == (told, more)
-    assert len(shown["anomalies"].splitlines()) == told
 
 
 @pytest.mark.parametrize("option", [["--since", "6"], ["--path", "a"]], ids=" ".join)

@@ -1,16 +1,28 @@
-"""What `lakeledger status` says of the leader and of how far the rows are."""
+"""What `lakeledger status` says of the leader, of how far the rows are, and of what is away."""
 
+import json
+import socket
 from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
 
 import pytest
 
+from ledger.address import Address
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.machine.process import ExitCode
 from ledger.state_reads.reads import StateReads
-from projections.cli.status import leader_heard, tell_of_rows
+from projections.cli.status import leader_heard, rows_behind
+from projections.store.rocks_store import RocksStore
+from tests.command_line import done_apart
 from tests.driver import Driver
+from tests.projections.followed import Followed
 
 WAIT_S = 0.05
+# Two seconds of waiting for the broker, and what a loaded machine takes to start a command.
+SOON_S = 10.0
 BEAT = b'{"epoch": 3, "sequencer": "one/7"}'
 STRAY = [b"", b"\xff", b"7", b"[1, 2]", b'{"epoch": "x"}']
 
@@ -41,12 +53,102 @@ def test_leader_heard(records: list[bytes], leader: dict[str, object] | None) ->
 
 
 @pytest.mark.parametrize(("ahead", "is_well"), [(0, True), (1, False)])
-def test_rows_that_are_behind(
-    capsys: pytest.CaptureFixture[str], ahead: int, *, is_well: bool
-) -> None:
+def test_rows_that_are_behind(ahead: int, *, is_well: bool) -> None:
     """Rows that do not come to the end of the log in time are no good sign, and that is said."""
     driver = Driver()
     end = driver.head.position + ahead
 
-    assert tell_of_rows(StateReads(driver.log), end, 0.0) == is_well
-    assert (f"the log at {end}" not in capsys.readouterr().err) == is_well
+    reasons = rows_behind(StateReads(driver.log), end, 0.0)
+
+    assert (reasons == []) == is_well
+    assert all(f"the log at {end}" in reason for reason in reasons)
+
+
+class Asked(NamedTuple):
+    """What `lakeledger status` ended with, what it told a program, and how long it took."""
+
+    code: int
+    told: dict[str, Any]
+    error: dict[str, Any]
+    seconds: float
+
+
+def asked(home: Path, **environ: str) -> Asked:
+    """Ask for the status as a program does."""
+    began_s = monotonic()
+    done = done_apart(home, "status", "-ojson", LAKELEDGER_HOME=str(home), **environ)
+    *_, error = done.stderr.splitlines()
+    return Asked(done.returncode, json.loads(done.stdout), json.loads(error), monotonic() - began_s)
+
+
+def is_down(found: Asked, reason: str) -> bool:
+    """Tell whether a status is that of a ledger that is not well, for a reason that it told."""
+    said = (found.told["reason"], found.error["message"])
+    return (
+        found.code == found.error["exit_code"] == ExitCode.UNHEALTHY
+        and found.told["healthy"] is False
+        and all(reason in each for each in said)
+    )
+
+
+def test_never_up(tmp_path: Path) -> None:
+    """Where no ledger is up none is well, whether there never was one or it was stopped."""
+    assert is_down(asked(tmp_path), "no ledger is up on this machine")
+    assert is_down(asked(tmp_path, LAKELEDGER_LEDGER="lake"), "no ledger lake is up")
+
+
+def test_killed(tmp_path: Path) -> None:
+    """A ledger whose `up` was killed is not well."""
+    (tmp_path / "lake").mkdir()
+    Address("127.0.0.1:9", "lake").write(tmp_path / "lake")
+    (tmp_path / "lake/lock").touch()
+    assert is_down(asked(tmp_path), "its `lakeledger up` was killed")
+
+
+def test_for_people(tmp_path: Path) -> None:
+    """A person is told the reason and the code is the same; what is not known is left out."""
+    done = done_apart(tmp_path, "status", LAKELEDGER_HOME=str(tmp_path))
+    assert done.returncode == ExitCode.UNHEALTHY
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["healthy", "reason"]
+    assert done.stderr.startswith("no ledger is up on this machine")
+
+
+def test_without_a_broker(tmp_path: Path) -> None:
+    """Without a broker the reason is told, and what rows of this host still know."""
+    with RocksStore.open(tmp_path / "store") as rows:
+        Followed(rows).follow()
+    at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_LEDGER": "demo"}
+    found = asked(tmp_path, **at, LAKELEDGER_STORE=str(tmp_path / "store"))
+
+    assert is_down(found, "127.0.0.1:9")
+    assert found.told["position"] > 0
+    assert is_down(asked(tmp_path, **at), "127.0.0.1:9")
+
+
+def test_broker_that_hangs(tmp_path: Path) -> None:
+    """A broker that takes connections and never answers is found out within a few seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        where = f"127.0.0.1:{hung.getsockname()[1]}"
+        found = asked(tmp_path, LAKELEDGER_BOOTSTRAP=where)
+
+    assert is_down(found, "no answer in time")
+    assert found.seconds < SOON_S
+
+
+def test_rows_that_do_not_answer(tmp_path: Path) -> None:
+    """Rows behind a URL where nobody answers are another reason."""
+    at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_READS_URL": "http://127.0.0.1:9"}
+    found = asked(tmp_path, **at)
+
+    assert is_down(found, "http://127.0.0.1:9")
+    assert is_down(found, "; ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("LAKELEDGER_SEQUENCER__LEASE_S", "x"), ("LAKELEDGER_BOOTSTRAP", "kafka:none")],
+)
+def test_wrong_usage(tmp_path: Path, name: str, value: str) -> None:
+    """What is wrong with this host's settings tells nothing of the ledger."""
+    environ = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", name: value}
+    assert done_apart(tmp_path, "status", **environ).returncode == ExitCode.USAGE

@@ -251,6 +251,9 @@ def test_anomalies_of_all_tables(domain: Followed) -> None:
     assert [row.table for row in reads.anomalies(None, 9)] == [1, 2, 1, 2]
     assert [row.table for row in reads.anomalies(None, 3)] == [1, 2, 1]
     assert [row.position for row in reads.anomalies(2, 9)] == [8, 10]
+    assert [row.position for row in reads.anomalies(2, 9, after=8)] == [10]
+    assert [row.table for row in reads.anomalies(None, 9, after=9)] == [2]
+    assert reads.anomalies(None, 9, after=2**63 - 1) == []
     assert reads.anomalies(7, 9) == reads.anomalies(-1, 9) == []
 
 

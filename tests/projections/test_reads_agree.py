@@ -176,7 +176,7 @@ def numbered(reads: Reads) -> list[Question]:
         reads.apps,
         reads.protocol,
         reads.domains,
-        lambda number: reads.anomalies(number, 9),
+        lambda number: (reads.anomalies(number, 9), reads.anomalies(None, 9, after=number)),
         lambda number: reads.history(number, 9),
         lambda number: reads.conflicts(number, 9),
         lambda number: reads.wait(number, 0),

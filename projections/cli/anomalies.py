@@ -1,0 +1,192 @@
+"""Commands about anomalies: what commits said that cannot be, and which of them are known.
+
+An acknowledgement is a commit of its own, to a table without files: for each table it records, as
+the progress of an application, up to which position its anomalies are known. So it is in the log:
+every host reads it, and rows that are made anew have it too.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer_rows, say
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
+from ledger.client import Ledger
+from ledger.errors import TableExistsError
+from ledger.reads import AnomalyRow, Reads, TableRow
+from projections.cli.reading import LIST_MAX, LimitOption, known_table, name_of, reading
+from projections.web.asked import LIMIT_MAX
+
+ACKNOWLEDGED: Final = "lakeledger.acknowledged"
+"""The table whose progress of applications says what is acknowledged."""
+OPERATION: Final = "ACKNOWLEDGE"
+
+app = typer.Typer(
+    help="Look at what commits said that cannot be, and acknowledge it.", no_args_is_help=True
+)
+
+TableOption = Annotated[str | None, typer.Option(help="Only of this table, or its id.")]
+
+
+class Counted(NamedTuple):
+    """Anomalies by kind; `is_all` is false where one commit has more than are counted."""
+
+    kinds: Mapping[str, int]
+    is_all: bool
+
+
+@app.command("list")
+def anomaly_list(
+    ledger: NameOption = None,
+    table: TableOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="Acknowledged ones too.")] = False,
+    after: Annotated[int, number_option("Only those behind this position.")] = 0,
+    limit: LimitOption = LIST_MAX,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List what commits said that cannot be, oldest first."""
+    with reading(ledger, output) as (_, reads):
+        number = None if table is None else known_table(reads, catalog, table).table
+        known = Known(reads, catalog)
+        rows = list[AnomalyRow]()
+        for page, _ in pages(reads, number, after):
+            rows += [row for row in page if every or not known.has(row)]
+            if len(rows) >= limit:
+                break
+        names = {each: name_of(reads, each) for each in {row.table for row in rows[:limit]}}
+        answer_rows(
+            [
+                {**row._asdict(), "name": names[row.table], "acknowledged": known.has(row)}
+                if output is Output.JSON
+                else {
+                    "position": row.position,
+                    "name": names[row.table],
+                    "kind": row.kind,
+                    "path": row.path,
+                }
+                for row in rows[:limit]
+            ],
+            output,
+        )
+
+
+@app.command("acknowledge")
+def anomaly_acknowledge(
+    ledger: NameOption = None,
+    table: TableOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    position: Annotated[
+        int | None, number_option("Only those up to this position.", least=1)
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Acknowledge anomalies: lakeledger status counts them no longer, on any host."""
+    with Ledger.connect(ledger=ledger, catalog=catalog) as connection:
+        rows = acknowledge(connection, table, position)
+    answer_rows(rows, output)
+    if not rows:
+        say("nothing is to be acknowledged; see lakeledger anomaly list --all")
+
+
+def acknowledge(
+    connection: Ledger, table: str | None, position: int | None
+) -> list[dict[str, Any]]:
+    """Acknowledge the anomalies of a table, or of all, up to a position; returns a row a table."""
+    reads, catalog = connection.reads(), connection.catalog
+    number = None if table is None else known_table(reads, catalog, table).table
+    # What is not to be read yet may hold anomalies that nobody has seen.
+    up_to = min(reads.position(), position or reads.position())
+    found = newly_known(reads, Known(reads, catalog), number, up_to)
+    into = acknowledgements(connection) if found else ACKNOWLEDGED
+    for each in found:
+        connection.append(into, [], app=(app_of(each), up_to), operation=OPERATION)
+    return [
+        {"table": each, "name": name_of(reads, each), "up_to": up_to, "acknowledged": dict(kinds)}
+        for each, kinds in found.items()
+    ]
+
+
+class Known:
+    """Up to where the anomalies of each table are acknowledged; those of a dropped one all are."""
+
+    def __init__(self, reads: Reads, catalog: str) -> None:
+        self._reads = reads
+        found = reads.table_named(catalog, ACKNOWLEDGED)
+        apps = reads.apps(found.table) if found is not None else ()
+        self._up_to = {each.app: each.version for each in apps}
+        self._dropped = dict[int, bool]()
+
+    def has(self, row: AnomalyRow) -> bool:
+        """Tell whether an anomaly is acknowledged, or its table gone."""
+        if row.table not in self._dropped:
+            found = self._reads.table(row.table)
+            self._dropped[row.table] = found is not None and found.dropped > 0
+        return self._dropped[row.table] or row.position <= self._up_to.get(app_of(row.table), 0)
+
+
+def app_of(table: int) -> str:
+    """Return the application whose progress says what of a table is acknowledged."""
+    return f"anomalies of table {table}"
+
+
+def acknowledgements(connection: Ledger) -> TableRow:
+    """Return the table of what is acknowledged, which is made at the first time."""
+    with suppress(TableExistsError):
+        return connection.create_table(ACKNOWLEDGED)
+    return known_table(connection.reads(), connection.catalog, ACKNOWLEDGED)
+
+
+def newly_known(
+    reads: Reads, known: Known, table: int | None, up_to: int
+) -> Mapping[int, Counter[str]]:
+    """Return how many anomalies are not acknowledged yet up to a position, by table and kind."""
+    found = dict[int, Counter[str]]()
+    for page, _ in pages(reads, table):
+        for row in page:
+            if row.position <= up_to and not known.has(row):
+                found.setdefault(row.table, Counter())[row.kind] += 1
+    return found
+
+
+def counted(reads: Reads, catalog: str, table: int | None = None) -> Counted:
+    """Return how many anomalies there are that nobody acknowledged, of a table or of all."""
+    known = Known(reads, catalog)
+    kinds, is_all = Counter[str](), True
+    for page, is_whole in pages(reads, table):
+        kinds.update(row.kind for row in page if not known.has(row))
+        is_all &= is_whole
+    return Counted(dict(sorted(kinds.items())), is_all)
+
+
+def pages(
+    reads: Reads, table: int | None, after: int = 0, size: int = LIMIT_MAX
+) -> Iterator[tuple[Sequence[AnomalyRow], bool]]:
+    """Yield all anomalies behind a position, and whether a page is all up to where it ends.
+
+    Of a position with as many as a page takes only so many come.
+    """
+    while rows := reads.anomalies(table, size, after=after):
+        last = rows[-1].position
+        if len(rows) < size:
+            yield rows, True
+            return
+        before = [row for row in rows if row.position < last]
+        yield (before, True) if before else (rows, False)
+        after = last - 1 if before else last
+
+
+def counts_shown(found: Counted, output: Output) -> dict[str, Any]:
+    """Return counts as fields: a line a kind for people, an object for programs."""
+    more = "" if found.is_all else " or more"
+    kinds = (
+        found.kinds
+        if output is Output.JSON
+        else [{kind: f"{number}{more}"} for kind, number in found.kinds.items()]
+    )
+    return {"anomalies": kinds, "more_anomalies": not found.is_all}
