@@ -16,6 +16,7 @@ from ledger.sdk.reading import TableFiles, read_table
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
 from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.skipping import told
 from ledger.sdk.staging import RECORD_BYTES_MAX, riding
 from ledger.sdk.transaction import Transaction
 from ledger.sdk.view import View
@@ -86,7 +87,8 @@ class LedgerFiles:
 
         `app` is the name and the version of an application: if the table has that version or a
         later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
-        applied once. More files than fit one record take a txn, whose chunks go before its commit.
+        applied once; its `note` says why, and a warning is logged. More files than fit one record
+        take a txn, whose chunks go before its commit.
 
         Raises ValueError as `Transaction.add_files`, and ConflictError as `Transaction.commit`,
         also if the table was changed since it was looked up, or has other columns than the row
@@ -145,4 +147,6 @@ class LedgerFiles:
         except ConflictError as error:
             name_conflict(error, self._view.at_hand, lambda _table, _hash: ())
             raise
-        return receipt_of(answer, self._view.origin)
+        apps = {app for each in writes if each.footprint for app in each.footprint.apps}
+        tables = [each.table for each in writes]
+        return told(receipt_of(answer, self._view.origin), self._view, sorted(apps), tables)

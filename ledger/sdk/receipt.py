@@ -71,7 +71,7 @@ class Receipt:
     `tables` is by table id. `repeated` says that it had been done before and nothing changed now;
     if that was answered where this client could not see it, `tables` is empty and `at` is now. The
     same holds for work that was `skipped`: its application recorded the same progress before, at
-    `position`.
+    `position`; `note` says which, and what that is likely to mean.
     """
 
     txn: int
@@ -81,6 +81,7 @@ class Receipt:
     tables: Mapping[int, TableVersion] = field(default_factory=dict)
     repeated: bool = False
     skipped: bool = False
+    note: str = ""
 
     @property
     def versions(self) -> Mapping[int, int]:
@@ -100,6 +101,8 @@ class Receipt:
             ends.append(" (repeated)")
         if self.skipped:
             ends.append(" (skipped)")
+        if self.note:
+            ends.append(f": {self.note}")
         return f"<Receipt {what} at position {self.position}, {when}{''.join(ends)}>"
 
 

@@ -43,6 +43,7 @@ from ledger.sdk.names import Names, TableLike
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as, check_done
 from ledger.sdk.session import UNNUMBERED, Answer, Session
+from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
 from ledger.sdk.tail import Asker
 from ledger.sdk.txn_files import TxnFiles
@@ -179,9 +180,10 @@ class Transaction(TxnFiles, TxnTables):
         """Make the txn visible and return where; one that had committed is told so again.
 
         If its applications made the same progress before, nothing is done: the txn is aborted and
-        the receipt is `skipped`. Raises a ConflictError if an earlier commit won (then the txn is
-        aborted), OutcomeUnknownError if no answer came in time (commit again to learn it), and
-        another RefusedError, after which the txn may still be open, see `status`.
+        the receipt is `skipped`; its `note` says why, and a warning is logged. Raises a
+        ConflictError if an earlier commit won (then the txn is aborted), OutcomeUnknownError if no
+        answer came in time (commit again to learn it), and another RefusedError, after which the
+        txn may still be open, see `status`.
         """
         if not self._session.is_own:
             # Where another thread of the parent had the lock, nobody lets go of it here.
@@ -244,6 +246,8 @@ class Transaction(TxnFiles, TxnTables):
             raise
         if self.receipt.skipped:
             self._end("aborted")
+            tables = sorted({*self._writes.written(), *self._taken})
+            self.receipt = told(self.receipt, self._view, self._writes.progress(), tables)
             return self.receipt
         self._end("committed")
         for row in self._names.given():

@@ -141,6 +141,15 @@ class DeclaredWrites:
             self._apps[name] = version
             self._app_tables.update(tables)
 
+    def progress(self) -> Sequence[AppVersion]:
+        """Return the progress of applications that was declared."""
+        return [AppVersion(*each) for each in sorted(self._apps.items())]
+
+    def written(self) -> set[int]:
+        """Return the tables of which anything but reading was declared."""
+        writers = {table for table, writer in self._writers.items() if writer.is_written}
+        return writers | self._coarse.keys() | self._app_tables
+
     def freeze(self) -> None:
         """Let nothing be added any more, once what is just being declared is there."""
         with self._turn:
@@ -162,8 +171,7 @@ class DeclaredWrites:
         a conflict and not passed over. Raises ValueError if an application made progress in no
         table.
         """
-        written = {table for table, writer in self._writers.items() if writer.is_written}
-        written |= self._coarse.keys() | self._app_tables
+        written = self.written()
         implied = set(taken) - written
         if self._apps and not written | implied:
             raise ValueError(
@@ -186,7 +194,7 @@ class DeclaredWrites:
         writer = self._writers.get(table) or FootprintWriter()
         writes = (ROWS_ADDED,) if is_implied else tuple(self._coarse.get(table, ()))
         is_written = is_written or is_implied
-        apps = [AppVersion(*each) for each in sorted(self._apps.items())] if is_written else []
+        apps = self.progress() if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
         # A table that was only read is judged at the strongest level alone, and one whose level
         # changed since it was read conflicts by that: other files need not be named.
