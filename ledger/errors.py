@@ -30,7 +30,10 @@ LedgerError
 ├── OutcomeUnknownError      nobody knows yet whether the command was executed
 ├── LogError
 │   ├── LogUnavailableError  the broker does not answer
-│   │   └── TopicMissingError    it does, and knows no such topic
+│   │   ├── TopicMissingError    it does, and knows no such topic
+│   │   └── LogRefusedError      it does, and refuses this user
+│   │       ├── LoginRefusedError    it does not let this client in
+│   │       └── AccessDeniedError    the user lacks a right on a topic
 │   ├── FencedError          another sequencer leads
 │   ├── OffsetGoneError      records were removed before they were read
 │   └── LogDamagedError      the log holds bytes no sequencer can have written
@@ -279,6 +282,28 @@ class TopicMissingError(LogUnavailableError):
     def __init__(self, message: str, *, topic: str) -> None:
         super().__init__(message)
         self.topic = topic
+
+
+class LogRefusedError(LogUnavailableError):
+    """The broker refuses this user; the same call is refused again until an operator changes that.
+
+    What was refused was not written.
+    """
+
+    retry_unchanged = False
+
+
+class LoginRefusedError(LogRefusedError):
+    """The broker does not let this client in: login, certificates or security.protocol differ."""
+
+
+class AccessDeniedError(LogRefusedError):
+    """The user lacks `right`, such as WRITE, on `topic`."""
+
+    def __init__(self, message: str, *, topic: str, right: str) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.right = right
 
 
 class FencedError(LogError):

@@ -6,18 +6,28 @@ of errors are librdkafka's.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
-
-import structlog
+from typing import Any, Final
 
 from ledger.errors import (
+    AccessDeniedError,
     LogError,
+    LoginRefusedError,
     LogUnavailableError,
     OffsetGoneError,
     SettingsError,
     TopicMissingError,
 )
 from ledger.log.bootstrap import check_bootstrap
+from ledger.log.trouble import (
+    CLOSED,
+    NO_LOGIN,
+    NO_RIGHT,
+    NO_TOPIC,
+    NOT_CONNECTED,
+    ClientError,
+    ClientLines,
+    Trouble,
+)
 
 # Defaults that suit a ledger; a deployment may set others.
 SUITED: Final = {
@@ -32,7 +42,7 @@ SUITED: Final = {
     "socket.timeout.ms": 6_000,
 }
 SUITED_READER: Final = {
-    "group.id": "lakeledger",  # Never joined, but asked for; needs READ on the group.
+    "group.id": "lakeledger",  # The client wants one; no group is ever joined.
     "fetch.wait.max.ms": 500,  # The broker answers at once when there is something.
     "fetch.min.bytes": 1,
     "fetch.queue.backoff.ms": 10,  # By default a full queue is left alone for a whole second.
@@ -78,13 +88,6 @@ OWN: Final = frozenset(
 
 OFFSET_GONE: Final = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE", "_LOG_TRUNCATION"})
 DAMAGED: Final = frozenset({"_BAD_MSG", "_BAD_COMPRESSION", "INVALID_MSG"})
-UNKNOWN_HERE: Final = "_UNKNOWN_PARTITION"
-NO_TOPIC: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", UNKNOWN_HERE})
-NO_LOGIN: Final = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
-NO_RIGHT: Final = frozenset(
-    {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
-)
-NOT_CONNECTED: Final = "_ALL_BROKERS_DOWN"
 NO_ANSWER: Final = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"}
     | {"_TRANSPORT", "_RESOLVE", NOT_CONNECTED, "_WAIT_COORD"}
@@ -99,16 +102,18 @@ NO_LEADER: Final = frozenset(
 )
 TOO_FEW: Final = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 TOO_LARGE: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})
-# Waiting does not mend these: a reader that meets one raises instead of returning nothing.
-REFUSALS: Final = NO_TOPIC | NO_LOGIN | NO_RIGHT
+PROTOCOL: Final = "security.protocol"
+PROTOCOL_DEFAULT: Final = "PLAINTEXT"
+USER: Final = "sasl.username"
 
 MEANINGS: Final[dict[str, str]] = {
     **dict.fromkeys(DAMAGED, "the bytes fail their checksum; restore the topic from a copy"),
     **dict.fromkeys(NO_TOPIC, "no such topic; check the ledger's name, or create the ledger"),
     **dict.fromkeys(NO_LOGIN, "login refused; check user, password, mechanism, certificates"),
-    **dict.fromkeys(NO_RIGHT, "this user lacks the right; grant it on what the broker names"),
-    "GROUP_AUTHORIZATION_FAILED": (
-        "this user lacks READ on the consumer group; grant it, or choose another group.id"
+    CLOSED: (
+        "the broker closes the connection before it answers: it speaks TLS, or wants a login, and "
+        "this client does not, or the other way round; set security.protocol in client_config to "
+        "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
     ),
     **dict.fromkeys(NO_ANSWER, "no answer in time; see whether the broker runs and is in reach"),
     **dict.fromkeys(NO_LEADER, "its leader is changing; try again, or bring its brokers back"),
@@ -118,72 +123,6 @@ MEANINGS: Final[dict[str, str]] = {
 NOT_KNOWN: Final = (-1, -1)
 FATAL: Final = "the client gave up for good; end this process and start it again"
 OTHER: Final = "the broker refused"
-
-log_lines = structlog.get_logger("lakeledger.kafka")
-
-
-class ClientError(Protocol):
-    """What is asked of a `KafkaError`."""
-
-    def name(self) -> str:
-        """Return librdkafka's name of it."""
-        ...
-
-    def str(self) -> str:
-        """Return the client's own words."""
-        ...
-
-    def fatal(self) -> bool:
-        """Tell whether the client that met it is of no more use."""
-        ...
-
-
-@dataclass(slots=True)
-class Trouble:
-    """What a client was told by error_cb since its last success, and what it did not deliver.
-
-    `last` is the newest of all, and says why something timed out; `refusal` the newest of those
-    that waiting does not mend. `undelivered` is the error of the first record that was not
-    delivered and stays for ever, `because` what had been heard by then. Nothing here refers to the
-    client, so that one that is dropped goes at once and not with some later collection.
-    """
-
-    last: ClientError | None = None
-    refusal: ClientError | None = None
-    undelivered: ClientError | None = None
-    because: ClientError | None = None
-
-    def __call__(self, error: ClientError) -> None:
-        """Note an error; called by the client, from inside its own calls only."""
-        if error.name() in REFUSALS:
-            self.refusal = error
-        # That all brokers are down is said beside the reason why each of them is.
-        if error.name() != NOT_CONNECTED or self.last is None:
-            self.last = error
-
-    def note_delivery(self, error: ClientError | None, _: object = None) -> None:
-        """Note a record that was not delivered; those after the first are not relied on."""
-        if error is not None and self.undelivered is None:
-            self.undelivered, self.because = error, self.last
-
-    def clear(self) -> None:
-        """Forget what was heard: something succeeded."""
-        self.last = self.refusal = None
-
-
-class ClientLines:
-    """Takes what librdkafka would print; debug lines, and only where structlog was set up.
-
-    Its own default would print every line of a library nobody asked about.
-    """
-
-    def log(self, level: int, pattern: str, *parts: object) -> None:
-        """Take one line."""
-        if structlog.is_configured():
-            log_lines.debug("client", level=level, text=pattern % parts)
-
-
-CLIENT_LINES: Final = ClientLines()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +149,13 @@ class Connection:
                 f"the ledger sets the Kafka settings {', '.join(own)} itself. Leave them out"
             )
 
+    def trouble(self) -> Trouble:
+        """Return what a client of this connection tells its trouble to."""
+        return Trouble(
+            user=str(self.client.get(USER, "")),
+            protocol=str(self.client.get(PROTOCOL, PROTOCOL_DEFAULT)).upper(),
+        )
+
     def admin(self, trouble: Trouble) -> dict[str, Any]:
         """Return the settings of an admin client."""
         return self._settings(trouble, {}, {})
@@ -229,7 +175,11 @@ class Connection:
     def _settings(
         self, trouble: Trouble, suited: Mapping[str, Any], fixed: Mapping[str, Any]
     ) -> dict[str, Any]:
-        own = {"bootstrap.servers": self.bootstrap, "error_cb": trouble, "logger": CLIENT_LINES}
+        own = {
+            "bootstrap.servers": self.bootstrap,
+            "error_cb": trouble,
+            "logger": ClientLines(trouble),
+        }
         return {**SUITED, **suited, **self.client, **fixed, **own}
 
 
@@ -238,13 +188,16 @@ def as_log_error(
     topic: str,
     *,
     because: ClientError | None = None,
+    right: str = "",
+    user: str = "",
     wanted: int = -1,
     held: tuple[int, int] = NOT_KNOWN,
 ) -> LogError:
     """Return our error for one of the client's.
 
-    `because` is what the client heard before a time-out; `wanted` is an offset that is not there,
-    `held` the first and the end offset of what is.
+    `because` is what the client heard before a time-out; `right` is what the caller needs on the
+    topic, and `user` is the login. `wanted` is an offset that is not there, `held` the first and
+    the end offset of what is.
     """
     reason = error
     if because is not None and error.name() in NO_ANSWER:
@@ -258,11 +211,26 @@ def as_log_error(
             wanted=wanted,
             earliest=max(0, held[0]),
         )
+    if reason.name() in NO_RIGHT:
+        text = f"{topic}: {denial(topic, right, user)} ({said})"
+        return AccessDeniedError(text, topic=topic, right=right)
     text = f"{topic}: {meaning(reason)} ({said})"
     if reason.name() in NO_TOPIC:
         return TopicMissingError(text, topic=topic)
+    if reason.name() in NO_LOGIN or reason.name() == CLOSED:
+        return LoginRefusedError(text)
     kind = LogError if error.name() in DAMAGED else LogUnavailableError
     return kind(text)
+
+
+def denial(topic: str, right: str, user: str) -> str:
+    """Return which right is missing and what to do about it."""
+    named = f"user {user}" if user else "this user"
+    missing = f"{right} on topic {topic}" if right else f"a right on topic {topic}"
+    return (
+        f"{named} lacks {missing}; grant it: `lakeledger acl --principal {user or 'NAME'} --role "
+        "ROLE` prints the commands for all that a role needs"
+    )
 
 
 def meaning(error: ClientError) -> str:

@@ -14,11 +14,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from ledger.log.connection import Connection, Trouble, as_log_error
+from ledger.log.connection import Connection, as_log_error
 from ledger.log.kafka_client import PROCESS, ask_ends, check_process, made
 from ledger.log.kafka_reader import KafkaReader
 from ledger.log.kafka_writer import KafkaWriter
 from ledger.log.port import Topic
+from ledger.log.rights import READ
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import topic_ids
 
@@ -53,7 +54,7 @@ class KafkaLog:
         self._gather_s = gather_s
         self._names = {topic: topic_name(ledger, topic) for topic in Topic}
         self._process = PROCESS.id
-        self._trouble = Trouble()
+        self._trouble = self._connection.trouble()
         self._asking = Lock()
         self._asker = made(Consumer, self._connection.reader(self._trouble))
 
@@ -61,7 +62,7 @@ class KafkaLog:
         """Return a reader that starts at `offset`, which it does not look at before it reads."""
         check_process(self._process)
         assert offset >= 0, "the client takes negative offsets for something else"
-        trouble = Trouble()
+        trouble = self._connection.trouble()
         gather_s = self._gather_s if topic is Topic.EVENTS else 0.0
         settings = self._connection.reader(trouble, gather_s=gather_s)
         return KafkaReader(made(Consumer, settings), trouble, self._partition(topic, offset))
@@ -69,7 +70,7 @@ class KafkaLog:
     def writer(self, topic: Topic) -> KafkaWriter:
         """Return a writer of its own, which nobody shares."""
         check_process(self._process)
-        trouble = Trouble()
+        trouble = self._connection.trouble()
         settings = self._connection.writer(
             trouble, linger_ms=self._linger_ms, delivery_timeout_s=self._delivery_timeout_s
         )
@@ -80,10 +81,14 @@ class KafkaLog:
         check_process(self._process)
         with self._asking:
             try:
-                found = ask_ends(self._asker, self._partition(topic), timeout_s)
+                found = ask_ends(self._asker, self._partition(topic), timeout_s, self._trouble)
             except KafkaException as problem:
                 raise as_log_error(
-                    problem.args[0], self._names[topic], because=self._trouble.last
+                    problem.args[0],
+                    self._names[topic],
+                    because=self._trouble.last,
+                    right=READ,
+                    user=self._trouble.user,
                 ) from problem
             self._trouble.clear()
         return found

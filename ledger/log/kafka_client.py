@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ledger.errors import LogError, SettingsError
-from ledger.log.connection import NO_LEADER, NOT_CONNECTED, UNKNOWN_HERE, WAITED
+from ledger.log.connection import NO_LEADER, WAITED
+from ledger.log.trouble import NO_RIGHT, NOT_CONNECTED, UNKNOWN_HERE, Trouble
 
 Client = TypeVar("Client")
 
@@ -59,8 +60,12 @@ def check_process(maker: int) -> None:
         )
 
 
-def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> tuple[int, int]:
+def ask_ends(
+    client: Consumer, partition: TopicPartition, timeout_s: float, trouble: Trouble
+) -> tuple[int, int]:
     """Return the first and the end offset; raises KafkaException, after `client` told its trouble.
+
+    A refusal ends the wait: of the login once it stood for a moment, of a right at once.
 
     A partition whose leader is changing is asked again until the time is over, and for a moment one
     that is not known: what was just created is not known everywhere at once. That moment begins
@@ -83,6 +88,8 @@ def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> t
             elif answered_s is None:
                 answered_s = now_s
             is_unknown = name == UNKNOWN_HERE
+            if is_unknown and not is_there:
+                check_right(client, partition.topic, left_s)
             is_new = left_s > 0 and now_s - (answered_s or now_s) < _SPREAD_S
             if is_unknown and not (is_new or is_there):
                 check_topic(client, partition.topic, left_s)
@@ -93,7 +100,16 @@ def ask_ends(client: Consumer, partition: TopicPartition, timeout_s: float) -> t
                 raise
         finally:
             client.poll(0)  # Only so does the client tell what it heard.
+        if (refusal := trouble.standing()) is not None:
+            raise KafkaException(refusal)
         time.sleep(min(left_s, _LEADER_S))
+
+
+def check_right(client: Consumer, topic: str, timeout_s: float) -> None:
+    """Raise KafkaException if the cluster says that this user may not know of the topic."""
+    described = client.list_topics(topic, max(timeout_s, _CONFIRM_S)).topics[topic]
+    if described.error is not None and described.error.name() in NO_RIGHT:
+        raise KafkaException(described.error)
 
 
 def check_topic(client: Consumer, topic: str, timeout_s: float) -> None:

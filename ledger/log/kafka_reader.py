@@ -7,11 +7,16 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ledger.errors import LogError
-from ledger.log.connection import NOT_KNOWN, OFFSET_GONE, Trouble, as_log_error
-from ledger.log.kafka_client import PROCESS, SLICE_S, ask_ends, check_process
+from ledger.log.connection import NOT_KNOWN, OFFSET_GONE, as_log_error
+from ledger.log.kafka_client import PROCESS, SLICE_S, ask_ends, check_process, check_right
 from ledger.log.port import Record
+from ledger.log.rights import READ
+from ledger.log.trouble import NO_GROUP, NO_RIGHT, ClientError, Trouble
 
 _HELD_S: Final = 2.0
+# How long nothing may come before it is asked whether anything can, and for how long it is asked.
+_LOOK_S: Final = 1.0
+_LOOK_WAIT_S: Final = 0.2
 
 
 class KafkaReader:
@@ -27,6 +32,8 @@ class KafkaReader:
         self._at = start
         self._process = PROCESS.id
         self._is_placed = False
+        self._has_come = False
+        self._look_s = time.monotonic() + _LOOK_S
         self._rewind()
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
@@ -65,15 +72,34 @@ class KafkaReader:
             left_s = deadline - time.monotonic()
             message: Any = self._consumer.poll(max(0.0, min(left_s, SLICE_S)))
             if message is not None:
+                if is_of_group(message.error()):
+                    continue
+                self._has_come = True
                 if not is_end(message.error()):
                     return message
                 self._at.offset = message.offset()
                 continue
             if (refusal := self._trouble.refusal) is not None:
                 self._trouble.clear()
-                raise as_log_error(refusal, self._at.topic) from KafkaException(refusal)
+                raise self._log_error(refusal) from KafkaException(refusal)
+            self._check_right()
             if left_s <= SLICE_S:
                 return None
+
+    def _check_right(self) -> None:
+        """Raise AccessDeniedError where nothing comes because nothing may be read.
+
+        A client that knows this from the start tells nobody, and asks again for ever.
+        """
+        now_s = time.monotonic()
+        if self._has_come or now_s < self._look_s:
+            return
+        self._look_s = now_s + _LOOK_S
+        try:
+            check_right(self._consumer, self._at.topic, _LOOK_WAIT_S)
+        except KafkaException as problem:
+            if problem.args[0].name() in NO_RIGHT:
+                raise self._log_error(problem.args[0]) from problem
 
     def _taken(self, messages: list[Any]) -> tuple[list[Record], int, bool]:
         """Return the records up to the first error, what follows them, and whether that was all.
@@ -90,18 +116,22 @@ class KafkaReader:
                 following = offset + 1
             elif is_end(error):
                 following = message.offset()
+            elif is_of_group(error):
+                continue
             elif records:
                 return records, following, False
             else:
                 raise self._log_error(error) from KafkaException(error)
         return records, following, True
 
-    def _log_error(self, error: KafkaError) -> LogError:
+    def _log_error(self, error: ClientError) -> LogError:
         held = self._held() if error.name() in OFFSET_GONE else NOT_KNOWN
         return as_log_error(
             error,
             self._at.topic,
             because=self._trouble.last,
+            right=READ,
+            user=self._trouble.user,
             wanted=self._at.offset,
             held=held,
         )
@@ -109,7 +139,7 @@ class KafkaReader:
     def _held(self) -> tuple[int, int]:
         """Return the first offset and the end offset, if the broker still tells them."""
         try:
-            return ask_ends(self._consumer, self._at, _HELD_S)
+            return ask_ends(self._consumer, self._at, _HELD_S, self._trouble)
         except KafkaException:
             return NOT_KNOWN
 
@@ -122,3 +152,8 @@ class KafkaReader:
 def is_end(error: KafkaError | None) -> bool:
     """Tell whether the end was reached, at an offset that may lie behind markers."""
     return error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
+
+
+def is_of_group(error: KafkaError | None) -> bool:
+    """Tell whether the broker refuses to name the coordinator of a group that is never joined."""
+    return error is not None and error.name() == NO_GROUP

@@ -165,5 +165,9 @@ class MemoryWriter:
     def flush(self, timeout_s: float) -> None:
         """Every record is delivered at once."""
 
+    def unwritten(self, value: bytes) -> int:  # noqa: ARG002
+        """Every record is written."""
+        return 0
+
     def close(self) -> None:
         """Nothing is held."""

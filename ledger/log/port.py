@@ -43,7 +43,7 @@ class LogReader(Protocol):
         """Return the next records, waiting up to `timeout_s` for the first and not for more.
 
         Raises OffsetGoneError when the next offset was removed or lies beyond the end,
-        LogUnavailableError when the broker refuses.
+        LogRefusedError when the broker refuses.
         """
         ...
 
@@ -73,6 +73,13 @@ class LogWriter(Protocol):
 
     def flush(self, timeout_s: float) -> None:
         """Wait until all queued records are acknowledged; raise LogUnavailableError if not."""
+        ...
+
+    def unwritten(self, value: bytes) -> int:
+        """Return how many records of this value are known not to have been written.
+
+        More may become known by an error of this writer, and when it is closed.
+        """
         ...
 
     def close(self) -> None:

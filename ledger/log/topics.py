@@ -23,9 +23,10 @@ from confluent_kafka.admin import (
 )
 
 from ledger.errors import LogDamagedError, LogError, SettingsError
-from ledger.log.connection import NO_TOPIC, Connection, Trouble, as_log_error
+from ledger.log.connection import Connection, as_log_error
 from ledger.log.kafka_client import made
 from ledger.log.port import REQUIRED, Topic
+from ledger.log.rights import ALTER_CONFIGS, CREATE, DESCRIBE, DESCRIBE_CONFIGS, Right
 from ledger.log.topic_settings import (
     EACH_RECORD,
     FLUSH,
@@ -38,6 +39,7 @@ from ledger.log.topic_settings import (
     settings_for,
     topic_name,
 )
+from ledger.log.trouble import NO_TOPIC
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
@@ -192,28 +194,22 @@ def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
     return False
 
 
-def answered(answer: "Future[Any]") -> Any:
-    """Return an answer, waiting in slices: a signal that another thread got is heard in between."""
-    while not wait([answer], _SLICE_S).done:
-        pass
-    return answer.result()
-
-
 class _Admin:
     """Asks a cluster about its topics, and says in our words why it did not answer."""
 
     def __init__(self, bootstrap: str, client: Mapping[str, Any], timeout_s: float) -> None:
         self._bootstrap = bootstrap
         self._timeout_s = timeout_s
-        self._trouble = Trouble()
-        self._client = made(AdminClient, Connection(bootstrap, client).admin(self._trouble))
+        connection = Connection(bootstrap, client)
+        self._trouble = connection.trouble()
+        self._client = made(AdminClient, connection.admin(self._trouble))
 
     def describe(self, names: list[str]) -> dict[str, TopicDescription]:
         """Return the descriptions of those topics that exist."""
         asked = self._client.describe_topics(
             TopicCollection(names), request_timeout=self._timeout_s
         )
-        found = {name: self._answer(name, answer) for name, answer in asked.items()}
+        found = {name: self._answer(name, answer, DESCRIBE) for name, answer in asked.items()}
         return {name: each for name, each in found.items() if each is not None}
 
     def look(
@@ -242,7 +238,7 @@ class _Admin:
         entry = ConfigEntry(setting, value or "", incremental_operation=how)
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
         asked = self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
-        self._answer(name, asked[resource])
+        self._answer(name, asked[resource], ALTER_CONFIGS)
 
     def end(self, name: str) -> int:
         """Return the offset behind the last record of a topic that exists, of its one partition."""
@@ -251,14 +247,14 @@ class _Admin:
             {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
             request_timeout=self._timeout_s,
         )
-        found = self._answer(name, asked[place])
+        found = self._answer(name, asked[place], DESCRIBE)
         return 0 if found is None else int(found.offset)
 
     def _found(self, description: TopicDescription) -> FoundTopic:
         name = description.name
         resource = ConfigResource(ResourceType.TOPIC, name)
         asked = self._client.describe_configs([resource], request_timeout=self._timeout_s)
-        entries = self._answer(name, asked[resource]) or {}
+        entries = self._answer(name, asked[resource], DESCRIBE_CONFIGS) or {}
         replicas = [len(partition.replicas) for partition in description.partitions]
         settings = {setting: entry.value for setting, entry in entries.items()}
         return FoundTopic(name, len(replicas), min(replicas), settings)
@@ -266,7 +262,7 @@ class _Admin:
     def _is_made(self, name: str, answer: "Future[None]") -> bool:
         """Tell whether a topic was created now, or was there before."""
         try:
-            answered(answer)
+            self._answered(answer)
         except KafkaException as problem:
             error = problem.args[0]
             if error.name() == "TOPIC_ALREADY_EXISTS":
@@ -276,18 +272,34 @@ class _Admin:
                     f"{name} cannot have so many replicas: {error.str()} Start more brokers, or "
                     "ask for fewer: with --replication of lakeledger init"
                 ) from problem
-            raise self._as_log_error(problem, name) from problem
+            raise self._as_log_error(problem, name, CREATE) from problem
         return True
 
-    def _answer(self, name: str, answer: "Future[Any]") -> Any:
-        """Return what was asked for, or None if there is no such topic."""
+    def _answer(self, name: str, answer: "Future[Any]", right: Right) -> Any:
+        """Return what was asked for, None if there is no such topic; `right` is what that takes."""
         try:
-            return answered(answer)
+            return self._answered(answer)
         except KafkaException as problem:
             if problem.args[0].name() in NO_TOPIC:
                 return None
-            raise self._as_log_error(problem, name) from problem
+            raise self._as_log_error(problem, name, right) from problem
 
-    def _as_log_error(self, problem: KafkaException, subject: str) -> LogError:
+    def _answered(self, answer: "Future[Any]") -> Any:
+        """Return an answer; raises KafkaException, also where the login is refused meanwhile.
+
+        The wait is cut: a signal that another thread got is heard in between.
+        """
+        while not wait([answer], _SLICE_S).done:
+            self._client.poll(0)
+            if (refusal := self._trouble.standing()) is not None:
+                raise KafkaException(refusal)
+        found = answer.result()
+        self._trouble.clear()
+        return found
+
+    def _as_log_error(self, problem: KafkaException, subject: str, right: Right) -> LogError:
         self._client.poll(0)  # Only so does the client tell what it heard.
-        return as_log_error(problem.args[0], subject, because=self._trouble.last)
+        trouble = self._trouble
+        return as_log_error(
+            problem.args[0], subject, because=trouble.last, right=right, user=trouble.user
+        )

@@ -13,9 +13,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ledger.broker import Broker
 from ledger.log.codec import encode_command
-from ledger.log.connection import Connection, Trouble
+from ledger.log.connection import Connection
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.trouble import Trouble
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis, SequencerSettings
 from tests.benchmarks.figure import Figure, against

@@ -41,6 +41,10 @@ class LosingWriter:
         """Say that it was lost."""
         self.check()
 
+    def unwritten(self, _value: bytes) -> int:
+        """Say that this is not known."""
+        return 0
+
     def close(self) -> None:
         """Do nothing."""
 
@@ -66,6 +70,10 @@ class HoldingWriter:
     def flush(self, timeout_s: float) -> None:
         """Wait for what was sent."""
         self._writer.flush(timeout_s)
+
+    def unwritten(self, value: bytes) -> int:
+        """Return what the writer beneath knows."""
+        return self._writer.unwritten(value)
 
     def close(self) -> None:
         """Close the writer."""

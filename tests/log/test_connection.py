@@ -1,22 +1,36 @@
 """How clients are set up, and one row for each error of theirs that means something to us."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import structlog
 from confluent_kafka import KafkaError
 
-from ledger.errors import LogError, LogUnavailableError, OffsetGoneError, TopicMissingError
+from ledger.errors import (
+    AccessDeniedError,
+    LogError,
+    LoginRefusedError,
+    LogUnavailableError,
+    OffsetGoneError,
+    TopicMissingError,
+)
 from ledger.log.connection import (
-    CLIENT_LINES,
     GATHERED_BYTES,
     MEANINGS,
     OFFSET_GONE,
-    REFUSALS,
     Connection,
-    Trouble,
     as_log_error,
+)
+from ledger.log.trouble import (
+    CLOSED,
+    NO_GROUP,
+    NOT_WRITTEN,
+    REFUSALS,
+    STANDING_S,
+    ClientLines,
+    Closed,
+    Trouble,
 )
 
 TOPIC = "flights.events"
@@ -32,7 +46,9 @@ BAD_LOGIN = heard("_AUTHENTICATION", "Invalid credentials")
 ALL_DOWN = heard("_ALL_BROKERS_DOWN", "1/1 brokers are down")
 
 
-@pytest.mark.parametrize("name", sorted(OFFSET_GONE | REFUSALS | MEANINGS.keys()))
+@pytest.mark.parametrize(
+    "name", sorted((OFFSET_GONE | REFUSALS | NOT_WRITTEN | {NO_GROUP} | MEANINGS.keys()) - {CLOSED})
+)
 def test_names(name: str) -> None:
     """Every name that the tables use is one of the client's."""
     assert heard(name).name() == name
@@ -44,12 +60,11 @@ def test_names(name: str) -> None:
         ("UNKNOWN_TOPIC_OR_PART", TopicMissingError, "no such topic"),
         ("_UNKNOWN_TOPIC", TopicMissingError, "no such topic"),
         ("_UNKNOWN_PARTITION", TopicMissingError, "no such topic"),
-        ("_AUTHENTICATION", LogUnavailableError, "login refused"),
-        ("SASL_AUTHENTICATION_FAILED", LogUnavailableError, "login refused"),
-        ("_SSL", LogUnavailableError, "login refused"),
-        ("TOPIC_AUTHORIZATION_FAILED", LogUnavailableError, "lacks the right"),
-        ("CLUSTER_AUTHORIZATION_FAILED", LogUnavailableError, "lacks the right"),
-        ("GROUP_AUTHORIZATION_FAILED", LogUnavailableError, "lacks READ on the consumer"),
+        ("_AUTHENTICATION", LoginRefusedError, "login refused"),
+        ("SASL_AUTHENTICATION_FAILED", LoginRefusedError, "login refused"),
+        ("_SSL", LoginRefusedError, "login refused"),
+        ("TOPIC_AUTHORIZATION_FAILED", AccessDeniedError, "lacks a right on topic"),
+        ("CLUSTER_AUTHORIZATION_FAILED", AccessDeniedError, "lacks a right on topic"),
         ("_TIMED_OUT", LogUnavailableError, "no answer in time"),
         ("_MSG_TIMED_OUT", LogUnavailableError, "no answer in time"),
         ("_TRANSPORT", LogUnavailableError, "no answer in time"),
@@ -133,7 +148,7 @@ def test_trouble(
         trouble(error)
     assert (trouble.last, trouble.refusal) == (last, refusal)
     trouble.clear()
-    assert trouble == Trouble()
+    assert trouble == Trouble(has_answered=True)
 
 
 def test_first_undelivered() -> None:
@@ -142,9 +157,111 @@ def test_first_undelivered() -> None:
     trouble(REFUSED)
     timed_out = heard("_MSG_TIMED_OUT")
     for error in (None, timed_out, heard("_PURGE_QUEUE")):
-        trouble.note_delivery(error, "message")
+        trouble.note_delivery(error)
     trouble.clear()
     assert (trouble.undelivered, trouble.because, trouble.last) == (timed_out, REFUSED, None)
+
+
+DENIED = heard("TOPIC_AUTHORIZATION_FAILED", "no")
+CUT = "FAIL [producer-1] flights: Disconnected (after 1ms in state UP)"
+
+
+class Undelivered(NamedTuple):
+    """A record that was not delivered."""
+
+    held: bytes
+
+    def value(self) -> bytes:
+        """Return what it held."""
+        return self.held
+
+
+@pytest.mark.parametrize(
+    ("error", "lines", "unwritten"),
+    [
+        (DENIED, [], 1),
+        (heard("CLUSTER_AUTHORIZATION_FAILED"), [], 1),
+        (heard("_PURGE_QUEUE"), [], 1),
+        (heard("_PURGE_INFLIGHT"), [], 0),
+        (heard("_MSG_TIMED_OUT"), [], 0),
+        (DENIED, [CUT], 0),
+        (DENIED, ["DEBUG Disconnected"], 1),
+        (None, [], 0),
+    ],
+)
+def test_unwritten(error: KafkaError | None, lines: list[str], unwritten: int) -> None:
+    """A record was not written if it was denied, or never sent, and no connection failed."""
+    trouble = Trouble()
+    for line in lines:
+        trouble.note_line(line)
+    trouble.note_delivery(error, Undelivered(b"held"))
+    assert trouble.unwritten[b"held"] == unwritten
+
+
+@pytest.mark.parametrize(
+    ("right", "user", "said"),
+    [
+        ("WRITE", "", "this user lacks WRITE on topic flights.events"),
+        ("READ", "sdk", "user sdk lacks READ on topic flights.events; grant it: `lakeledger acl"),
+    ],
+)
+def test_denial(right: str, user: str, said: str) -> None:
+    """A denial names user, right, topic and what prints the commands that grant it."""
+    error = as_log_error(DENIED, TOPIC, right=right, user=user)
+    assert isinstance(error, AccessDeniedError)
+    assert (error.topic, error.right, error.retry_unchanged) == (TOPIC, right, False)
+    assert said in str(error)
+
+
+def test_fatal_denial() -> None:
+    """A client that gave up because of a right says which, and not only that it gave up."""
+    fatal = heard("CLUSTER_AUTHORIZATION_FAILED", "no producer id", fatal=True)
+    assert "lacks WRITE on topic" in str(as_log_error(fatal, TOPIC, right="WRITE"))
+
+
+def test_group_is_nobodys_matter() -> None:
+    """What the broker says of a group that is never joined is not heard."""
+    trouble = Trouble()
+    trouble(heard(NO_GROUP, "FindCoordinator"))
+    assert trouble == Trouble()
+
+
+@pytest.mark.parametrize(
+    ("events", "standing"),
+    [
+        ([], None),
+        ([REFUSED], None),
+        ([BAD_LOGIN], BAD_LOGIN),
+        ([BAD_LOGIN, "answer"], None),
+        ([CUT], CLOSED),
+        (["answer", CUT], None),
+        ([CUT, REFUSED], None),
+        ([CUT, ALL_DOWN], CLOSED),
+    ],
+)
+def test_standing(events: list[KafkaError | str], standing: KafkaError | str | None) -> None:
+    """A refusal that stands for a while ends a wait; a connection that just failed does not."""
+    trouble = Trouble(protocol="PLAINTEXT")
+    for each in events:
+        if isinstance(each, KafkaError):
+            trouble(each)
+        elif each == "answer":
+            trouble.clear()
+        else:
+            trouble.note_line(each)
+    assert trouble.standing() is None
+    if trouble.refused_s is not None:
+        trouble.refused_s -= STANDING_S
+    found = trouble.standing()
+    assert (found and found.name()) == getattr(standing, "name", lambda: standing)()
+
+
+def test_closed_at_once() -> None:
+    """A broker that closes each connection is one of another protocol, and that is said."""
+    error = as_log_error(Closed("security.protocol is PLAINTEXT"), TOPIC)
+    assert isinstance(error, LoginRefusedError)
+    assert "it speaks TLS, or wants a login, and this client does not" in str(error)
+    assert "security.protocol is PLAINTEXT" in str(error)
 
 
 def test_deployment_settings() -> None:
@@ -183,11 +300,11 @@ def lines() -> Iterator[list[Any]]:
 
 def test_client_lines(lines: list[Any]) -> None:
     """What the client would print is a debug line where lines are wanted."""
-    CLIENT_LINES.log(40, "%s [%s] %s", "FAIL", "rdkafka#producer-1", "Connection refused")
-    assert lines == [("debug", "FAIL [rdkafka#producer-1] Connection refused")]
+    ClientLines(Trouble()).log(40, "%s [%s] %s", "FAIL", "producer-1", "Connection refused")
+    assert lines == [("debug", "FAIL [producer-1] Connection refused")]
 
 
 def test_no_client_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is printed in a program that never set structlog up."""
-    CLIENT_LINES.log(40, "%s", "Connection refused")
+    ClientLines(Trouble()).log(40, "%s", "Connection refused")
     assert capsys.readouterr() == ("", "")

@@ -1,0 +1,93 @@
+"""The rights that each role needs on the topics of a ledger; no more, and no less. No I/O.
+
+This table is the one place that says it: the command that prints them, the page of the docs and
+the test on a broker that denies everything else all read it. READ and WRITE bring DESCRIBE with
+them. No role needs a right on a consumer group, or on the cluster: partitions are assigned by hand,
+and a broker takes idempotent writes from a user that may write to a topic.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+from ledger.log.port import REQUIRED, Topic
+from ledger.log.topic_settings import topic_name
+
+Right = Literal["READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"]
+
+READ: Final = "READ"
+WRITE: Final = "WRITE"
+CREATE: Final = "CREATE"
+DESCRIBE: Final = "DESCRIBE"
+DESCRIBE_CONFIGS: Final = "DESCRIBE_CONFIGS"
+ALTER_CONFIGS: Final = "ALTER_CONFIGS"
+
+Rights = Mapping[Topic, tuple[Right, ...]]
+
+CHECKED: Final[Rights] = dict.fromkeys(REQUIRED, (DESCRIBE, DESCRIBE_CONFIGS))
+EVENTS_READ: Final[Rights] = {Topic.EVENTS: (READ,)}
+
+
+class Role(NamedTuple):
+    """What a process does, in the words of the docs, and the rights that this takes."""
+
+    does: str
+    rights: Rights
+
+
+ROLES: Final[Mapping[str, Role]] = {
+    "init": Role(
+        "`lakeledger init`: creates the topics, and compares how they are kept",
+        dict.fromkeys(REQUIRED, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
+    ),
+    "sequencer": Role(
+        "`lakeledger serve sequencer`: leads, or stands by",
+        {
+            **CHECKED,
+            Topic.COMMANDS: (READ, DESCRIBE_CONFIGS),
+            Topic.EVENTS: (READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.HEARTBEATS: (READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.BEATS: (READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.CHECKPOINTS: (READ, WRITE, DESCRIBE_CONFIGS),
+        },
+    ),
+    "client": Role(
+        "`Ledger.connect` of the SDK, and every command that changes something",
+        {
+            Topic.COMMANDS: (WRITE,),
+            Topic.HEARTBEATS: (WRITE,),
+            Topic.EVENTS: (READ,),
+            Topic.CHECKPOINTS: (READ,),
+        },
+    ),
+    "follower": Role("`lakeledger serve follower`: keeps the rows of a host", EVENTS_READ),
+    "cache": Role(
+        "`lakeledger serve cache`: keeps metadata in memory, beside the rows of its host",
+        {**EVENTS_READ, Topic.CHECKPOINTS: (READ,)},
+    ),
+    "published-cache": Role(
+        "`lakeledger serve cache --source published`: keeps what a publisher sends",
+        {Topic.CACHE: (READ,), Topic.EVENTS: (DESCRIBE,)},
+    ),
+    "feeder": Role("`lakeledger serve feeder`: keeps the rows of a host by Spark", EVENTS_READ),
+    "publisher": Role(
+        "`lakeledger serve feeder --publish`: also sends metadata to published caches",
+        {
+            Topic.EVENTS: (READ, DESCRIBE_CONFIGS),
+            Topic.CACHE: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
+        },
+    ),
+}
+
+
+class Binding(NamedTuple):
+    """One right of a role on one topic, by Kafka's name of it."""
+
+    topic: str
+    right: Right
+
+
+def bindings(ledger: str, role: str) -> Iterator[Binding]:
+    """Yield the rights of a role; raises SettingsError for a name that no ledger can have."""
+    for topic, rights in ROLES[role].rights.items():
+        for right in rights:
+            yield Binding(topic_name(ledger, topic), right)
