@@ -156,11 +156,13 @@ class TableMarkRow(NamedTuple):
 class Reached(NamedTuple):
     """How far rows are: the position of their last event and its chain in hex digits, "" = unknown.
 
-    Two logs that differ anywhere up to a position have different chains there.
+    Two logs that differ anywhere up to a position have different chains there. `offset` is the one
+    behind its record, 0 = unknown.
     """
 
     position: int = 0
     chain: str = ""
+    offset: int = 0
 
 
 class HistoryRow(NamedTuple):

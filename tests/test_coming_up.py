@@ -12,7 +12,6 @@ from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
 from ledger.machine.coming_up import newest_of, reached, wait_for_rows
 from ledger.machine.endpoints import endpoint_of, free_endpoint
-from ledger.machine.folder import remove_rows
 from ledger.machine.process import FINAL, ExitCode, exit_code
 from ledger.machine.supervisor import Role, Supervisor
 from projections.store.rocks_store import RocksStore
@@ -108,22 +107,6 @@ def test_reached_far_away() -> None:
     driver.open_session()
 
     assert reached(FarLog(driver.log)) == driver.head.position
-
-
-def test_rows_that_cannot_be_removed(tmp_path: Path) -> None:
-    """Rows that stay although they were to go are no silent success."""
-    (tmp_path / "store").write_text("a file where the rows should lie")
-    with pytest.raises(SettingsError, match=r"the rows in .*store cannot be removed"):
-        remove_rows(tmp_path)
-
-
-def test_rows_that_are_removed(tmp_path: Path) -> None:
-    """Rows go whether or not there are those of Spark as well."""
-    with RocksStore.open(tmp_path / "store"):
-        pass
-    remove_rows(tmp_path)
-    remove_rows(tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def speaks_v6() -> bool:

@@ -37,7 +37,7 @@ def up(
     rebuild: Annotated[
         bool,
         typer.Option(
-            "--rebuild", help="Remove all rows and make them anew; until then there are none."
+            "--rebuild", help="Set all rows aside and make them anew; until then there are none."
         ),
     ] = False,
     output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` tells why it failed

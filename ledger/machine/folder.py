@@ -39,19 +39,14 @@ def hold(lock: IO[str]) -> bool:
     return True
 
 
-def remove_rows(folder: Path) -> None:
-    """Remove what the roles made of the log; raises SettingsError if that cannot be.
-
-    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
-    the new ones are there.
-    """
-    for rows in (folder / STORE, folder / SPARK):
-        try:
-            shutil.rmtree(rows)
-        except FileNotFoundError:
-            continue
-        except OSError as problem:
-            raise SettingsError(
-                f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it "
-                "one that this user may write to; the log still holds everything"
-            ) from problem
+def remove_folder(rows: Path) -> None:
+    """Remove a folder of rows; raises SettingsError if that cannot be."""
+    try:
+        shutil.rmtree(rows)
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise SettingsError(
+            f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it one "
+            "that this user may write to; the log still holds everything"
+        ) from problem

@@ -6,7 +6,7 @@ children of this process, restarted when they fail and stopped with it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event as Signal
@@ -22,9 +22,11 @@ from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, set_flush, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, endpoint_of
-from ledger.machine.folder import SPARK, STORE, alone_in, remove_rows
+from ledger.machine.folder import SPARK, STORE, alone_in
+from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
 from ledger.machine.process import ExitCode
 from ledger.machine.supervisor import Role, Supervisor
+from ledger.sdk.view import open_store
 from ledger.settings import OFF
 
 ALONE_S = 1.0
@@ -132,8 +134,11 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / STORE, url)
         if settings.rebuild:
-            remove_rows(folder)
-            say("the rows are made anew; until that is done there are none to read")
+            set_rows_aside(folder, say)
+            say("until the new rows are there, there are none to read")
+        else:
+            with closing(address.log()) as log:
+                check_rows(folder / STORE, log)
         caches = [endpoint_of(settings.cache_http) for _ in range(settings.caches)]
         supervisor = Supervisor(roles_of(settings, address, caches))
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
@@ -142,6 +147,9 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             newest = wait_for_leader(address, supervisor)
             address.write(folder)
             has_rows = wait_for_rows(folder / STORE, newest, supervisor, say)
+            if has_rows and any(set_aside(folder / STORE)):
+                with closing(open_store(folder / STORE)) as reads:
+                    let_go(folder, reads, say)
             urls = [f"http://{each}" for each in caches]
             yield Running(address, supervisor, broker, urls, has_rows)
         finally:

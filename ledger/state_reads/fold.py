@@ -91,7 +91,11 @@ class StateFold:
             if found != seen.chain:
                 raise LogRewrittenError(seen.position, seen.chain, found)
         last = self.events[-1].control if self.events else None
-        return Reached() if last is None else Reached(last.position, last.chain.hex())
+        return (
+            Reached()
+            if last is None
+            else Reached(last.position, last.chain.hex(), self._batches.offset)
+        )
 
     def txn_row(self, txn: OpenTxn, end: End) -> TxnRow:
         """Return the row of a txn as it is or was while open, and how it ended, if it did."""

@@ -81,12 +81,12 @@ def reached(rows: RowReader, seen: Reached) -> Reached:
 
     Raises LogRewrittenError if what was `seen` is another log than that of rows which come so far.
     """
-    position, chain, *_ = read(rows, LOG) or (0, "")
+    position, chain, offset, *_ = read(rows, LOG) or (0, "", 0)
     if seen.chain and seen.position <= position:
         found = chain_at(rows, seen.position)
         if found != seen.chain:
             raise LogRewrittenError(seen.position, seen.chain, found)
-    return Reached(position, chain)
+    return Reached(position, chain, offset)
 
 
 def chain_at(rows: RowReader, position: int) -> str:

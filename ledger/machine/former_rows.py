@@ -1,0 +1,127 @@
+"""Rows that were there before: compared with the log before a leader starts, and set aside.
+
+Rows may be the last copy of what a log lost. So they are not removed before rows made anew are
+found to hold all of it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from time import time_ns
+from typing import Final
+
+from ledger.core.acceptance import RecordKind
+from ledger.errors import (
+    LedgerError,
+    LogDamagedError,
+    LogRewrittenError,
+    ReaderBehindError,
+    SettingsError,
+)
+from ledger.log.codec import UnreadableError, read_control
+from ledger.log.port import Log, Topic
+from ledger.machine.folder import SPARK, STORE, remove_folder
+from ledger.reads import Reached, Reads
+from ledger.sdk.view import open_store
+
+ASIDE: Final = ".aside-"
+READ_S: Final = 10.0
+REBUILD: Final = (
+    "No sequencer was started: it would give ids, write ids and versions again that were given. "
+    "Put back a copy of the log. To go on without what is lost, use --rebuild: it sets these rows "
+    "aside, and makes rows of what is left of the log"
+)
+
+
+def check_rows(store: Path, log: Log) -> None:
+    """Make sure that the log goes as far as the rows of this host, and is the one they are of.
+
+    Raises LogDamagedError if not. Rows that cannot be read say nothing: their writer will.
+    """
+    seen = reached_in(store)
+    if seen is None or not seen.offset:
+        return
+    end = log.ends(Topic.EVENTS)[1]
+    if end < seen.offset:
+        raise LogDamagedError(
+            seen.position,
+            f"the log ends at offset {end}, rows in {store} were made up to {seen.offset}. "
+            f"{REBUILD}",
+        )
+    if not is_there(log, seen):
+        raise LogDamagedError(
+            seen.position,
+            f"the log holds another event there than the one that rows in {store} end with: it "
+            f"lost its end, and others wrote on. {REBUILD}",
+        )
+
+
+def reached_in(store: Path) -> Reached | None:
+    """Return how far the rows in a folder are, None if there are none that can be read."""
+    if not store.exists():
+        return None
+    with suppress(LedgerError), closing(open_store(store)) as rows:
+        return rows.reach(0, Reached(), 0)
+    return None
+
+
+def is_there(log: Log, seen: Reached) -> bool:
+    """Tell whether the log holds the event that rows end with.
+
+    A Fenced does not hold its chain: whoever follows the log compares it.
+    """
+    with closing(log.reader(Topic.EVENTS, seen.offset - 1)) as events:
+        records = events.read(1, READ_S)
+    if not records or records[0].offset != seen.offset - 1:
+        return False
+    try:
+        control, kind = read_control(records[0].value)
+    except UnreadableError:
+        return False
+    return kind is RecordKind.FENCED or control.chain.hex() == seen.chain
+
+
+def set_rows_aside(folder: Path, say: Callable[[str], None]) -> None:
+    """Let the roles of a ledger make their rows anew; those that are there stay beside them.
+
+    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
+    the new ones are there. Raises SettingsError if they cannot be moved.
+    """
+    for rows in (folder / STORE, folder / SPARK):
+        kept = rows.with_name(f"{rows.name}{ASIDE}{time_ns()}")
+        try:
+            rows.rename(kept)
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            raise SettingsError(
+                f"the rows in {rows} cannot be set aside ({problem}). Move that folder, or make it "
+                "one that this user may write to; the log still holds everything"
+            ) from problem
+        say(f"the rows are made anew; the former ones lie in {kept} until they are compared")
+
+
+def set_aside(rows: Path) -> Iterator[Path]:
+    """Return the folders of rows that were set aside in favour of a folder."""
+    yield from sorted(rows.parent.glob(f"{rows.name}{ASIDE}*"))
+
+
+def let_go(folder: Path, reads: Reads, say: Callable[[str], None]) -> None:
+    """Remove rows that were set aside if the new ones hold all of them; say which are kept."""
+    for rows in set_aside(folder / STORE):
+        seen = reached_in(rows)
+        if seen is None:
+            say(f"the former rows in {rows} cannot be read and are kept: remove them by hand")
+            continue
+        try:
+            reads.reach(0, seen, 0)
+        except (LogRewrittenError, ReaderBehindError):
+            say(
+                f"warning: the former rows in {rows} go to position {seen.position}, and the log "
+                "does not hold all of that any more. They are kept: they may be the last copy"
+            )
+        else:
+            remove_folder(rows)
+    for rows in set_aside(folder / SPARK):
+        if not any(set_aside(folder / STORE)):
+            remove_folder(rows)

@@ -1,0 +1,132 @@
+"""Rows that were there before a ledger comes up: compared with the log, set aside, let go."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import LogDamagedError, SettingsError
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
+from ledger.machine.folder import SPARK, STORE
+from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
+from projections.fold import Fold
+from projections.queries import open_reads
+from projections.store.port import FORMAT_VERSION
+from projections.store.rocks_store import RocksStore
+from tests.driver import Driver
+from tests.lost_end import REWRITES, Rewrite, domain, lose_end
+
+
+def rows_in(folder: Path, driver: Driver) -> None:
+    """Make rows of what a log holds."""
+    with RocksStore.open(folder / STORE) as store:
+        Fold.load(store, driver.log).feed(driver.records)
+
+
+def shorter(driver: Driver) -> None:
+    """Let a log lose its last event."""
+    driver.log.cut(Topic.EVENTS, len(driver.records) - 1)
+
+
+def empty(driver: Driver) -> None:
+    """Let a log lose everything."""
+    driver.log.cut(Topic.EVENTS, 0)
+
+
+def longer(driver: Driver) -> None:
+    """Let a log go on."""
+    driver.open_session("bob")
+
+
+def as_it_was(_driver: Driver) -> None:
+    """Leave a log as it is."""
+
+
+@pytest.mark.parametrize("becomes", [as_it_was, longer])
+def test_rows_of_this_log(tmp_path: Path, becomes: Callable[[Driver], None]) -> None:
+    """Rows that the log holds are nothing in the way of a leader, and no rows are not either."""
+    ours = domain()
+    check_rows(tmp_path / STORE, ours.log)
+    rows_in(tmp_path, ours)
+    becomes(ours)
+    check_rows(tmp_path / STORE, ours.log)
+
+
+@pytest.mark.parametrize("loses", [shorter, empty])
+def test_rows_ahead_of_the_log(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
+    """A log that ends before the rows do gets no leader, and what that would do is said."""
+    ours = domain()
+    rows_in(tmp_path, ours)
+    loses(ours)
+    with pytest.raises(LogDamagedError, match=r"rows in .* were made up to 5.*were given"):
+        check_rows(tmp_path / STORE, ours.log)
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
+def test_rows_of_another_log(tmp_path: Path, rewrite: Rewrite) -> None:
+    """A log that lost its end and grew another one is told, unless its followers have to."""
+    ours = domain()
+    rows_in(tmp_path, ours)
+    lose_end(ours, rewrite)
+    with pytest.raises(LogDamagedError, match="it lost its end, and others wrote on"):
+        check_rows(tmp_path / STORE, ours.log)
+
+
+def test_rows_that_cannot_be_read(tmp_path: Path) -> None:
+    """What is no store says nothing of the log: its writer will say what is wrong with it."""
+    with RocksStore.rebuild(tmp_path / STORE, version=FORMAT_VERSION + 1) as store:
+        store.publish()
+    check_rows(tmp_path / STORE, MemoryLog())
+
+
+def rebuilt(folder: Path, driver: Driver) -> list[str]:
+    """Set rows aside, make new ones of what a log holds now, and return what is said."""
+    said: list[str] = []
+    set_rows_aside(folder, said.append)
+    rows_in(folder, driver)
+    with closing(open_reads(folder / STORE)) as reads:
+        let_go(folder, reads, said.append)
+    return said
+
+
+@pytest.mark.parametrize("becomes", [as_it_was, longer])
+def test_rows_let_go(tmp_path: Path, becomes: Callable[[Driver], None]) -> None:
+    """Rows that were set aside go once the new ones hold all of them."""
+    ours = domain()
+    rows_in(tmp_path, ours)
+    (tmp_path / SPARK).mkdir()
+    becomes(ours)
+    said = rebuilt(tmp_path, ours)
+    assert [line.partition(";")[0] for line in said] == ["the rows are made anew"] * 2
+    assert [each.name for each in tmp_path.iterdir()] == [STORE]
+
+
+@pytest.mark.parametrize("loses", [shorter, lambda driver: lose_end(driver, REWRITES[0])])
+def test_rows_kept(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
+    """Rows that hold what the log has lost are kept, however often others are made."""
+    ours = domain()
+    rows_in(tmp_path, ours)
+    loses(ours)
+    for _ in range(2):
+        assert "they may be the last copy" in rebuilt(tmp_path, ours)[-1]
+    (kept,) = set_aside(tmp_path / STORE)
+    with closing(open_reads(kept)) as reads:
+        assert reads.position() == ours.head.position
+
+
+def test_rows_that_cannot_be_compared(tmp_path: Path) -> None:
+    """Rows of another format are kept, and that is said."""
+    ours = domain()
+    with RocksStore.rebuild(tmp_path / STORE, version=FORMAT_VERSION + 1) as store:
+        store.publish()
+    assert "cannot be read and are kept" in rebuilt(tmp_path, ours)[-1]
+    assert len(list(set_aside(tmp_path / STORE))) == 1
+
+
+def test_rows_that_cannot_be_moved(tmp_path: Path) -> None:
+    """Rows that stay although they were to go are no silent success."""
+    (tmp_path / "folder").write_text("a file in the place of the folder")
+    with pytest.raises(SettingsError, match="cannot be set aside"):
+        set_rows_aside(tmp_path / "folder", lambda _line: None)
