@@ -115,11 +115,14 @@ class SequencerSettings:
 class FollowerSettings:
     """Where a follower answers HTTP, and when it counts as too far behind to be asked.
 
-    `http` is `host:port`, port 0 = any that is free, or OFF. A state checkpoint that is older than
-    `checkpoint_s` is replaced if an event came since: a restart reads again what is behind it.
+    `http` is `host:port`, port 0 = any that is free, or OFF. `hosts` are names, commas between, by
+    which clients may ask it besides its own and those of loopback, `*` = any. A state
+    checkpoint that is older than `checkpoint_s` is replaced if an event came since: a restart reads
+    again what is behind it.
     """
 
     http: str = "127.0.0.1:8181"
+    hosts: str = ""
     lag_max_s: float = 10.0
     checkpoint_s: float = CHECKPOINT_S
 
@@ -132,15 +135,16 @@ class CacheSettings:
     """What a cache process holds, and where it answers.
 
     It holds at most `bytes_max` bytes of objects and answers at `http`, a `host:port`, port 0 = any
-    that is free. No read waits for longer than `max_wait_ms`. Every `sample_every_s` it is compared
-    with its store. More than `lag_max_s` behind the log it counts as not ready. It is filled from
-    the `events` of the log, with the rows of this host behind it, or from what a feeder of another
-    host has `published`, and then needs neither.
+    that is free; `hosts` are as for a follower. No read waits for longer than `max_wait_ms`. Every
+    `sample_every_s` it is compared with its store. More than `lag_max_s` behind the log it counts
+    as not ready. It is filled from the `events` of the log, with the rows of this host behind it,
+    or from what a feeder of another host has `published`, and then needs neither.
     """
 
     source: CacheSource = "events"
     bytes_max: int = 256 << 20
     http: str = "127.0.0.1:8182"
+    hosts: str = ""
     sample_every_s: float = 10.0
     max_wait_ms: int = 10_000
     lag_max_s: float = 10.0
@@ -176,3 +180,8 @@ def checked_timeout(timeout_s: float) -> float:
     if not 0 <= timeout_s <= TIMEOUT_MAX_S:
         raise ValueError(f"a timeout of {timeout_s} s is none: say from 0 to {TIMEOUT_MAX_S:.0f} s")
     return timeout_s
+
+
+def hosts_of(text: str) -> tuple[str, ...]:
+    """Return the names in a setting of hosts."""
+    return tuple(name for each in text.split(",") if (name := each.strip()))

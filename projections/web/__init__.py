@@ -3,4 +3,7 @@
 Nothing here writes, and nothing asks who reads: it listens on loopback unless told otherwise, and
 belongs behind a proxy that logs in wherever it is told otherwise. `ledger.http.reads` is its
 client; the form of the answers stands in `ledger.http.form`.
+
+A request passes, in this order: `connection` with its deadlines, the `gate`, the routes of `app`,
+`bodies`, the `slots` of long answers, and `readers`; a long answer leaves as `listing` makes it.
 """

@@ -1,7 +1,8 @@
 """The application: every path, what is answered there, and what is said instead."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Final, Generic
 
 import structlog
@@ -10,8 +11,9 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ledger.errors import (
     LedgerError,
@@ -24,21 +26,29 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.http.form import BAD_REQUEST, NOTHING, error_form, to_json
+from ledger.http.form import BAD_REQUEST, NOTHING, error_form
 from ledger.http.questions import VERSION_PATH
 from projections.errors import StoreError
 from projections.lag import Lag
 from projections.web.asked import Asked, BadRequestError
+from projections.web.bodies import SMALL_BYTES, Bodies, BodyTooLongError
 from projections.web.health import Health, readiness
+from projections.web.limits import LIMITS, WebLimits
+from projections.web.listing import Answered, Size
 from projections.web.metadata_questions import check_wait, too_much
 from projections.web.metrics import Counted, Metrics
+from projections.web.problems import FAULT, FAULT_TEXT, BusyError, busy, said
 from projections.web.questions import GET, Question
 from projections.web.readers import Readers, Source
+from projections.web.slots import Room, Slots
 
-BODY_BYTES_MAX: Final = 8 << 20
 JSON: Final = "application/json"
 
 BAD_STATUS: Final = 400
+TOO_LONG_STATUS: Final = 413
+
+# So many answers of that size are under way at once; of those of all rows few, since they are held.
+AT_ONCE: Final[Mapping[Size, int]] = {Size.PAGES: 8, Size.WHOLE: 2}
 
 # The first that fits counts.
 STATUS: Final[Mapping[type[LedgerError], int]] = {
@@ -58,6 +68,21 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 log_lines = structlog.get_logger("lakeledger.web")
 
 
+class Streamed(StreamingResponse):
+    """An answer that is sent as it is made; `own` is let go when it is, or cannot be, sent."""
+
+    media_type = JSON
+
+    def __init__(self, chunks: AsyncIterator[bytes], own: AsyncExitStack) -> None:
+        super().__init__(chunks)
+        self._own = own
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        async with self._own:
+            await super().__call__(scope, receive, send)
+
+
 class Pages(Generic[Source]):
     """Questions with their answers, health and metrics as an ASGI application, `app`."""
 
@@ -67,16 +92,21 @@ class Pages(Generic[Source]):
         questions: Sequence[Question[Source]],
         health: Health,
         metrics: Metrics,
+        limits: WebLimits = LIMITS,
     ) -> None:
+        self.limits = limits
         self._readers = readers
+        self._room = Room(limits.requests_max)
+        self._bodies = Bodies(limits.body_bytes_max)
+        self._slots = {size: Slots(number, "long answers") for size, number in AT_ONCE.items()}
         self._waiting = health.waiting
         self._health = health
         self._metrics = metrics
         self.app = Starlette(
             routes=[
-                Route("/livez", self._livez),
-                Route("/readyz", self._readyz),
-                Route("/metrics", self._metrics_text),
+                Route("/livez", answering(self._livez)),
+                Route("/readyz", answering(self._readyz)),
+                Route("/metrics", answering(self._metrics_text)),
                 self._route("/position", self._position),
                 *(self._route(each.path, self._answer(each), each.methods) for each in questions),
             ],
@@ -95,29 +125,60 @@ class Pages(Generic[Source]):
         self._readers.close()
 
     def _route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
-        async def endpoint(request: Request) -> Response:
-            try:
-                return await ask(request)
-            except Exception as error:  # noqa: BLE001 - every request gets an answer
-                return instead(request, error)
-
         counted = Middleware(Counted, metrics=self._metrics, path=path)
-        return Route(VERSION_PATH + path, endpoint, methods=list(methods), middleware=[counted])
+        return Route(
+            VERSION_PATH + path, answering(ask), methods=list(methods), middleware=[counted]
+        )
 
     def _answer(self, question: Question[Source]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             query = request.query_params.multi_items()
-            asked = Asked(request.path_params, query, await body_of(request))
+            async with AsyncExitStack() as own:
+                body = await own.enter_async_context(self._bodies.read(request))
+                own.enter_context(self._room.taken())
+                asked = Asked(request.path_params, query, body)
+                size = question.size(asked)
+                if size in self._slots:
+                    await own.enter_async_context(self._slots[size].taken())
 
-            def answer(source: Source) -> bytes | None:
-                found = question.ask(source, asked)
-                asked.check_all_read()
-                return None if found is None else to_json(found)
+                def answer(source: Source) -> tuple[Answered[Source], bytes] | None:
+                    found = question.ask(source, asked)
+                    asked.check_all_read()
+                    if found is None:
+                        return None
+                    answered = Answered[Source](found)
+                    return answered, answered.chunk(source)
 
-            data = await self._waiting.answer(answer, asked)
-            return nothing(request) if data is None else Response(data, media_type=JSON)
+                is_long = size is not Size.FEW or len(body) > SMALL_BYTES
+                begun = await self._waiting.answer(answer, asked, is_long=is_long)
+                if begun is None:
+                    return nothing(request)
+                answered, first = begun
+                if answered.is_done:
+                    return Response(first, media_type=JSON)
+                chunks = self._chunks(answered, first, request)
+                return Streamed(chunks, own.pop_all())
+            raise AssertionError  # No context of these holds an error back.
 
         return endpoint
+
+    async def _chunks(
+        self, answered: Answered[Source], first: bytes, request: Request
+    ) -> AsyncIterator[bytes]:
+        """Yield an answer chunk by chunk; nothing of it is made for a client that wants its head.
+
+        An error within cuts the connection: the status is told already.
+        """
+        if request.method == "HEAD":
+            return
+        yield first
+        while not answered.is_done:
+            try:
+                chunk = await self._readers.ask(answered.chunk, is_long=True)
+            except LedgerError as problem:
+                log_lines.warning("listing cut", path=request.url.path, why=str(problem))
+                raise
+            yield chunk
 
     async def _position(self, request: Request) -> Response:
         """Answer the applied position, with `at_least` as soon as it is that."""
@@ -126,7 +187,8 @@ class Pages(Generic[Source]):
         timeout_ms = asked.number_or_none("timeout_ms") or 0
         asked.check_all_read()
         check_wait(timeout_ms)
-        return JSONResponse(await self._waiting.reach(position, timeout_ms))
+        with self._room.taken():
+            return JSONResponse(await self._waiting.reach(position, timeout_ms))
 
     async def _livez(self, _request: Request) -> Response:
         """Answer that this process does; whatever it depends on."""
@@ -143,25 +205,21 @@ class Pages(Generic[Source]):
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
 
-async def body_of(request: Request) -> bytes:
-    """Return the body; raises LimitExceededError as soon as it is too long."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_BYTES_MAX:
-            raise too_much(f"the body has more than {BODY_BYTES_MAX} bytes")
-    return bytes(body)
+def answering(ask: Endpoint) -> Endpoint:
+    """Return an endpoint that answers every request, also one that fails."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await ask(request)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return instead(request, error)
+
+    return endpoint
 
 
 def nothing(request: Request) -> Response:
     """Return the answer that there is nothing of a number or name."""
     return said(404, NOTHING, f"there is nothing at {request.url.path} up to the applied position")
-
-
-def said(status: int, error: str, message: str) -> Response:
-    """Return an answer about a request that is not answered."""
-    form = {"error": error, "message": message, "retry_unchanged": False, "fields": {}}
-    return JSONResponse(form, status)
 
 
 def instead(request: Request, error: Exception) -> Response:
@@ -173,6 +231,11 @@ def instead(request: Request, error: Exception) -> Response:
             # The bounds of one request stay as they are, unlike others that these errors tell of.
             form["retry_unchanged"] &= status != BAD_STATUS
             return JSONResponse(form, status)
+        case BodyTooLongError():
+            form = error_form(too_much(str(error)))
+            return JSONResponse({**form, "retry_unchanged": False}, TOO_LONG_STATUS)
+        case BusyError():
+            return busy(str(error))
         case BadRequestError():
             return said(BAD_STATUS, BAD_REQUEST, str(error))
         case ClientDisconnect():
@@ -180,7 +243,7 @@ def instead(request: Request, error: Exception) -> Response:
             return said(BAD_STATUS, BAD_REQUEST, "the client went away within its question")
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
-            return said(500, "Fault", "the program failed to answer; its log says where")
+            return said(500, FAULT, FAULT_TEXT)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -188,4 +251,4 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, BAD_REQUEST)
     what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
-    return said(error.status_code, name, what)
+    return said(error.status_code, name, what, error.headers)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked
 from projections.web.metadata_questions import cached
-from projections.web.questions import Question
+from projections.web.questions import Question, whole
 
 TABLES: Final = 10
 
@@ -20,5 +20,5 @@ def verify(process: CacheProcess, asked: Asked) -> Any:
 CACHE_QUESTIONS: Final[Sequence[Question[CacheProcess]]] = (
     Question("/metadata", cached, ("GET", "POST")),
     Question("/cache", lambda process, _: process.status()),
-    Question("/cache/verify", verify, ("POST",)),
+    Question("/cache/verify", verify, ("POST",), whole),
 )

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
-from ledger.settings import CacheSettings
+from ledger.settings import CacheSettings, hosts_of
 from projections.cache.process import CacheProcess
 from projections.cache.source import ServedEntries
 from projections.lag import Lag
@@ -20,6 +20,7 @@ from projections.web.waiting import Waiting
 
 # Readers wait for the log in them, so there are more than answers that are computed at once.
 THREADS: Final = 32
+LONG_THREADS: Final = 4
 
 
 class CacheHealth(Health):
@@ -72,7 +73,8 @@ def serve_cache(
 ) -> WebServer:
     """Answer reads of a cache, and how it is; raises SettingsError if nobody can listen there."""
     endpoint = Endpoint.parse(settings.http)
-    readers = Readers(lambda: process, THREADS)
+    readers = Readers(lambda: process, THREADS, LONG_THREADS)
     health = CacheHealth(Waiting(readers), process, entries, lag_max_s=settings.lag_max_s)
     pages = Pages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(process.cache)))
-    return WebServer.start(pages, endpoint)
+    hosts = hosts_of(settings.hosts)
+    return WebServer.start(pages, endpoint, hosts=hosts, setting="cache.hosts")

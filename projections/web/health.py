@@ -91,10 +91,11 @@ class FollowerHealth(Health):
 
     async def checks(self) -> Mapping[str, Check]:
         """Return whether the rows can be read, are complete, and how far behind they are."""
+        store, lag = await asyncio.gather(self._store(), self.lag())
         return {
-            "store": await self._store(),
+            "store": store,
             "position": self._position(),
-            "lag": lag_check(await self.lag(), self._lag_max_s),
+            "lag": lag_check(lag, self._lag_max_s),
         }
 
     def _measure(self) -> Lag | None:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.reads import FileRow, Reached, Reads, VersionRow
+from ledger.reads import ConflictRow, FileRow, HistoryRow, Reached, Reads, VersionRow
 from projections.web.asked import Asked
+from projections.web.listing import FEW, Paged, Size
 from projections.web.metadata_questions import check_wait, metadata
 
 Asking = TypeVar("Asking")
@@ -16,12 +17,37 @@ Ask = Callable[[Reads, Asked], Any]
 GET: Final = ("GET",)
 
 
+def few(_asked: Asked) -> Size:
+    """Return that an answer is short, whatever is asked."""
+    return Size.FEW
+
+
+def whole(_asked: Asked) -> Size:
+    """Return that an answer has all rows there are, as of one moment."""
+    return Size.WHOLE
+
+
+def by_limit(many: Size) -> Callable[[Asked], Size]:
+    """Return how to tell the size of an answer by how many rows are asked for."""
+    return lambda asked: many if asked.limit() > FEW else Size.FEW
+
+
+def of_files(asked: Asked) -> Size:
+    """Return the size of a listing of files: all of them where no limit is given."""
+    limit = asked.limit_or_none()
+    return Size.FEW if limit is not None and limit <= FEW else Size.PAGES
+
+
 class Question(NamedTuple, Generic[Asking]):
-    """A path below `/v1`, how it is answered from what is asked there, and its methods."""
+    """A path below `/v1`, how it is answered from what is asked there, its methods and size.
+
+    Answered with `Paged` rows it is asked page by page.
+    """
 
     path: str
     ask: Callable[[Asking, Asked], Any]
     methods: Sequence[str] = GET
+    size: Callable[[Asked], Size] = few
 
 
 def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
@@ -37,14 +63,56 @@ def reached(reads: Reads, asked: Asked) -> Reached:
     return reads.reach(asked.number_or_none("at_least") or 0, seen, 0)
 
 
-def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow]:
-    """Return the files of a table, now or as of a position or a version, or some of them."""
+def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow] | Paged[Reads, FileRow]:
+    """Return the files of a table, now or as of a position or a version, or some of them.
+
+    The pages of a long listing are all as of one position.
+    """
     asked.check_one_of("version", "position")
     position, version = (asked.number_or_none(each) for each in ("position", "version"))
     path, vector = (asked.text_or_none(each) or "" for each in ("path", "vector"))
     limit = asked.limit_or_none()
-    return reads.files(
-        table, position=position, version=version, limit=limit, path=path, vector=vector
+    if of_files(asked) is Size.FEW:
+        return reads.files(
+            table, position=position, version=version, limit=limit, path=path, vector=vector
+        )
+    as_of = reads.position() if position is None and version is None else position
+
+    def page(source: Reads, last: FileRow | None, rows: int) -> Sequence[FileRow]:
+        behind = (path, vector) if last is None else (last.path, last.vector)
+        return source.files(
+            table, position=as_of, version=version, limit=rows, path=behind[0], vector=behind[1]
+        )
+
+    return Paged(page, limit)
+
+
+def history(_reads: Reads, asked: Asked) -> Paged[Reads, HistoryRow]:
+    """Return the events that follow a position."""
+    after = asked.number_or_none("after") or 0
+    return Paged(
+        lambda source, last, rows: source.history(after if last is None else last.position, rows),
+        asked.limit(),
+    )
+
+
+def conflicts(_reads: Reads, asked: Asked) -> Paged[Reads, ConflictRow]:
+    """Return the lost commits that follow a position."""
+    after = asked.number_or_none("after") or 0
+    return Paged(
+        lambda source, last, rows: source.conflicts(after if last is None else last.position, rows),
+        asked.limit(),
+    )
+
+
+def versions(_reads: Reads, table: int, asked: Asked) -> Paged[Reads, VersionRow]:
+    """Return the versions of a table below one, newest first."""
+    below = asked.number_or_none("below")
+    return Paged(
+        lambda source, last, rows: source.versions(
+            table, rows, below=below if last is None else last.version
+        ),
+        asked.limit(),
     )
 
 
@@ -74,22 +142,25 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question("/metadata", metadata, ("GET", "POST")),
     Question("/watermark", lambda reads, _: reads.watermark()),
     Question("/counts", lambda reads, _: reads.counts()),
-    Question(
-        "/history",
-        lambda reads, asked: reads.history(asked.number_or_none("after") or 0, asked.limit()),
-    ),
-    Question(
-        "/conflicts",
-        lambda reads, asked: reads.conflicts(asked.number_or_none("after") or 0, asked.limit()),
-    ),
+    Question("/history", history, size=by_limit(Size.PAGES)),
+    Question("/conflicts", conflicts, size=by_limit(Size.PAGES)),
     Question(
         "/anomalies",
         lambda reads, asked: reads.anomalies(
             asked.number_or_none("table"), asked.limit(), after=asked.number_or_none("after") or 0
         ),
+        size=by_limit(Size.WHOLE),
     ),
-    Question("/txns/open", lambda reads, asked: reads.open_txns(asked.limit())),
-    Question("/txns/aborted", lambda reads, asked: reads.aborted_txns(asked.limit())),
+    Question(
+        "/txns/open",
+        lambda reads, asked: reads.open_txns(asked.limit()),
+        size=by_limit(Size.WHOLE),
+    ),
+    Question(
+        "/txns/aborted",
+        lambda reads, asked: reads.aborted_txns(asked.limit()),
+        size=by_limit(Size.WHOLE),
+    ),
     Question("/txns/{txn}", lambda reads, asked: reads.txn(asked.number("txn"))),
     Question("/txns/{txn}/conflict", lambda reads, asked: reads.conflict(asked.number("txn"))),
     Question("/sessions/opened-with", lambda reads, asked: reads.session_of(asked.digits("nonce"))),
@@ -101,6 +172,7 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     Question(
         "/tables",
         lambda reads, asked: reads.tables(include_dropped=asked.flag("include_dropped")),
+        size=whole,
     ),
     Question(
         "/tables/named",
@@ -113,23 +185,22 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
             lambda reads, table, asked: reads.definition(table, asked.number_or_none("position"))
         ),
     ),
-    Question("/tables/{table}/mappings", of_table(lambda reads, table, _: reads.mappings(table))),
+    Question(
+        "/tables/{table}/mappings",
+        of_table(lambda reads, table, _: reads.mappings(table)),
+        size=whole,
+    ),
     Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
-    Question("/tables/{table}/files", of_table(files)),
+    Question("/tables/{table}/files", of_table(files), size=of_files),
     Question(
         "/tables/{table}/paths",
         of_table(lambda reads, table, asked: reads.file_paths(table, asked.digits("hash"))),
     ),
     Question("/tables/{table}/version", of_table(version)),
+    Question("/tables/{table}/versions", of_table(versions), size=by_limit(Size.PAGES)),
     Question(
-        "/tables/{table}/versions",
-        of_table(
-            lambda reads, table, asked: reads.versions(
-                table, asked.limit(), below=asked.number_or_none("below")
-            )
-        ),
+        "/tables/{table}/apps", of_table(lambda reads, table, _: reads.apps(table)), size=whole
     ),
-    Question("/tables/{table}/apps", of_table(lambda reads, table, _: reads.apps(table))),
     Question(
         "/tables/{table}/apps/named",
         of_table(lambda reads, table, asked: reads.app(table, asked.text("name"))),
@@ -145,11 +216,17 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
                 path=asked.text_or_none("path") or "",
             )
         ),
+        size=by_limit(Size.WHOLE),
     ),
     Question(
         "/tables/{table}/aborted-write-ids",
         of_table(lambda reads, table, asked: reads.aborted_write_ids(table, asked.limit())),
+        size=by_limit(Size.WHOLE),
     ),
     Question("/tables/{table}/protocol", of_table(lambda reads, table, _: reads.protocol(table))),
-    Question("/tables/{table}/domains", of_table(lambda reads, table, _: reads.domains(table))),
+    Question(
+        "/tables/{table}/domains",
+        of_table(lambda reads, table, _: reads.domains(table)),
+        size=whole,
+    ),
 )

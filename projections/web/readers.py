@@ -14,6 +14,9 @@ from ledger.errors import LogRewrittenError, ReaderBehindError, RefusedError
 from projections.web.asked import BadRequestError
 
 THREADS: Final = 4
+# Of what takes long more threads would answer no more, and keep the short from their turns: Python
+# runs one thread at a time.
+LONG_THREADS: Final = 1
 # What says something about the question and nothing about the reader.
 ANSWERS: Final = (BadRequestError, LogRewrittenError, ReaderBehindError, RefusedError)
 
@@ -38,31 +41,49 @@ Source = TypeVar("Source", bound=Answering)
 class Readers(Generic[Source]):
     """Asks in threads of its own; `open_source` is called when one more answer is needed."""
 
-    def __init__(self, open_source: Callable[[], Source], threads: int = THREADS) -> None:
+    def __init__(
+        self,
+        open_source: Callable[[], Source],
+        threads: int = THREADS,
+        long_threads: int = LONG_THREADS,
+    ) -> None:
         self._open = open_source
         self._idle: list[Source] = []
+        self._looked_at: list[Source] = []
         self._threads = ThreadPoolExecutor(threads, "lakeledger-web-reader")
+        self._long_threads = ThreadPoolExecutor(long_threads, "lakeledger-web-listing")
         self._looking = ThreadPoolExecutor(1, "lakeledger-web-position")
 
-    async def ask(self, question: Callable[[Source], Answer]) -> Answer:
+    async def ask(self, question: Callable[[Source], Answer], *, is_long: bool = False) -> Answer:
         """Return the answer to a question; raises as `Reads` do, and whatever opening them does."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._answer, question)
+        threads = self._long_threads if is_long else self._threads
+        return await loop.run_in_executor(threads, self._answer, question)
 
     async def position(self) -> int:
         """Return the position of the rows now; no answer that takes long is in its way."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._looking, self._answer, position_of)
+        return await loop.run_in_executor(self._looking, self._look)
 
     def close(self) -> None:
         """Wait for the answers at hand, and close every reader."""
         self._threads.shutdown()
+        self._long_threads.shutdown()
         self._looking.shutdown()
-        while self._idle:
-            self._idle.pop().close()
+        for each in (*self._idle, *self._looked_at):
+            each.close()
+        self._idle.clear()
+        self._looked_at.clear()
+
+    def _look(self) -> int:
+        """Return the position; the reader is kept for that, for to open one may take a while."""
+        return self._answered_from(self._looked_at, position_of)
 
     def _answer(self, question: Callable[[Source], Answer]) -> Answer:
-        source = self._take()
+        return self._answered_from(self._idle, question)
+
+    def _answered_from(self, idle: list[Source], question: Callable[[Source], Answer]) -> Answer:
+        source = self._take(idle)
         is_sound = False
         try:
             answer = question(source)
@@ -72,14 +93,14 @@ class Readers(Generic[Source]):
             raise
         finally:
             if is_sound:
-                self._idle.append(source)
+                idle.append(source)
             else:
                 source.close()
         return answer
 
-    def _take(self) -> Source:
+    def _take(self, idle: list[Source]) -> Source:
         try:
-            return self._idle.pop()
+            return idle.pop()
         except IndexError:
             return self._open()
 

@@ -1,46 +1,81 @@
 """The server: an application answered from a thread of its own, from `start` to `close`."""
 
+import asyncio
 import socket
+from collections.abc import Collection
+from functools import partial
 from threading import Thread
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
+import structlog
 import uvicorn
 
 from ledger.errors import SettingsError
 from ledger.machine.endpoints import Endpoint
 from projections.web.app import Pages
+from projections.web.connection import Connection
+from projections.web.gate import Gate, Hosts, is_loopback
 
-CONNECTIONS_MAX: Final = 512
-IDLE_S: Final = 30
-STOP_S: Final = 2
+# Connections that nobody has accepted yet.
+BACKLOG: Final = 512
+
+log_lines = structlog.get_logger("lakeledger.web")
 
 
 class WebServer:
-    """Answers HTTP; `url` is where."""
+    """Answers HTTP; `url` is where. `setting` names the further `hosts` that it is known by."""
 
-    def __init__(self, pages: Pages[Any], listening: socket.socket) -> None:
+    def __init__(
+        self,
+        pages: Pages[Any],
+        listening: socket.socket,
+        *,
+        hosts: Collection[str] = (),
+        setting: str = "follower.hosts",
+    ) -> None:
         self._pages = pages
+        limits = pages.limits
         self._socket = listening
+        endpoint = Endpoint(*listening.getsockname()[:2])
+        gate = Gate(pages.app, Hosts(endpoint, hosts), limits, setting=setting)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                pages.app,
+                gate,
+                http=cast("type[asyncio.Protocol]", partial(Connection, limits)),
                 log_config=None,
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 lifespan="off",
                 ws="none",
-                limit_concurrency=CONNECTIONS_MAX,
-                timeout_keep_alive=IDLE_S,
-                timeout_graceful_shutdown=STOP_S,
+                backlog=BACKLOG,
+                h11_max_incomplete_event_size=limits.head_bytes_max,
+                timeout_keep_alive=limits.idle_s,
+                timeout_graceful_shutdown=limits.stop_s,
+                timeout_notify=0,
+                callback_notify=self._look,
             )
         )
         self._thread = Thread(target=self._run, name="lakeledger-web", daemon=True)
-        self.url = f"http://{Endpoint(*listening.getsockname()[:2])}"
+        self.url = f"http://{endpoint}"
 
     @classmethod
-    def start(cls, pages: Pages[Any], endpoint: Endpoint) -> Self:
+    def start(
+        cls,
+        pages: Pages[Any],
+        endpoint: Endpoint,
+        *,
+        hosts: Collection[str] = (),
+        setting: str = "follower.hosts",
+    ) -> Self:
         """Listen and answer; raises SettingsError if nobody can listen there."""
-        server = cls(pages, listen(endpoint))
+        server = cls(pages, listen(endpoint), hosts=hosts, setting=setting)
+        if not is_loopback(server._socket.getsockname()[0]):
+            log_lines.warning(
+                "answers beyond this host without asking for a login: all that reach it read all "
+                "of the ledger. Listen at 127.0.0.1, or put a proxy with a login before it",
+                url=server.url,
+            )
         server._thread.start()
         return server
 
@@ -55,11 +90,17 @@ class WebServer:
     def _run(self) -> None:
         self._server.run([self._socket])
 
+    async def _look(self) -> None:
+        """Look at every connection, once a second."""
+        now_s = asyncio.get_running_loop().time()
+        for each in list(self._server.server_state.connections):
+            cast("Connection", each).look(now_s)
+
 
 def listen(endpoint: Endpoint) -> socket.socket:
     """Return a socket that listens; raises SettingsError if that is not possible."""
     try:
-        found = endpoint.listen(CONNECTIONS_MAX)
+        found = endpoint.listen(BACKLOG)
     except OSError as problem:
         raise SettingsError(
             f"nobody can listen at {endpoint} ({problem.strerror}). Choose another place with "

@@ -7,13 +7,14 @@ from typing import Final
 
 from ledger.machine.endpoints import Endpoint
 from ledger.reads import Reads
-from ledger.settings import FollowerSettings
+from ledger.settings import FollowerSettings, hosts_of
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader
 from projections.web.app import Pages
 from projections.web.health import Followed, FollowerHealth
+from projections.web.limits import LIMITS, WebLimits
 from projections.web.metrics import FollowerCollector, Metrics
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
@@ -21,7 +22,7 @@ from projections.web.server import WebServer
 from projections.web.waiting import Waiting
 
 # There are several readers in one process; the operating system caches files for all of them.
-LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
+ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
 
 
 def serve_store(
@@ -38,15 +39,17 @@ def serve_store(
     pages = read_pages(
         readers, lambda: followers[0] if followers else None, lag_max_s=settings.lag_max_s
     )
-    return WebServer.start(pages, endpoint)
+    return WebServer.start(pages, endpoint, hosts=hosts_of(settings.hosts))
 
 
-def read_pages(readers: Readers[Reads], followed: Followed, *, lag_max_s: float) -> Pages[Reads]:
+def read_pages(
+    readers: Readers[Reads], followed: Followed, *, lag_max_s: float, limits: WebLimits = LIMITS
+) -> Pages[Reads]:
     """Return the pages of a read model; `followed` gives the follower whose rows these are."""
     health = FollowerHealth(Waiting(readers), followed, lag_max_s=lag_max_s)
-    return Pages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)))
+    return Pages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)), limits)
 
 
 def open_rows(store: Path) -> StoreReads:
     """Return one reader of the store; raises StoreMissingError before there is one."""
-    return StoreReads(RocksReader.open(store, limits=LIMITS))
+    return StoreReads(RocksReader.open(store, limits=ROCKS_LIMITS))

@@ -38,7 +38,9 @@ class Waiting(Generic[Source]):
             applied = await self._look_again()
         return applied
 
-    async def answer(self, question: Callable[[Source], Answer], asked: Asked) -> Answer:
+    async def answer(
+        self, question: Callable[[Source], Answer], asked: Asked, *, is_long: bool = False
+    ) -> Answer:
         """Return an answer as soon as the rows have come far enough for it.
 
         What waits holds no thread. Raises as `Readers.ask`, and ReadsUnavailableError when the
@@ -48,7 +50,7 @@ class Waiting(Generic[Source]):
         began_s = loop.time()
         while True:
             try:
-                return await self._readers.ask(question)
+                return await self._readers.ask(question, is_long=is_long)
             except ReaderBehindError as behind:
                 left_s = began_s + asked.max_wait_ms / 1000 - loop.time()
                 if not asked.max_wait_ms:

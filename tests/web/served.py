@@ -1,7 +1,7 @@
 """A server in this process, over the rows of a domain, and ways to ask it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +14,7 @@ from ledger.reads import Reads
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
+from projections.web.limits import LIMITS, WebLimits
 from projections.web.readers import Readers
 from projections.web.server import WebServer
 from projections.web.serving import read_pages
@@ -64,11 +65,16 @@ class Served:
 
 @contextmanager
 def serving(
-    open_reads: OpenReads, follower: Follower | None = None, *, lag_max_s: float = LAG_MAX_S
+    open_reads: OpenReads,
+    follower: Follower | None = None,
+    *,
+    lag_max_s: float = LAG_MAX_S,
+    limits: WebLimits = LIMITS,
+    hosts: Collection[str] = (),
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
-    pages = read_pages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s)
-    with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
+    pages = read_pages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s, limits=limits)
+    with closing(Served(WebServer.start(pages, ANY_PORT, hosts=hosts))) as served:
         yield served
 
 

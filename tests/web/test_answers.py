@@ -28,8 +28,9 @@ from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from projections.rows import WATERMARK
 from projections.store.memory import MemoryStore
-from projections.web.app import BODY_BYTES_MAX
 from projections.web.asked import LIMIT_MAX
+from projections.web.bodies import VALUES_MAX
+from projections.web.limits import LIMITS
 from projections.web.metadata_questions import READS_MAX
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
@@ -226,18 +227,23 @@ def test_nothing_is_written(served: Served, method: str) -> None:
 @pytest.mark.parametrize(
     ("body", "error", "says"),
     [
-        (b"{}", "BadRequest", "is no valid txn list: hwm Field required"),
-        (b"not json", "BadRequest", "is no valid txn list: Invalid JSON"),
-        (b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}', "BadRequest", "2 is outside 1 to"),
-        (b" " * BODY_BYTES_MAX, "BadRequest", "Invalid JSON"),
-        (b" " * (BODY_BYTES_MAX + 1), "LimitExceededError", "bytes"),
+        (b"{}", (400, "BadRequest"), "is no valid txn list: hwm Field required"),
+        (b"not json", (400, "BadRequest"), "is no valid txn list: Invalid JSON"),
+        (
+            b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}',
+            (400, "BadRequest"),
+            "2 is outside 1 to",
+        ),
+        (b" " * LIMITS.body_bytes_max, (400, "BadRequest"), "Invalid JSON"),
+        (b" " * (LIMITS.body_bytes_max + 1), (413, "LimitExceededError"), "bytes"),
+        (b"[" + b"0," * VALUES_MAX + b"0]", (413, "LimitExceededError"), "values"),
     ],
-    ids=["empty", "no JSON", "no list", "as long as may be", "too long"],
+    ids=["empty", "no JSON", "no list", "as long as may be", "too long", "too many values"],
 )
-def test_bodies(served: Served, body: bytes, error: str, says: str) -> None:
+def test_bodies(served: Served, body: bytes, error: tuple[int, str], says: str) -> None:
     """A body that is no valid txn list, or a very long one, is refused by what is wrong with it."""
     answer = served.ask("/v1/tables/1/valid-write-ids", "POST", body)
-    assert answer.error == (400, error)
+    assert answer.error == error
     assert not answer.form["retry_unchanged"]
     assert says in answer.form["message"]
     assert "both sides" not in answer.form["message"]

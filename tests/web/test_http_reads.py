@@ -30,7 +30,7 @@ from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader
-from projections.web.readers import THREADS
+from projections.web.readers import LONG_THREADS
 from tests.core.parts import table_of
 from tests.projections.filing import commit, texts
 from tests.projections.followed import Followed
@@ -171,9 +171,9 @@ class Slow(StoreReads):
         return super().tables(include_dropped=include_dropped)
 
 
-@pytest.mark.parametrize("path", ["/readyz", "/v1/position"])
+@pytest.mark.parametrize("path", ["/readyz", "/v1/position", "/v1/snapshot"])
 def test_health_waits_for_no_read(path: str) -> None:
-    """While answers that take long hold every thread, how far the rows are is told at once."""
+    """While answers that take long hold their threads, short ones are given at once."""
     store, begun, may_go_on = Followed(MemoryStore()).store, Semaphore(0), Signal()
     assert isinstance(store, MemoryStore)
     with (
@@ -181,7 +181,7 @@ def test_health_waits_for_no_read(path: str) -> None:
         ThreadPoolExecutor(9) as pool,
     ):
         reading = [pool.submit(served.ask, "/v1/tables") for _ in range(8)]
-        assert all(begun.acquire(timeout=SOON_MS / 1000) for _ in range(THREADS))
+        assert all(begun.acquire(timeout=SOON_MS / 1000) for _ in range(LONG_THREADS))
         told = pool.submit(served.ask, path)
         try:
             assert told.result(SOON_MS / 4000).status in {200, 503}

@@ -1,0 +1,59 @@
+"""Bodies: what comes with a question, bounded each and in sum.
+
+A small body is read at once: as many of them as there are connections take little. Large ones are
+few at a time, from their first bytes until they are answered, since what is made of one takes many
+times its bytes. The others wait in their sockets.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from starlette.requests import Request
+
+from projections.web.slots import Slots
+
+SMALL_BYTES: Final = 64 << 10
+LARGE_AT_ONCE: Final = 2
+VALUES_MAX: Final = 500_000
+
+
+class BodyTooLongError(Exception):
+    """A body has more bytes or more values than one may have."""
+
+
+class Bodies:
+    """Reads bodies of at most `bytes_max` bytes."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._large = Slots(LARGE_AT_ONCE, "questions with large bodies")
+
+    @asynccontextmanager
+    async def read(self, request: Request) -> AsyncIterator[bytes]:
+        """Have the body while the block runs; raises BodyTooLongError and BusyError."""
+        async with AsyncExitStack() as own:
+            told = int(request.headers.get("content-length", "0"))
+            self._check_bytes(told)
+            is_large = told > SMALL_BYTES
+            if is_large:
+                await own.enter_async_context(self._large.taken())
+            body = bytearray()
+            async for part in request.stream():
+                body += part
+                self._check_bytes(len(body))
+                if len(body) > SMALL_BYTES and not is_large:
+                    is_large = True
+                    await own.enter_async_context(self._large.taken())
+            check_values(body)
+            yield bytes(body)
+
+    def _check_bytes(self, number: int) -> None:
+        if number > self._bytes_max:
+            raise BodyTooLongError(f"the body has more than {self._bytes_max} bytes")
+
+
+def check_values(body: bytearray) -> None:
+    """Raise BodyTooLongError for a body of very many values: each takes many times its bytes."""
+    if len(body) > SMALL_BYTES and body.count(b",") >= VALUES_MAX:
+        raise BodyTooLongError(f"the body has more than {VALUES_MAX} values")

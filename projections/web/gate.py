@@ -1,0 +1,121 @@
+"""The gate: what is asked of every request before its path is looked at.
+
+It is addressed by a name that the server is known by, and its head is short enough. A page of
+another site could else have its own name point here (DNS rebinding), and read what a browser of
+this host may read. Probes pass: they tell nothing, and come by whatever address.
+"""
+
+from collections.abc import Collection
+from ipaddress import ip_address
+from socket import gethostname
+from typing import Final
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ledger.machine.endpoints import Endpoint
+from projections.web.limits import WebLimits
+from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
+
+PROBES: Final = frozenset({"/livez", "/readyz"})
+LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+ANY_HOST: Final = "*"
+
+log_lines = structlog.get_logger("lakeledger.web")
+
+
+class Hosts:
+    """The names by which a server is known: those of loopback, its own, and those of a setting.
+
+    Where it listens at every address of the machine, any address will do: an address is no name
+    that another site could point here. Beyond loopback the machine's own name counts too.
+    """
+
+    def __init__(self, endpoint: Endpoint, more: Collection[str] = ()) -> None:
+        own = () if is_loopback(endpoint.host) else (gethostname(),)
+        self._names = {each.lower() for each in (*LOOPBACK_NAMES, endpoint.host, *own, *more)}
+        self._takes_addresses = is_unspecified(endpoint.host)
+        self._takes_all = ANY_HOST in more
+
+    def know(self, header: str) -> bool:
+        """Tell whether a server is known by what stands in a Host header."""
+        name = host_of(header)
+        if self._takes_all or name in self._names:
+            return True
+        return self._takes_addresses and is_address(name)
+
+
+def host_of(header: str) -> str:
+    """Return the name in a Host header, without its port and without brackets."""
+    text = header.strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    name = text.rpartition(":")[0] if text.count(":") == 1 else text
+    return name.removesuffix(".")
+
+
+def is_address(name: str) -> bool:
+    """Tell whether a name is an address of IP."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches what listens at a host."""
+    return ip_address(host).is_loopback if is_address(host) else host.lower() == "localhost"
+
+
+def is_unspecified(host: str) -> bool:
+    """Tell whether a host stands for every address of the machine."""
+    return is_address(host) and ip_address(host).is_unspecified
+
+
+class Gate:
+    """Lets requests through to an application, or says why not; `setting` names more hosts."""
+
+    def __init__(self, app: ASGIApp, hosts: Hosts, limits: WebLimits, *, setting: str) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._limits = limits
+        self._setting = setting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; whatever fails is answered too."""
+        if head_bytes(scope) > self._limits.head_bytes_max:
+            bound = f"the head of a request has at most {self._limits.head_bytes_max} bytes"
+            await said(431, HEAD_TOO_LONG, f"{bound}; ask for less at once")(scope, receive, send)
+            return
+        hosts = [text.decode("latin-1") for name, text in scope["headers"] if name == b"host"]
+        if scope["path"] not in PROBES and not all(map(self._hosts.know, hosts)):
+            text = (
+                f"this server is not known as {hosts[0]!r}. Ask it by its address, or add the name "
+                f"to the setting {self._setting}"
+            )
+            await said(421, UNKNOWN_HOST, text)(scope, receive, send)
+            return
+        await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception:
+            if has_begun:
+                raise  # The connection is cut, so that nobody takes the part for the whole.
+            log_lines.exception("fault", path=scope["path"])
+            await said(500, FAULT, FAULT_TEXT)(scope, receive, send)
+
+
+def head_bytes(scope: Scope) -> int:
+    """Return how long the head of a request is, about."""
+    headers = sum(len(name) + len(text) for name, text in scope["headers"])
+    return headers + len(scope["raw_path"]) + len(scope["query_string"])

@@ -1,0 +1,101 @@
+"""Listings: answers that become JSON chunk by chunk, so no server holds a long one whole.
+
+Where the rows of later pages are those of one listing, they are asked for page by page. Between two
+chunks others have their turn, and the next one is made when the client has taken the one before.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from time import thread_time
+from typing import Any, Final, Generic, TypeVar
+
+from ledger.http.form import to_json
+from projections.web.asked import LIMIT_MAX
+
+CHUNK_BYTES: Final = 256 << 10
+FEW: Final = 1_000
+PAGE_ROWS: Final = 2_000
+# A page that costs more than this for each row costs it for what lies between them, as files
+# removed since do: then fewer and longer pages cost less.
+ROW_S: Final = 40e-6
+GROWTH: Final = 4
+
+Asking = TypeVar("Asking")
+Row = TypeVar("Row")
+
+
+class Size(Enum):
+    """How much one answer may take: few rows, pages of rows, or all rows at once."""
+
+    FEW = "few"
+    PAGES = "pages"
+    WHOLE = "whole"
+
+
+class Paged(Generic[Asking, Row]):
+    """At most `limit` rows, None = all, that are asked for page by page.
+
+    `ask` is given the last row of the page before, None at first, and how many rows to return.
+    """
+
+    def __init__(
+        self, ask: Callable[[Asking, Row | None, int], Sequence[Row]], limit: int | None
+    ) -> None:
+        self._ask = ask
+        self._left = limit
+        self._last: Row | None = None
+        self._page_rows = PAGE_ROWS
+
+    def page(self, source: Asking) -> Sequence[Row]:
+        """Return the next page, an empty one at the end."""
+        wanted = self._page_rows if self._left is None else min(self._page_rows, self._left)
+        if not wanted:
+            return []
+        began_s = thread_time()
+        found = self._ask(source, self._last, wanted)
+        if thread_time() - began_s > ROW_S * wanted:
+            self._page_rows = min(LIMIT_MAX, GROWTH * self._page_rows)
+        if len(found) < wanted:
+            self._left = 0
+        elif self._left is not None:
+            self._left -= wanted
+        self._last = found[-1] if found else None
+        return found
+
+
+class Answered(Generic[Asking]):
+    """An answer as JSON, in chunks; only one thread may ask for the next one at a time."""
+
+    def __init__(self, found: Any) -> None:
+        self._pieces = self._pieces_of(found)
+        self._source: Asking
+        self.is_done = False
+
+    def chunk(self, source: Asking) -> bytes:
+        """Return the next chunk; rows that are not there yet are asked of this source."""
+        self._source = source
+        parts, size = [], 0
+        for piece in self._pieces:
+            parts.append(piece)
+            size += len(piece)
+            if size >= CHUNK_BYTES:
+                return b"".join(parts)
+        self.is_done = True
+        return b"".join(parts)
+
+    def _pieces_of(self, found: Any) -> Iterator[bytes]:
+        if isinstance(found, Paged | list):
+            mark = b"["
+            for row in self._rows(found) if isinstance(found, Paged) else found:
+                yield mark
+                yield to_json(row)
+                mark = b","
+            yield b"[]" if mark == b"[" else b"]"
+        else:
+            data = to_json(found)
+            for start in range(0, len(data), CHUNK_BYTES):
+                yield data[start : start + CHUNK_BYTES]
+
+    def _rows(self, paged: Paged[Asking, Any]) -> Iterator[Any]:
+        while page := paged.page(self._source):
+            yield from page

@@ -1,0 +1,208 @@
+"""Long answers: page by page, as of one position, in little memory, and in nobody's way."""
+
+import json
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Event as Signal
+from time import monotonic
+from typing import Any, Final
+
+import pytest
+
+from ledger.errors import UnknownTableError
+from ledger.reads import FileRow
+from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
+from projections.store.port import RowReader
+from projections.web.app import AT_ONCE
+from projections.web.listing import CHUNK_BYTES, FEW, PAGE_ROWS, Answered, Paged, Size
+from tests.core.parts import table_of
+from tests.projections.filing import commit
+from tests.projections.followed import Followed
+from tests.web.served import Served, rows_in, serving
+from tests.web.wire import Wire, request
+
+FILES: Final = 3 * PAGE_ROWS + 7
+PATIENCE_S: Final = 20.0
+SOON_S: Final = 0.5
+
+
+@pytest.fixture(scope="module")
+def domain() -> Followed:
+    """Return a domain with a table of several pages of files, some of them removed later."""
+    domain = Followed(MemoryStore())
+    session = domain.open_session()
+    table = domain.create_table(session, "long", made=table_of(("day", "int"), by=["day"]))
+    commit(domain, session, table, [f"{n:06}-{'x' * 60}" for n in range(FILES)])
+    commit(domain, session, table, [], [f"{n:06}-{'x' * 60}" for n in range(0, FILES, 3)])
+    for n in range(FEW + 10):
+        commit(domain, session, table, [f"late-{n}"])
+    domain.follow()
+    return domain
+
+
+@pytest.fixture(scope="module")
+def served(domain: Followed) -> Iterator[Served]:
+    """Return a server over the rows of the domain."""
+    with serving(rows_in(domain)) as served:
+        yield served
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        ("/v1/tables/1/files", FILES - (FILES + 2) // 3 + FEW + 10),
+        ("/v1/tables/1/files?version=1", FILES),
+        ("/v1/tables/1/files?version=2", FILES - (FILES + 2) // 3),
+        (f"/v1/tables/1/files?version=1&limit={PAGE_ROWS + 1}", PAGE_ROWS + 1),
+        (f"/v1/tables/1/files?version=1&limit={2 * PAGE_ROWS}", 2 * PAGE_ROWS),
+        ("/v1/tables/1/files?version=1&limit=0", 0),
+        ("/v1/tables/1/files?version=1&path=006000&limit=2000", 7),
+        (f"/v1/history?limit={FEW + 1}", FEW + 1),
+        ("/v1/history?after=7&limit=5", 5),
+        ("/v1/history?limit=100000", FEW + 17),
+        ("/v1/tables/1/versions?limit=100000", FEW + 13),
+        ("/v1/tables/1/versions?limit=100000&below=3", 3),
+        ("/v1/conflicts?limit=100000", 0),
+        ("/v1/tables/1/mappings", 0),
+        ("/v1/tables", 1),
+    ],
+)
+def test_as_on_the_host(domain: Followed, served: Served, path: str, number: int) -> None:
+    """A long answer has the rows that reads on the host give, each once and in their order."""
+    answer = served.ask(path)
+    assert answer.status == 200
+    assert len(answer.form) == number
+    if "files?version=1" in path and number > 7:
+        expected = [each.path for each in domain.reads.files(1, version=1)][:number]
+        assert [each["path"] for each in answer.form] == expected
+    if "history" in path:
+        positions = [each["position"] for each in answer.form]
+        assert positions == list(range(positions[0], positions[0] + number)) if positions else True
+
+
+class Leafed(StoreReads):
+    """Reads that let something happen before the second page of files."""
+
+    def __init__(self, rows: RowReader, before_second: Signal, second: Signal) -> None:
+        super().__init__(rows)
+        self._before_second = before_second
+        self._second = second
+
+    def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
+        """Return a page of files, the second one once that is allowed."""
+        if asked["path"]:
+            self._second.set()
+            assert self._before_second.wait(PATIENCE_S)
+        return super().files(table, **asked)
+
+
+def test_one_position_for_all_pages() -> None:
+    """What is committed while a listing is read is not in it, and what is removed still is."""
+    domain, go_on, reached = Followed(MemoryStore()), Signal(), Signal()
+    session = domain.open_session()
+    table = domain.create_table(session, "t")
+    names = [f"{n:06}" for n in range(2 * PAGE_ROWS)]
+    commit(domain, session, table, names)
+    domain.follow()
+    store = domain.store
+    assert isinstance(store, MemoryStore)
+    with (
+        serving(lambda: Leafed(store.reader(), go_on, reached)) as served,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = pool.submit(served.ask, f"/v1/tables/{table}/files")
+        assert reached.wait(PATIENCE_S)
+        commit(domain, session, table, ["000000-new", "zzz"], [names[0], names[-1]])
+        domain.follow()
+        go_on.set()
+        assert [each["path"] for each in asked.result().form] == names
+
+
+class Breaking(StoreReads):
+    """Reads whose table is not known any more from the second page on."""
+
+    def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
+        """Return the first page of files; raises UnknownTableError for another."""
+        if asked["path"]:
+            raise UnknownTableError("it went", reason="UnknownTable")
+        return super().files(table, **asked)
+
+
+def test_a_listing_that_breaks_off(domain: Followed) -> None:
+    """A listing that cannot be ended is cut, so that no client takes the part for the whole."""
+    store = domain.store
+    assert isinstance(store, MemoryStore)
+    with (
+        serving(lambda: Breaking(store.reader())) as served,
+        closing(Wire(served.url)) as wire,
+    ):
+        said = wire.send(request("/v1/tables/1/files?version=1")).read_to_end()
+        assert b"0\r\n\r\n" not in said
+        assert served.ask("/v1/identity").status == 200
+
+
+def test_little_memory() -> None:
+    """Of a listing no more than a page and a chunk is held, however long it is."""
+    row = FileRow(1, "x" * 100, "", ("1",), 1, 1, "", 1, 1, 0)
+    pages = 20
+
+    def page(_source: None, last: FileRow | None, rows: int) -> Sequence[FileRow]:
+        behind = 0 if last is None else last.size
+        return [row._replace(size=behind + n + 1) for n in range(rows)]
+
+    answered = Answered[None](Paged(page, pages * PAGE_ROWS))
+    tracemalloc.start()
+    total = 0
+    while not answered.is_done:
+        total += len(answered.chunk(None))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert total > 24 * CHUNK_BYTES
+    assert peak < 12 * CHUNK_BYTES
+
+
+@pytest.mark.parametrize("found", [[], [1], ["a", None], {}, "x" * 3 * CHUNK_BYTES])
+def test_chunks_make_up_the_answer(found: object) -> None:
+    """Chunk behind chunk is the JSON of an answer."""
+    answered = Answered[None](found)
+    parts = [answered.chunk(None)]
+    while not answered.is_done:
+        parts.append(answered.chunk(None))
+    assert json.loads(b"".join(parts)) == (found if found != {} else [])
+
+
+class Held(StoreReads):
+    """Reads of which files are told once that is allowed."""
+
+    def __init__(self, rows: RowReader, may_go_on: Signal) -> None:
+        super().__init__(rows)
+        self._may_go_on = may_go_on
+
+    def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
+        """Return files, once that is allowed."""
+        assert self._may_go_on.wait(PATIENCE_S)
+        return super().files(table, **asked)
+
+
+def test_short_answers_wait_for_no_listing(domain: Followed) -> None:
+    """While as many listings as may be are under way, and more wait, others are answered."""
+    store, go_on = domain.store, Signal()
+    assert isinstance(store, MemoryStore)
+    more = 2 * AT_ONCE[Size.PAGES]
+    with (
+        serving(lambda: Held(store.reader(), go_on)) as served,
+        ThreadPoolExecutor(more) as pool,
+    ):
+        asked = [pool.submit(served.ask, "/v1/tables/1/files?version=1") for _ in range(more)]
+        try:
+            for path in ("/livez", "/readyz", "/metrics", "/v1/identity", "/v1/position") * 3:
+                began_s = monotonic()
+                assert served.ask(path).status in {200, 503}
+                assert monotonic() - began_s < SOON_S
+            assert not any(each.done() for each in asked)
+        finally:
+            go_on.set()
+        assert {len(each.result().form) for each in asked} == {FILES}
