@@ -4,14 +4,14 @@ For whoever asks a question of the whole history: verification, and what another
 would have decided. Whoever needs the present follows the log from a checkpoint instead.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ledger.core.acceptance import LogHead
 from ledger.core.events import Event
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import check_beginning
-from ledger.log.port import Log, LogReader, Topic
+from ledger.log.port import Log, LogReader, Record, Topic
 
 READ_MAX = 5_000
 PATIENCE_S = 10.0
@@ -48,15 +48,27 @@ class Replay:
             reader.close()
 
     def _batch(self, reader: LogReader) -> Iterator[Event]:
-        records = reader.read(READ_MAX, PATIENCE_S)
-        if not records and reader.next_offset() < self.end:
-            # A broker that is away looks to readers like one that has nothing; this tells it.
-            self._log.ends(Topic.EVENTS)
-            raise LogDamagedError(
-                self.acceptor.head.position + 1,
-                f"nothing can be read from offset {reader.next_offset()}, the end is {self.end}",
-            )
+        records = read_batch(self._log, reader, self.end, self.acceptor.head.position)
         for record in records:
             event = self.acceptor.take(record.value)
             if event is not None:
                 yield event
+
+
+def read_batch(
+    log: Log, reader: LogReader, end: int, position: int, *, limit: int = READ_MAX
+) -> Sequence[Record]:
+    """Return the next records of the events before `end`, of which there are some.
+
+    Raises LogDamagedError behind `position` if nothing comes of what is there, LogUnavailableError
+    if the broker is away.
+    """
+    records = reader.read(limit, PATIENCE_S)
+    if not records and reader.next_offset() < end:
+        # A broker that is away looks to readers like one that has nothing; this tells it.
+        log.ends(Topic.EVENTS)
+        raise LogDamagedError(
+            position + 1,
+            f"nothing can be read from offset {reader.next_offset()}, the end is {end}",
+        )
+    return records

@@ -3,7 +3,7 @@
 A value is `0x00`, the schema id as 4 bytes big-endian, and the Avro body. The id alone tells the
 type: a union of types would cost several times more to write and to read. The ids and schemas ship
 with the package, so no registry is needed. Every event begins with the fields of `Control`, so a
-prefix schema reads those without looking at the rest. The only module that knows fastavro.
+prefix schema reads those without looking at the rest.
 """
 
 import json

@@ -1,0 +1,110 @@
+"""What is in a backup: its files one after the other, each checked before a record is handed out.
+
+A file is held against its entry in the manifest, by size and checksum, and its records against the
+chain of the log. What does not fit is named, with what it seems to be instead.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import NamedTuple
+
+from ledger.backup.container import Copied, Opened, open_container
+from ledger.backup.errors import BackupDamagedError, BackupError
+from ledger.backup.manifest import NAME, NO_DIGEST, DataFile, Manifest, next_digest, read_manifest
+from ledger.backup.place import Place
+from ledger.core.acceptance import LogHead
+from ledger.errors import LogDamagedError
+from ledger.log.acceptor import Acceptor
+
+
+class Part(NamedTuple):
+    """The records of one file; `first` is the number of the first one in the whole backup."""
+
+    first: int
+    records: list[Copied]
+
+
+def manifest_in(place: Place) -> Manifest:
+    """Return the manifest of a backup; raises BackupError if there is none, else as its reader."""
+    found = read_manifest(place)
+    if found is None:
+        raise BackupError(
+            f"there is no backup in {place.path}: it has no {NAME}. Say the path that was given to "
+            "lakeledger backup"
+        )
+    if not found.files:
+        raise BackupError(
+            f"the backup in {place.path} was begun and holds no record yet. Run lakeledger backup "
+            f"{place.path} again while the ledger is up"
+        )
+    return found
+
+
+def parts(place: Place, manifest: Manifest) -> Iterator[Part]:
+    """Yield the records of a backup, a file at a time.
+
+    Raises BackupDamagedError at the first file that is not what was written.
+    """
+    acceptor, digest, number = Acceptor(LogHead()), NO_DIGEST, 0
+    for file in manifest.files:
+        opened = opened_file(place, manifest, file)
+        for record in opened.records:
+            judge(place, file, acceptor, record)
+            digest = next_digest(digest, record.key, record.value)
+        yield Part(number, opened.records)
+        number += len(opened.records)
+    reached = manifest.reached
+    if (acceptor.head, number, digest) != (reached.head, reached.records, reached.digest):
+        raise BackupDamagedError(
+            place.path,
+            NAME,
+            f"its files end at position {acceptor.head.position} with chain "
+            f"{acceptor.head.chain.hex()}, it names position {reached.head.position} with chain "
+            f"{reached.head.chain.hex()}",
+        )
+
+
+def judge(place: Place, file: DataFile, acceptor: Acceptor, record: Copied) -> None:
+    """Move an acceptor behind a record; raises BackupDamagedError if it does not fit there."""
+    try:
+        acceptor.take_control(record.value)
+    except LogDamagedError as error:
+        raise BackupDamagedError(place.path, file.name, str(error)) from error
+    head = acceptor.head
+    if (head.position, head.chain) != (record.position, record.chain):
+        raise BackupDamagedError(
+            place.path,
+            file.name,
+            f"the record at offset {record.offset} leads to position {head.position}, it says "
+            f"{record.position}",
+        )
+
+
+def opened_file(place: Place, manifest: Manifest, file: DataFile) -> Opened:
+    """Return a data file; raises BackupDamagedError if it is not the one that was written."""
+    data = place.read(file.name)
+    if data is None:
+        raise BackupDamagedError(place.path, file.name, "the file is missing")
+    if sha256(data).hexdigest() != file.sha256:
+        raise BackupDamagedError(place.path, file.name, what_it_is(data, manifest, file))
+    try:
+        return open_container(data)
+    except ValueError as error:
+        raise BackupDamagedError(place.path, file.name, str(error)) from error
+
+
+def what_it_is(data: bytes, manifest: Manifest, file: DataFile) -> str:
+    """Say what stands in the place of a file, as far as its bytes tell."""
+    found = sha256(data).hexdigest()
+    other = next((each for each in manifest.files if each.sha256 == found), None)
+    if other is not None:
+        return f"it holds the bytes of {other.name}"
+    try:
+        opened = open_container(data)
+    except ValueError:
+        opened = None
+    if opened is not None and opened.ledger != manifest.ledger:
+        return f"it is a file of ledger {opened.ledger}, the backup is of {manifest.ledger}"
+    if len(data) != file.size:
+        return f"it has {len(data)} bytes, {file.size} were written"
+    return f"its bytes are not those that were written (sha256 {found}, wanted {file.sha256})"

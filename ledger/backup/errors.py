@@ -1,0 +1,30 @@
+"""What only backup and restore can meet."""
+
+from ledger.errors import LedgerError
+
+
+class BackupError(LedgerError):
+    """The place of a backup cannot be read or written."""
+
+
+class BackupDamagedError(BackupError):
+    """A file of a backup is not what was written; `file` is its name."""
+
+    def __init__(self, place: str, file: str, what: str) -> None:
+        super().__init__(
+            f"the backup in {place} is damaged at {file}: {what}. Nothing was restored from it. "
+            "Take this file from another copy of the backup, then run the command again"
+        )
+        self.file = file
+
+
+class BackupForeignError(BackupError):
+    """The backup was taken of another log than the one at hand; nothing was changed."""
+
+
+class RestoreRefusedError(BackupError):
+    """The cluster holds records where the ledger would be restored; nothing was changed."""
+
+
+class RestoreDifferError(BackupError):
+    """The restored topic does not hold what the backup holds; another program wrote to it."""

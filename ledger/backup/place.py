@@ -1,0 +1,151 @@
+"""Where a backup lies: a folder of this machine, or below a prefix of an S3 bucket.
+
+A file appears under its name when all of it is there, and not before. Names have no folders in
+them. An adapter raises BackupError, with the path, for what the operating system or S3 refuses.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from ledger.backup.errors import BackupError
+from ledger.paths import path_of
+
+LOCK: Final = ".lock"
+UNFINISHED: Final = ".unfinished"
+S3: Final = "s3:"
+
+
+class Place(Protocol):
+    """Holds the files of one backup; `path` is what people call it."""
+
+    path: str
+
+    def names(self) -> set[str]:
+        """Return the names of the whole files; an absent folder has none."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """Return the bytes of a file, None if there is none."""
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a whole file in place, over one of the same name."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file that is there."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the place for one writer, as far as it can be held."""
+        ...
+
+
+def open_place(path: str) -> Place:
+    """Return the place that a path names; raises SettingsError, BackupError for S3 without pyarrow.
+
+    `s3://bucket/prefix` is S3, everything else a folder.
+    """
+    if path.startswith(S3):
+        from ledger.backup.s3 import S3Place  # noqa: PLC0415 - needs an extra
+
+        return S3Place(path)
+    return FolderPlace(path_of(path, "PATH"))
+
+
+class FolderPlace:
+    """A folder, made when the first file is written; what is written survives a power cut."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder)
+        self._folder = folder
+
+    def names(self) -> set[str]:
+        """Return the names of the whole files, without those that begin with a dot."""
+        with refusals_named(self.path):
+            if not self._folder.exists():
+                return set()
+            return {each.name for each in self._folder.iterdir() if not each.name.startswith(".")}
+
+    def read(self, name: str) -> bytes | None:
+        """Return the bytes of a file, None if there is none."""
+        with refusals_named(f"{self.path}/{name}"):
+            try:
+                return (self._folder / name).read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write under another name, flush it to the disk, and rename it."""
+        unfinished = self._folder / f".{name}{UNFINISHED}"
+        with refusals_named(f"{self.path}/{name}"):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(for_owner(unfinished), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(self._folder / name)
+            self._flush_folder()
+
+    def remove(self, name: str) -> None:
+        """Remove a file that is there."""
+        with refusals_named(f"{self.path}/{name}"):
+            (self._folder / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let no other backup write here meanwhile; what a killed one left unfinished is removed.
+
+        Raises BackupError if one does.
+        """
+        with refusals_named(self.path):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = for_owner(self._folder / LOCK)
+        try:
+            hold(lock, self.path)
+            for left in self._folder.glob(f".*{UNFINISHED}"):
+                left.unlink()
+            yield
+        finally:
+            os.close(lock)
+
+    def _flush_folder(self) -> None:
+        """Flush the new name too: a file that is flushed may lie under no name at all."""
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def for_owner(path: Path) -> int:
+    """Open a file for writing that only its owner may read: it holds what the ledger holds."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+
+
+def hold(lock: int, path: str) -> None:
+    """Take the lock of a folder, which ends with the process; raises BackupError if it is held."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        raise BackupError(
+            f"another `lakeledger backup` writes to {path}. Wait for its end, or choose another "
+            "path"
+        ) from problem
+
+
+@contextmanager
+def refusals_named(path: str) -> Iterator[None]:
+    """Raise BackupError for what the operating system refuses."""
+    try:
+        yield
+    except OSError as problem:
+        raise BackupError(
+            f"{path} cannot be used for a backup: {problem.strerror or problem}. Choose a folder "
+            "that this user may write to, with room on its disk; the same command goes on from "
+            "there"
+        ) from problem

@@ -1,0 +1,253 @@
+"""Taking a backup: the records of the events topic that came since the last one, as new files.
+
+The ledger runs on meanwhile. Records are judged as every reader judges them, so a log that lost its
+end, or is another one, is found before anything is written. A run that is killed leaves what its
+last manifest names; the next run goes on from there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from hashlib import sha256
+from threading import Event as Signal
+from typing import Any, Final, NamedTuple
+
+from ledger.backup.container import Copied, container_bytes
+from ledger.backup.contents import opened_file
+from ledger.backup.errors import BackupDamagedError, BackupError, BackupForeignError
+from ledger.backup.manifest import (
+    NAME,
+    NOTHING,
+    DataFile,
+    Manifest,
+    Reached,
+    next_digest,
+    read_manifest,
+)
+from ledger.backup.place import Place
+from ledger.core.events import LedgerCreated
+from ledger.errors import LogDamagedError, LogError
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
+from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.replay import read_batch
+from ledger.sdk.tail import read_genesis
+
+GENESIS_S: Final = 10.0
+FILE_BYTES: Final = 32 * 1024 * 1024
+# A last file with less in it is written again together with what came since: a backup every minute
+# would else be a file every minute.
+SMALL_BYTES: Final = 4 * 1024 * 1024
+PREFIX: Final = "events-"
+SUFFIX: Final = ".avro"
+
+Progress = Callable[[int, int], None]
+
+
+class Taken(NamedTuple):
+    """What a run left: the manifest, how many records are new, whether it came to the end."""
+
+    manifest: Manifest
+    new_records: int
+    is_whole: bool
+
+
+def take(
+    log: Log,
+    place: Place,
+    topics: Mapping[str, Mapping[str, Any]],
+    *,
+    stop: Signal,
+    progress: Progress = lambda _done, _end: None,
+    file_bytes: int = FILE_BYTES,
+) -> Taken:
+    """Bring a backup up to the end that the log has now; `topics` goes into its manifest.
+
+    A `stop` ends it early and leaves a whole backup that goes less far. Raises BackupForeignError
+    if the backup is of another log, BackupDamagedError and BackupError for its files, and as every
+    reader of the log.
+    """
+    created = read_genesis(log, GENESIS_S)
+    with place.alone():
+        manifest = begun(log, place, created, topics)
+        copy = _Copy(log, place, manifest, file_bytes)
+        before = manifest.reached.records
+        is_whole = copy.run(stop, progress)
+        return Taken(copy.manifest, copy.manifest.reached.records - before, is_whole)
+
+
+def begun(
+    log: Log, place: Place, created: LedgerCreated, topics: Mapping[str, Mapping[str, Any]]
+) -> Manifest:
+    """Return the manifest to go on from; a new backup gets its first one."""
+    found, names = read_manifest(place), place.names()
+    topic = log.topic_id(Topic.EVENTS)
+    if found is None:
+        if names:
+            raise BackupError(
+                f"{place.path} holds {min(names)} and no {NAME}, so it is no backup to go on with. "
+                f"Choose an empty folder, or put {NAME} of this backup back"
+            )
+        fresh = Manifest(created.ledger, created.name, created.domain, topic, topics, NOTHING, ())
+        fresh.write(place)
+        return fresh
+    if found.ledger != created.ledger:
+        raise BackupForeignError(
+            f"the backup in {place.path} is of ledger {found.name} with id {found.ledger}, and the "
+            f"log is of ledger {created.name} with id {created.ledger}. Nothing was changed. "
+            "Choose another path for this ledger"
+        )
+    for each in found.files:
+        if each.name not in names:
+            raise BackupDamagedError(place.path, each.name, "the file is missing")
+    remove_superseded(place, found, names)
+    return found
+
+
+def remove_superseded(place: Place, manifest: Manifest, names: set[str]) -> None:
+    """Remove data files that a killed run left: their records are in files of the manifest."""
+    named = {each.name for each in manifest.files}
+    for name in names - named:
+        end = end_offset_in(name)
+        if end is not None and end <= manifest.reached.end_offset:
+            place.remove(name)
+
+
+def file_name(first_position: int, end_offset: int) -> str:
+    """Return the name of a data file; a longer one from the same position has another name."""
+    return f"{PREFIX}{first_position:020}-{end_offset:020}{SUFFIX}"
+
+
+def end_offset_in(name: str) -> int | None:
+    """Return the offset behind the last record of a data file, as its name tells it."""
+    middle = name.removeprefix(PREFIX).removesuffix(SUFFIX)
+    end = middle.rpartition("-")[2]
+    return int(end) if name == f"{PREFIX}{middle}{SUFFIX}" and end.isdigit() else None
+
+
+class _Copy:
+    """One run: reads on from where the manifest ends, and puts file after file in place."""
+
+    def __init__(self, log: Log, place: Place, manifest: Manifest, file_bytes: int) -> None:
+        self.manifest = manifest
+        self._log = log
+        self._place = place
+        self._file_bytes = file_bytes
+        self._reached = manifest.reached
+        # What is in the topic now begins at offset 0 without a hole, if it was restored since.
+        is_same = log.topic_id(Topic.EVENTS) == manifest.events_topic
+        offset = self._reached.counted_end if is_same else self._reached.counted
+        self._acceptor = Acceptor(self._reached.head.copy())
+        self._batches = BatchAcceptor(log, self._acceptor, offset)
+        self._gathered: list[Copied] = []
+        self._bytes = 0
+        self._kept = manifest.files
+
+    def run(self, stop: Signal, progress: Progress) -> bool:
+        """Copy up to the end of the log, or until `stop`; tell whether the end was reached."""
+        with closing(self._open()) as reader:
+            self._pass_over_taken(reader)
+            end = self._log.ends(Topic.EVENTS)[1]
+            try:
+                while reader.next_offset() < end and not stop.is_set():
+                    self._gather(read_batch(self._log, reader, end, self._acceptor.head.position))
+                    progress(reader.next_offset(), end)
+            except LogError:
+                self._put()
+                raise
+            self._put()
+            return reader.next_offset() >= end
+
+    def _open(self) -> LogReader:
+        try:
+            return self._batches.open()
+        except LogDamagedError as error:
+            raise self._foreign() from error
+
+    def _pass_over_taken(self, reader: LogReader) -> None:
+        """Read again what did not count at the end of the backup, and compare it."""
+        reached = self._reached
+        digest = reached.counted_digest
+        left = reached.records - reached.counted
+        end = self._log.ends(Topic.EVENTS)[1]
+        while left:
+            if reader.next_offset() >= end:
+                raise self._foreign()
+            records = read_batch(self._log, reader, end, reached.head.position, limit=left)
+            left -= len(records)
+            for record in records:
+                digest = next_digest(digest, record.key, record.value)
+        if digest != reached.digest:
+            raise self._foreign()
+
+    def _foreign(self) -> BackupForeignError:
+        manifest = self.manifest
+        head = manifest.reached.head
+        return BackupForeignError(
+            f"the backup in {self._place.path} goes to position {head.position} with chain "
+            f"{head.chain.hex()}, and the log of ledger {manifest.name} does not hold that record: "
+            "the log lost its end or was written anew. Nothing was changed. Keep this backup, it "
+            "may be the last copy of what the log lost; to back up the log as it is now, choose "
+            "another path"
+        )
+
+    def _gather(self, records: Sequence[Record]) -> None:
+        """Judge records, and put a file in place whenever enough of them are gathered."""
+        head = self._acceptor.head
+        for record, control in self._batches.controls(records):
+            before = self._reached
+            whole = (
+                before.records + 1,
+                record.offset + 1,
+                next_digest(before.digest, record.key, record.value),
+            )
+            counted = before[1:4] if control is None else whole
+            self._reached = Reached(head, *counted, *whole)
+            self._gathered.append(Copied(*record_fields(record), head.position, head.chain))
+            self._bytes += len(record.key) + len(record.value)
+            if self._bytes >= self._file_bytes:
+                self._put()
+
+    def _put(self) -> None:
+        """Write what is gathered as a file, then the manifest that names it."""
+        if not self._gathered:
+            return
+        records = self._with_small_file()
+        kept = self._kept
+        first_position = kept[-1].last_position + 1 if kept else 1
+        reached = self._reached._replace(head=self._acceptor.head.copy())
+        data = container_bytes(self.manifest.ledger, first_position, reached.digest, records)
+        entry = DataFile(
+            file_name(first_position, reached.end_offset),
+            first_position,
+            reached.head.position,
+            records[0].offset,
+            reached.end_offset,
+            len(records),
+            sum(len(each.key) + len(each.value) for each in records),
+            len(data),
+            sha256(data).hexdigest(),
+        )
+        self._place.write(entry.name, data)
+        replaced = self.manifest.files[len(kept) :]
+        self.manifest = self.manifest.with_files(
+            (*kept, entry), reached, self._log.topic_id(Topic.EVENTS)
+        )
+        self.manifest.write(self._place)
+        for each in replaced:
+            self._place.remove(each.name)
+        self._kept = self.manifest.files
+        self._gathered, self._bytes = [], 0
+
+    def _with_small_file(self) -> list[Copied]:
+        """Return what is gathered, behind the records of a last file that is small."""
+        last = self._kept[-1] if self._kept else None
+        if last is None or last.content >= min(SMALL_BYTES, self._file_bytes):
+            return self._gathered
+        records = opened_file(self._place, self.manifest, last).records
+        self._kept = self._kept[:-1]
+        return [*records, *self._gathered]
+
+
+def record_fields(record: Record) -> tuple[int, int, bytes, bytes]:
+    """Return the fields of a record in the order of a data file."""
+    return record.offset, record.timestamp, record.key, record.value
