@@ -36,7 +36,8 @@ LedgerError
 │   │       └── AccessDeniedError    the user lacks a right on a topic
 │   ├── FencedError          another sequencer leads
 │   ├── OffsetGoneError      records were removed before they were read
-│   └── LogDamagedError      the log holds bytes no sequencer can have written
+│   ├── LogDamagedError      the log holds bytes no sequencer can have written
+│   └── RestoreUnfinishedError   the log is being restored from a backup
 ├── IncompatibleError        written by a version this one does not know
 │   └── FileListError        the file list of a commit is in no form this version knows
 ├── DeltaLogError            the log of a Delta table contradicts itself
@@ -331,6 +332,10 @@ class LogDamagedError(LogError):
             "applied. Restore the topic from a copy, or rebuild this reader if it followed another"
         )
         self.position = position
+
+
+class RestoreUnfinishedError(LogError):
+    """The events are being restored from a backup, or that was interrupted."""
 
 
 class IncompatibleError(LedgerError):

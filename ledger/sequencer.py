@@ -41,6 +41,7 @@ from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
+from ledger.log.restored import check_finished
 from ledger.settings import Genesis, SequencerSettings
 from ledger.version import CODE_VERSION, READER_VERSION
 
@@ -90,7 +91,9 @@ class Sequencer:
         stored = read_values(log, *log.ends(Topic.CHECKPOINTS))
         start = newest(stored, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
         self._stored = written(stored, created.domain)
-        if start.state.genesis is not None:
+        if start.state.genesis is None:
+            check_finished(log, created.domain)
+        else:
             check_topic(log, start.state.genesis)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at

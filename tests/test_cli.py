@@ -17,6 +17,7 @@ from tests.command_line import invoked
 COMMANDS = {
     "anomaly acknowledge",
     "anomaly list",
+    "backup",
     "cache read",
     "cache status",
     "cache verify",
@@ -30,6 +31,7 @@ COMMANDS = {
     "init",
     "log tail",
     "log verify",
+    "restore",
     "serve cache",
     "serve feeder",
     "serve follower",

@@ -15,6 +15,7 @@ from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import record_kind
 from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.log.restored import read_restored, unfinished
 
 # As long as a broker may take to come back before it counts as gone.
 CONFIRM_S = 35.0
@@ -112,13 +113,19 @@ def check_beginning(start: int) -> None:
 def check_topic(log: Log, created: LedgerCreated) -> None:
     """Raise LogDamagedError if the events are read from another topic than they were written to.
 
-    A copy may have lost its end, and whoever went on with it would write another history.
+    A copy may have lost its end, and a sequencer that went on with it would write another history.
+    A restore that has compared its copy says so, see `ledger.log.restored`.
     """
     found = log.topic_id(Topic.EVENTS)
-    if created.events_topic != found:
+    if created.events_topic == found:
+        return
+    restored = read_restored(log, created.domain)
+    if restored is None or (restored.ledger, restored.topic) != (created.ledger, found):
         raise LogDamagedError(
             1, f"it was recorded in topic {created.events_topic} and is read from {found}"
         )
+    if not restored.is_whole:
+        raise unfinished()
 
 
 def not_where_it_was(acceptor: Acceptor) -> LogDamagedError:

@@ -177,6 +177,29 @@ def topic_ids(
     return {names[name]: str(each.topic_id) for name, each in described.items()}
 
 
+def found_topics(
+    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> dict[Topic, FoundTopic]:
+    """Return how those of the topics are kept that exist.
+
+    Raises LogUnavailableError if the cluster does not answer.
+    """
+    found = _Admin(bootstrap, client, timeout_s).look(ledger, Topic)
+    return {topic: each for topic, each in found.items() if each is not None}
+
+
+def topic_ends(
+    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> dict[Topic, int]:
+    """Return the offsets behind the last records of those of the topics that exist.
+
+    Raises LogUnavailableError if the cluster does not answer.
+    """
+    admin = _Admin(bootstrap, client, timeout_s)
+    names = {topic_name(ledger, topic): topic for topic in Topic}
+    return {names[name]: admin.end(name) for name in admin.describe(list(names))}
+
+
 def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
     """Wait until a broker answers and counts as alive; return whether it did in time.
 

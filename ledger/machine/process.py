@@ -20,6 +20,7 @@ from threading import Event as Signal
 
 import structlog
 
+from ledger.backup.errors import BackupDamagedError
 from ledger.errors import (
     ConflictError,
     IncompatibleError,
@@ -72,6 +73,7 @@ _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
     (ReaderBehindError, ExitCode.DEADLINE),
     (IncompatibleError, ExitCode.INCOMPATIBLE),
     (LogDamagedError, ExitCode.UNHEALTHY),
+    (BackupDamagedError, ExitCode.UNHEALTHY),
     (SettingsError, ExitCode.USAGE),
 )
 

@@ -92,7 +92,13 @@ def running(
     do.
     """
     check(settings)
-    folder = settings.folder
+    folder = made_folder(settings.folder)
+    with alone_in(folder):
+        yield from brought_up(settings, say)
+
+
+def made_folder(folder: Path) -> Path:
+    """Return the folder of a ledger, made if it is not there; raises SettingsError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LOCK).touch()
@@ -101,8 +107,7 @@ def running(
             f"the folder {folder} cannot be used ({problem}). Choose another --home, or make it "
             "one that this user may write to"
         ) from problem
-    with alone_in(folder):
-        yield from brought_up(settings, say)
+    return folder
 
 
 def check(settings: UpSettings) -> None:

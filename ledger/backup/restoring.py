@@ -1,0 +1,163 @@
+"""Restoring: an events topic made of a backup, compared with it, and marked as whole.
+
+Nothing is written before every file of the backup was read and fits. The records come back in the
+order and with the bytes that they had, so positions, chain and state are the same. A restore that
+was interrupted goes on behind the last record that it wrote. Commands, heartbeats and checkpoints
+are not restored: the next sequencer records that the commands topic is a new one, and readers make
+the rest of the events.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from itertools import islice
+from threading import Event as Signal
+from typing import Final, NamedTuple
+
+from ledger.backup.contents import parts
+from ledger.backup.errors import RestoreDifferError, RestoreRefusedError
+from ledger.backup.manifest import NO_DIGEST, Manifest, next_digest
+from ledger.backup.place import Place
+from ledger.log.port import Log, Topic
+from ledger.log.restored import Restored, read_restored, write_restored
+from ledger.replay import read_batch
+
+WRITE_S: Final = 60.0
+# Each record is checked in the backup, written, and read back.
+PASSES: Final = 3
+# What a restore writes to: the events, and the mark that they are whole.
+RESTORED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
+
+Progress = Callable[[int, int], None]
+
+
+class Outcome(NamedTuple):
+    """What a restore did: records written now, and whether the topic is whole."""
+
+    written: int
+    is_whole: bool
+
+
+def check_backup(
+    place: Place, manifest: Manifest, stop: Signal, progress: Progress = lambda _done, _end: None
+) -> bool:
+    """Read a whole backup; tell whether that came to its end before `stop`.
+
+    Raises BackupDamagedError at the first file that is not what was written.
+    """
+    for part in parts(place, manifest):
+        progress(part.first + len(part.records), PASSES * manifest.reached.records)
+        if stop.is_set():
+            return False
+    return True
+
+
+def check_empty(ends: Mapping[Topic, int]) -> None:
+    """Raise RestoreRefusedError if topics hold records that no restore writes.
+
+    `ends` are the ends of those that exist.
+    """
+    full = [topic.value for topic, end in ends.items() if end and topic not in RESTORED]
+    if full:
+        raise refused(f"its topics {', '.join(full)} hold records")
+
+
+def refused(what: str) -> RestoreRefusedError:
+    """Return the error for a cluster where a ledger of this name is."""
+    return RestoreRefusedError(
+        f"the cluster has a ledger of this name: {what}. Nothing was changed. Restore into another "
+        "cluster, or first delete the topics of this ledger, if nothing of it is needed any more"
+    )
+
+
+class Restore:
+    """One run of a restore into a log whose topics exist."""
+
+    def __init__(self, log: Log, place: Place, manifest: Manifest) -> None:
+        self._log = log
+        self._place = place
+        self._manifest = manifest
+        self._topic = log.topic_id(Topic.EVENTS)
+        self._is_marked_whole = False
+
+    def run(self, stop: Signal, progress: Progress = lambda _done, _end: None) -> Outcome:
+        """Write what is missing, compare all of it, mark it as whole.
+
+        A `stop` ends it early; the next run goes on from there. Raises RestoreRefusedError if the
+        topic holds anything else, RestoreDifferError if another program wrote to it meanwhile.
+        """
+        begin = self._begin()
+        is_marked = self._is_marked_whole and begin == self._manifest.reached.records
+        if not is_marked:
+            self._mark(is_whole=False)
+        is_written = self._write(begin, stop, progress)
+        written = self._log.ends(Topic.EVENTS)[1] - begin
+        if not is_written or not self._compare(stop, progress):
+            return Outcome(written, is_whole=False)
+        if not is_marked:
+            self._mark(is_whole=True)
+        return Outcome(written, is_whole=True)
+
+    def _begin(self) -> int:
+        """Return how many records a former run has written."""
+        end = self._log.ends(Topic.EVENTS)[1]
+        if end == 0:
+            return 0
+        found = read_restored(self._log, self._manifest.domain)
+        if found is None or found.topic != self._topic or found.ledger != self._manifest.ledger:
+            raise refused(f"its events topic holds {end} records")
+        if end > self._manifest.reached.records:
+            raise refused(
+                f"its events topic holds {end} records, and the backup "
+                f"{self._manifest.reached.records}: the ledger went on after it was restored"
+            )
+        self._is_marked_whole = found.is_whole
+        return end
+
+    def _mark(self, *, is_whole: bool) -> None:
+        reached = self._manifest.reached
+        mark = Restored(
+            self._manifest.ledger,
+            self._topic,
+            reached.head.position,
+            reached.records,
+            reached.digest.hex(),
+            is_whole,
+        )
+        write_restored(self._log, self._manifest.domain, mark)
+
+    def _write(self, begin: int, stop: Signal, progress: Progress) -> bool:
+        """Append the records from number `begin` on; tell whether all are there."""
+        total = self._manifest.reached.records
+        with closing(self._log.writer(Topic.EVENTS)) as writer:
+            for part in parts(self._place, self._manifest):
+                end = part.first + len(part.records)
+                if end <= begin:
+                    continue
+                if stop.is_set():
+                    return False
+                for record in islice(part.records, max(0, begin - part.first), None):
+                    writer.append(record.key, record.value)
+                writer.flush(WRITE_S)
+                progress(total + end, PASSES * total)
+        return True
+
+    def _compare(self, stop: Signal, progress: Progress) -> bool:
+        """Read the topic back; tell whether that came to its end before `stop`."""
+        reached, digest, number = self._manifest.reached, NO_DIGEST, 0
+        end = self._log.ends(Topic.EVENTS)[1]
+        with closing(self._log.reader(Topic.EVENTS, 0)) as reader:
+            while reader.next_offset() < end and not stop.is_set():
+                for record in read_batch(self._log, reader, end, number):
+                    digest = next_digest(digest, record.key, record.value)
+                    number += 1
+                progress(2 * reached.records + min(number, reached.records), 3 * reached.records)
+            if reader.next_offset() < end:
+                return False
+        if (number, digest) != (reached.records, reached.digest):
+            raise RestoreDifferError(
+                f"the events topic holds {number} records with digest {digest.hex()}, the backup "
+                f"{reached.records} with {reached.digest.hex()}: another program wrote to the topic"
+                " during the restore. Stop every sequencer of this ledger, delete its topics, and "
+                "restore again"
+            )
+        return True

@@ -1,0 +1,145 @@
+"""Commands that copy a log out of its cluster, and make one of the copy."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from threading import Event as Signal
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
+from ledger.cli.options import BootstrapOption, HomeOption, NameOption
+from ledger.machine.process import ExitCode, heed_signals
+
+if TYPE_CHECKING:
+    from ledger.backup.manifest import Manifest
+    from ledger.config import Loaded
+
+PathArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="A folder, or s3://bucket/prefix.")
+]
+
+
+def backup(
+    path: PathArgument,
+    bootstrap: BootstrapOption = None,
+    ledger: NameOption = None,
+    *,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Copy the events that are not in the backup yet; the ledger may run meanwhile."""
+    from ledger.address import find_address  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.backup.cluster import topics_noted  # noqa: PLC0415
+    from ledger.backup.place import open_place  # noqa: PLC0415
+    from ledger.backup.taking import take  # noqa: PLC0415
+    from ledger.config import load  # noqa: PLC0415
+
+    place, stop = open_place(path), Signal()
+    address = find_address(bootstrap, ledger)
+    topics = topics_noted(address.bootstrap, address.ledger, load().settings.client())
+    with closing(address.log()) as log, progress_bar("backup", transient=True) as progress:
+        heed_signals(stop)
+        taken = take(log, place, topics, stop=stop, progress=progress)
+    fields = {"new_records": taken.new_records, "whole": taken.is_whole}
+    answer({**fields_of(taken.manifest), **fields, "path": place.path}, output)
+    if not taken.is_whole:
+        say("stopped; what is there is a backup up to that position, and the next run goes on")
+        raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def restore(
+    path: PathArgument,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            help="Kafka's host:port; where none is set, the embedded one of this machine."
+        ),
+    ] = None,
+    home: HomeOption = None,
+    replication: Annotated[
+        int | None,
+        typer.Option(min=1, help="Copies of each topic.", show_default="as many as there were"),
+    ] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read all of the backup and change nothing.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make the topics of a ledger from a backup, in a cluster that has none of that name."""
+    from ledger.backup.cluster import replicas_noted, restore_into  # noqa: PLC0415
+    from ledger.backup.contents import manifest_in  # noqa: PLC0415
+    from ledger.backup.place import open_place  # noqa: PLC0415
+    from ledger.config import load  # noqa: PLC0415
+
+    place, stop = open_place(path), Signal()
+    manifest = manifest_in(place)
+    loaded = load({"bootstrap": bootstrap, "home": home})
+    with cluster(loaded, manifest.name) as kafka:
+        copies = replication or (1 if loaded.settings.bootstrap is None else 0)
+        with progress_bar("restore", transient=True) as progress:
+            heed_signals(stop)
+            outcome = restore_into(
+                kafka,
+                place,
+                manifest,
+                replication=copies or replicas_noted(manifest),
+                stop=stop,
+                client=loaded.settings.client(),
+                is_dry=dry_run,
+                progress=progress,
+            )
+    fields = {"written": outcome.written, "whole": outcome.is_whole}
+    answer({**fields_of(manifest), **fields, "path": place.path}, output)
+    if stop.is_set() and not outcome.is_whole:
+        say("stopped; the same command goes on where it was")
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    say(next_step(manifest, loaded, is_dry=dry_run))
+
+
+@contextmanager
+def cluster(loaded: "Loaded", ledger: str) -> Iterator[str]:
+    """Yield the address of the Kafka to restore into; the embedded one runs meanwhile."""
+    from ledger.machine.folder import alone_in  # noqa: PLC0415
+    from ledger.machine.up import UpSettings, check, made_folder, start_broker  # noqa: PLC0415
+
+    found = loaded.settings
+    if found.bootstrap is not None:
+        yield found.bootstrap
+        return
+    settings = UpSettings(ledger=ledger, home=found.home, client=found.client())
+    check(settings)
+    with alone_in(made_folder(settings.folder)):
+        broker = start_broker(settings, say)
+        assert broker is not None, "no other Kafka is set"
+        try:
+            yield broker.bootstrap
+        finally:
+            broker.stop()
+
+
+def fields_of(manifest: "Manifest") -> dict[str, Any]:
+    """Return what is said of a backup."""
+    reached = manifest.reached
+    return {
+        "ledger": manifest.name,
+        "id": manifest.ledger,
+        "position": reached.head.position,
+        "chain": reached.head.chain.hex(),
+        "records": reached.records,
+        "digest": reached.digest.hex(),
+        "files": len(manifest.files),
+        "bytes": sum(each.size for each in manifest.files),
+    }
+
+
+def next_step(manifest: "Manifest", loaded: "Loaded", *, is_dry: bool) -> str:
+    """Say what to do after a restore."""
+    position = manifest.reached.head.position
+    if is_dry:
+        return f"the backup is whole up to position {position}; nothing was changed"
+    where = "" if loaded.settings.bootstrap is None else f" --bootstrap {loaded.settings.bootstrap}"
+    return (
+        f"ledger {manifest.name} is restored up to position {position}. What was acknowledged "
+        f"after that is not in it. Next: lakeledger up{where} --ledger {manifest.name}"
+    )

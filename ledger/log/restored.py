@@ -1,0 +1,94 @@
+"""What a restore leaves in the catalogs topic: that the events topic is a whole copy, or not yet.
+
+A ledger's first event names the topic it was written to, by the broker's id, and a copy in another
+topic is refused: it may have lost its end. `lakeledger restore` compares a copy with its backup and
+says here that it is whole. Readers look here only if the id is another one.
+"""
+
+import json
+from contextlib import closing
+from typing import Any, Final, NamedTuple
+
+from ledger.errors import LogUnavailableError, RestoreUnfinishedError
+from ledger.log.port import Log, Topic
+
+READ_MAX: Final = 1_000
+READ_S: Final = 5.0
+WRITE_S: Final = 35.0
+
+
+class Restored(NamedTuple):
+    """A restore into the events topic with the id `topic`.
+
+    `digest` is that of the backup, which goes to `position` and has so many `records`. Until
+    `is_whole` the topic may hold less.
+    """
+
+    ledger: str
+    topic: str
+    position: int
+    records: int
+    digest: str
+    is_whole: bool
+
+
+def key_of(domain: int) -> bytes:
+    """Return the key of the record about a domain."""
+    return f"{domain}/restored".encode()
+
+
+def write_restored(log: Log, domain: int, restored: Restored) -> None:
+    """Leave the record, and wait until it is there; raises LogUnavailableError."""
+    with closing(log.writer(Topic.CATALOGS)) as writer:
+        writer.append(key_of(domain), json.dumps(restored._asdict()).encode())
+        writer.flush(WRITE_S)
+
+
+def read_restored(log: Log, domain: int) -> Restored | None:
+    """Return the newest record about a domain, None without one; raises LogUnavailableError."""
+    start, end = log.ends(Topic.CATALOGS)
+    newest: Restored | None = None
+    if start == end:
+        return None
+    with closing(log.reader(Topic.CATALOGS, start)) as reader:
+        while reader.next_offset() < end:
+            records = reader.read(READ_MAX, READ_S)
+            for record in records:
+                if record.key == key_of(domain):
+                    newest = restored_in(record.value) or newest
+            if not records and reader.next_offset() < end:
+                raise LogUnavailableError(
+                    f"the catalogs topic could not be read from offset {reader.next_offset()}, its "
+                    f"end is {end}; see whether the broker runs"
+                )
+    return newest
+
+
+def check_finished(log: Log, domain: int) -> None:
+    """Raise RestoreUnfinishedError if a restore has begun and not ended.
+
+    It may have written no event yet, and a sequencer would begin a new ledger in its place.
+    """
+    found = read_restored(log, domain)
+    if found is not None and found.topic == log.topic_id(Topic.EVENTS) and not found.is_whole:
+        raise unfinished()
+
+
+def unfinished() -> RestoreUnfinishedError:
+    """Return the error for events that are not all there yet."""
+    return RestoreUnfinishedError(
+        "the events are not whole: a restore from a backup is under way or was interrupted. Wait "
+        "for its end, or run the same lakeledger restore again"
+    )
+
+
+def restored_in(value: bytes) -> Restored | None:
+    """Return what a record says, None if no restore wrote it."""
+    try:
+        fields: dict[str, Any] = json.loads(value)
+        found = Restored(**fields)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    kinds = Restored.__annotations__
+    is_one = all(isinstance(part, kinds[name]) for name, part in found._asdict().items())
+    return found if is_one else None

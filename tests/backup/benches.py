@@ -1,0 +1,150 @@
+"""What the tests of backups share: histories, places that crash, and logs to restore into."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event as Signal
+from typing import Final
+
+from hypothesis import strategies as st
+
+from ledger.backup.contents import manifest_in
+from ledger.backup.manifest import Manifest
+from ledger.backup.place import FolderPlace
+from ledger.backup.restoring import Outcome, Restore, check_backup, check_empty
+from ledger.backup.taking import Taken, take
+from ledger.core.events import Resigned
+from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter
+from ledger.log.port import Record, Topic
+from tests.driver import Driver, write
+
+NEVER: Final = Signal()
+TOPICS: Final = {"events": {"partitions": 1, "replicas": 1, "settings": {}}}
+
+Step = Callable[[Driver, int], object]
+
+
+class Crash(BaseException):
+    """The process was killed here."""
+
+
+STEPS: Final[tuple[Step, ...]] = (
+    lambda driver, _session: driver.open_session("eve"),
+    lambda driver, session: driver.open_txn(session),
+    lambda driver, session: driver.abort(session, driver.open_txn(session)),
+    lambda driver, session: driver.create_table(session, f"db.t{driver.head.position}"),
+    lambda driver, session: driver.commit(
+        session,
+        driver.open_txn(session),
+        write(driver.create_table(session, f"db.w{driver.head.position}")),
+    ),
+    lambda driver, _session: driver.fence(),
+    lambda driver, _session: driver.zombie(Resigned("driver")),
+)
+HISTORIES: Final = st.lists(st.sampled_from(STEPS), max_size=12)
+
+
+def grow(driver: Driver, steps: list[Step]) -> None:
+    """Let a history go on by steps."""
+    sessions = driver.state.sessions.by_number
+    session = min(sessions) if sessions else driver.open_session("ada")
+    for step in steps:
+        step(driver, session)
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Hold an empty folder for the length of a block."""
+    with TemporaryDirectory(prefix="lakeledger-backup-") as path:
+        yield Path(path)
+
+
+def backed_up(log: MemoryLog, path: Path, file_bytes: int = 1_000) -> Taken:
+    """Take a backup, to the end."""
+    return take(log, FolderPlace(path), TOPICS, stop=NEVER, file_bytes=file_bytes)
+
+
+def restored(path: Path, log: MemoryLog) -> Outcome:
+    """Restore a backup into a log in memory, as into a cluster."""
+    place = FolderPlace(path)
+    manifest = manifest_in(place)
+    check_empty({topic: log.ends(topic)[1] for topic in Topic})
+    assert check_backup(place, manifest, NEVER)
+    return Restore(log, place, manifest).run(NEVER)
+
+
+def manifest_of(path: Path) -> Manifest:
+    """Return the manifest of a backup."""
+    return manifest_in(FolderPlace(path))
+
+
+def content(log: MemoryLog) -> list[tuple[bytes, bytes]]:
+    """Return keys and values of all events."""
+    return [(each.key, each.value) for each in log.topics[Topic.EVENTS].records]
+
+
+class CrashingPlace(FolderPlace):
+    """A folder whose process is killed once it has done so many steps, or in the middle of one."""
+
+    def __init__(self, path: Path, steps: int) -> None:
+        super().__init__(path)
+        self._left = steps
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file; the step in between leaves half of it under its unfinished name."""
+        self._step()
+        if self._left == 0:
+            (self._folder / f".{name}.unfinished").write_bytes(data[: len(data) // 2])
+        self._step()
+        super().write(name, data)
+        self._step()
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        self._step()
+        super().remove(name)
+
+    def _step(self) -> None:
+        if self._left == 0:
+            raise Crash
+        self._left -= 1
+
+
+class CrashingLog(MemoryLog):
+    """A log whose writer is killed after so many appends, to whichever topic."""
+
+    def __init__(self, appends: int) -> None:
+        super().__init__()
+        self.left = appends
+
+    def writer(self, topic: Topic) -> MemoryWriter:
+        """Return a writer that counts."""
+        return CrashingWriter(self, self.topics[topic])
+
+
+class CrashingWriter(MemoryWriter):
+    """Appends until its process is killed."""
+
+    def __init__(self, log: CrashingLog, topic: MemoryTopic) -> None:
+        super().__init__(log, topic)
+        self._counted = log
+
+    def append(self, key: bytes, value: bytes) -> None:
+        """Append, or be killed before that."""
+        if self._counted.left == 0:
+            raise Crash
+        self._counted.left -= 1
+        super().append(key, value)
+
+
+def another_topic(log: MemoryLog) -> MemoryLog:
+    """Return the log with topics that have ids of their own, as those of every cluster."""
+    for topic in Topic:
+        log.recreate(topic)
+    return log
+
+
+def records_of(log: MemoryLog) -> list[Record]:
+    """Return all records of the events."""
+    return log.topics[Topic.EVENTS].records

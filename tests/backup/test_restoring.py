@@ -1,0 +1,278 @@
+"""Restoring: the same log again, whatever interrupts it; damage and content are named."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event as Signal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.backup.contents import manifest_in
+from ledger.backup.errors import (
+    BackupDamagedError,
+    BackupError,
+    RestoreDifferError,
+    RestoreRefusedError,
+)
+from ledger.backup.place import FolderPlace
+from ledger.backup.restoring import Restore, check_backup
+from ledger.core.commands import OpenTxn
+from ledger.core.events import CommandsMoved, TxnOpened
+from ledger.errors import LogDamagedError, RestoreUnfinishedError
+from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.port import Topic
+from ledger.sdk.tail import read_genesis
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis
+from ledger.testing import FixedClock
+from ledger.verify import verify
+from tests.backup.benches import (
+    HISTORIES,
+    NEVER,
+    Crash,
+    CrashingLog,
+    Step,
+    another_topic,
+    backed_up,
+    content,
+    folder,
+    grow,
+    manifest_of,
+    restored,
+)
+from tests.driver import CATALOG, Driver
+from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.lost_end import domain
+
+ROUND_S = 0.1
+OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(HISTORIES, st.integers(100, 3_000))
+def test_same_log(steps: list[Step], file_bytes: int) -> None:
+    """A restored log has the same records, head and state, and readers take it for the ledger."""
+    with folder() as path:
+        driver = Driver()
+        grow(driver, steps)
+        backed_up(driver.log, path, file_bytes)
+        log = another_topic(MemoryLog())
+        outcome = restored(path, log)
+        assert outcome == (len(driver.records), True)
+        assert content(log) == content(driver.log)
+        assert verify(log) == verify(driver.log)
+        assert read_genesis(log, 0.0).ledger == manifest_of(path).ledger
+
+
+@settings(deadline=None, max_examples=40)
+@given(HISTORIES, st.integers(100, 3_000), st.lists(st.integers(0, 30), max_size=6))
+def test_killed_at_any_point(steps: list[Step], file_bytes: int, kills: list[int]) -> None:
+    """A restore that is killed anywhere is gone on with; until it has ended no reader begins."""
+    with folder() as path:
+        driver = Driver()
+        grow(driver, steps)
+        backed_up(driver.log, path, file_bytes)
+        log = CrashingLog(0)
+        another_topic(log)
+        for kill in kills:
+            log.left = kill
+            try:
+                restored(path, log)
+            except Crash:
+                with pytest.raises((RestoreUnfinishedError, IndexError)):
+                    begin_reading(log)
+        log.left = 1_000
+        restored(path, log)
+        assert content(log) == content(driver.log)
+        assert verify(log).digest == verify(driver.log).digest
+        begin_reading(log)
+
+
+def begin_reading(log: MemoryLog) -> None:
+    """Start a sequencer, as one that stands by; IndexError where the restore has not begun."""
+    if not log.topics[Topic.CATALOGS].records:
+        raise IndexError
+    sequencer = Sequencer(log, Genesis("demo", CATALOG), clock=FixedClock())
+    sequencer.close()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_any_damage_is_named(data: st.DataObject) -> None:
+    """Any file that is not what was written is named, before anything is restored."""
+    with folder() as path:
+        driver = Driver()
+        grow(driver, data.draw(HISTORIES) + [lambda each, _: each.open_session("bob")] * 9)
+        backed_up(driver.log, path, 400)
+        file = path / data.draw(
+            st.sampled_from(sorted(each.name for each in path.iterdir() if each.suffix))
+        )
+        harm = data.draw(st.sampled_from(HARMS))
+        harm(file, data)
+        log = another_topic(MemoryLog())
+        if file.name == "backup.json" and not file.exists():
+            with pytest.raises(BackupError, match="no backup"):
+                restored(path, log)
+        else:
+            with pytest.raises(BackupDamagedError) as found:
+                restored(path, log)
+            assert found.value.file == file.name
+        assert content(log) == []
+
+
+def truncate(file: Path, data: st.DataObject) -> None:
+    """Leave the beginning of a file."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 2))])
+
+
+def flip(file: Path, data: st.DataObject) -> None:
+    """Flip one bit of a file, behind the last byte of which JSON does not care."""
+    whole = bytearray(file.read_bytes())
+    bit = data.draw(st.integers(0, 8 * (len(whole) - 1) - 1))
+    whole[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(whole)
+
+
+def remove(file: Path, _data: st.DataObject) -> None:
+    """Remove a file."""
+    file.unlink()
+
+
+HARMS: list[Callable[[Path, st.DataObject], None]] = [truncate, flip, remove]
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """Return a backup of several files."""
+    driver = domain()
+    grow(driver, [lambda each, _: each.open_session("bob")] * 20)
+    backed_up(driver.log, tmp_path, 400)
+    return tmp_path
+
+
+def test_swapped_files(backup: Path) -> None:
+    """Two files that were swapped: the first is named, and what it holds."""
+    first, second = (backup / each.name for each in manifest_of(backup).files[:2])
+    one, other = first.read_bytes(), second.read_bytes()
+    first.write_bytes(other)
+    second.write_bytes(one)
+    with pytest.raises(
+        BackupDamagedError, match=f"{first.name}: it holds the bytes of {second.name}"
+    ):
+        restored(backup, MemoryLog())
+
+
+def test_file_of_another_ledger(backup: Path) -> None:
+    """A file of another ledger's backup is told to be one."""
+    with folder() as theirs:
+        driver = Driver(ledger="beef")
+        backed_up(driver.log, theirs, 10_000)
+        foreign = (theirs / manifest_of(theirs).files[0].name).read_bytes()
+    name = manifest_of(backup).files[0].name
+    (backup / name).write_bytes(foreign)
+    with pytest.raises(BackupDamagedError, match=f"{name}: it is a file of ledger beef"):
+        restored(backup, MemoryLog())
+
+
+def test_no_backup_there(tmp_path: Path) -> None:
+    """A path without a backup is named."""
+    with pytest.raises(BackupError, match="there is no backup in"):
+        restored(tmp_path / "nowhere", MemoryLog())
+
+
+def test_cluster_has_the_ledger(backup: Path) -> None:
+    """Topics with records are named and left as they are."""
+    log = MemoryLog()
+    log.writer(Topic.COMMANDS).append(b"", b"a command")
+    log.writer(Topic.HEARTBEATS).append(b"1", b"")
+    with pytest.raises(RestoreRefusedError, match="its topics commands, heartbeats hold records"):
+        restored(backup, log)
+    log = domain().log
+    before = content(log)
+    with pytest.raises(RestoreRefusedError, match=f"its events topic holds {len(before)} records"):
+        restored(backup, log)
+    assert content(log) == before
+
+
+def test_a_second_time(backup: Path) -> None:
+    """A restore that is run again writes nothing; once the ledger has gone on it is refused."""
+    log = another_topic(MemoryLog())
+    restored(backup, log)
+    marks = log.ends(Topic.CATALOGS)
+    assert restored(backup, log) == (0, True)
+    assert log.ends(Topic.CATALOGS) == marks
+    log.writer(Topic.EVENTS).append(b"", b"more")
+    with pytest.raises(RestoreRefusedError, match="went on after it was restored"):
+        restored(backup, log)
+
+
+def test_another_writer(backup: Path) -> None:
+    """A record that another program wrote meanwhile is found at the end, and nobody begins."""
+    manifest = manifest_of(backup)
+    log = MeddledLog()
+    another_topic(log)
+    with pytest.raises(RestoreDifferError, match="another program wrote"):
+        Restore(log, FolderPlace(backup), manifest).run(NEVER)
+    with pytest.raises(RestoreUnfinishedError):
+        begin_reading(log)
+
+
+class MeddledLog(MemoryLog):
+    """A log that gets a record of another program before the restore reads it back."""
+
+    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+        """Append first."""
+        if topic is Topic.EVENTS:
+            self.writer(Topic.EVENTS).append(b"", b"a record of another program")
+        return super().reader(topic, offset)
+
+
+def test_stopped(backup: Path) -> None:
+    """A stop ends each stage, and the next run ends it all."""
+    log, place = another_topic(MemoryLog()), FolderPlace(backup)
+    stop = Signal()
+    stop.set()
+    manifest = manifest_in(place)
+    assert not check_backup(place, manifest, stop)
+    assert Restore(log, place, manifest).run(stop) == (0, False)
+    assert restored(backup, log).is_whole
+
+
+def test_copy_without_a_mark(backup: Path) -> None:
+    """A topic that was copied by other means is refused as before: it may have lost its end."""
+    log = another_topic(MemoryLog())
+    restored(backup, log)
+    log.recreate(Topic.CATALOGS)
+    with pytest.raises(LogDamagedError, match="it was recorded in topic"):
+        read_genesis(log, 0.0)
+
+
+def test_the_ledger_goes_on(backup: Path) -> None:
+    """A sequencer leads the restored ledger, numbers go on, and it can be backed up further."""
+    log = another_topic(MemoryLog())
+    restored(backup, log)
+    before = manifest_of(backup).reached.head
+    clock = FixedClock()
+    sequencer = Sequencer(log, Genesis("demo", CATALOG), clock=clock)
+
+    def turn() -> None:
+        # The leader of before the backup is gone, which takes a standby a while to believe.
+        clock.advance(ROUND_S)
+        sequencer.step(0.0)
+
+    with RawClient(log, turn) as client:
+        session = client.open_session()
+        opened = client.ask(session, OPEN_TXN)
+        moved = [each for each in client.events if isinstance(each.body, CommandsMoved)]
+    sequencer.close()
+    assert isinstance(opened.body, TxnOpened)
+    assert opened.control.txn == 2
+    assert opened.control.position > before.position
+    assert [each.control.cmd for each in moved] == [-1]
+    taken = backed_up(log, backup)
+    assert taken.new_records == len(content(log)) - before.position
+    again = another_topic(MemoryLog())
+    restored(backup, again)
+    assert verify(again) == verify(log)
