@@ -5,20 +5,18 @@ the folders `delta_<write id>` that its list says are valid, or the files that w
 external table everything at its location is read, as nobody commits there.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ledger.core.commands import Column, TableDefinition
+from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
-from ledger.reads import FileRow
 from spark_sink.errors import UnreadableTableError
+from spark_sink.file_frames import files_frame
 from spark_sink.folders import (
     check_none_divides,
     delta_folders,
@@ -38,6 +36,7 @@ from spark_sink.host_tables import (
     partition_columns,
 )
 from spark_sink.partition_values import is_told, read_as
+from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
@@ -45,20 +44,6 @@ if TYPE_CHECKING:
 DELTA_LOG: Final = "_delta_log"
 COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
-# Files of such a name Spark passes over, whoever names them.
-HIDDEN: Final = re.compile(r"(?:^|/)[_.][^/]*$|\._COPYING_$")
-NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
-# A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
-ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
-# The names of fields may hold anything: what stands between backticks is found to be left alone.
-BOUNDED_TEXT: Final = re.compile(
-    r"(`[^`]*`)|\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE
-)
-TEXT: Final = "STRING"
-Part = TypeVar("Part")
-
-Partition = tuple[tuple[str, str | None], ...]
-"""The values of a partition, each with its column."""
 
 
 def cached_table(
@@ -82,12 +67,14 @@ def cached_table(
     the names of columns: one that was renamed is NULL in those from before, unless a partition
     says what it is.
 
-    A query fails at the value of a partition that is none of its column's type.
+    A query fails at the value of a partition that is none of its column's type. Of files, those
+    queries do that meet such a partition: no condition on its column holds for it.
 
     Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, PredicateSyntaxError,
-    ValueError if a txn that has ended is to remember the read, and UnreadableTableError
-    for deletion vectors, encoded and hidden paths, column mapping, folders of other makers, in
-    other places or with a colon, an external table with a Delta log, and one without a location.
+    ValueError if a txn that has ended is to remember the read, and UnreadableTableError for
+    deletion vectors, hidden paths, files that are not there, column mapping, folders of other
+    makers, in other places or with a colon, an external table with a Delta log, and one without a
+    location.
     """
 
     def resolved(tables: HostTables) -> HostTable:
@@ -176,87 +163,6 @@ def check_none_lies_above(
                 )
 
 
-def files_frame(
-    spark: SparkSession,
-    table: TableDefinition,
-    files: Sequence[FileRow],
-    partitioned: Mapping[int, Sequence[str]],
-) -> DataFrame:
-    """Return the rows of files; partition values are what the ledger says they are.
-
-    They are of the columns that `partitioned` names by where a file was added, else of the table's.
-    """
-    for file in files:
-        check_plain(file)
-    if not files:
-        return empty(spark, table)
-    in_folders: list[str] = []
-    by_partition: dict[Partition, list[FileRow]] = {}
-    for file in files:
-        columns = partitioned.get(file.added)
-        if columns is None and lies_in_partition(table, file):
-            in_folders.append(path_of(table, file))
-        else:
-            names = table.partition_columns if columns is None else columns
-            values = tuple(zip(names, file.partition, strict=True))
-            by_partition.setdefault(values, []).append(file)
-    parts = [scan(spark, table, in_folders)] if in_folders else []
-    parts += [partition_frame(spark, table, each, dict(of)) for of, each in by_partition.items()]
-    return in_pairs(parts, union)
-
-
-def check_plain(file: FileRow) -> None:
-    """Raise UnreadableTableError for a file of which Spark would read other rows than it has."""
-    if file.vector:
-        what = "has a deletion vector"
-    elif "%" in file.path:
-        what = "has an encoded path"
-    elif HIDDEN.search(file.path):
-        what = "has a name that Spark takes for hidden"
-    else:
-        return
-    raise UnreadableTableError(
-        f"the file {file.path} {what}, so a plain scan would not show its rows as they are; read "
-        "the table with a Delta reader"
-    )
-
-
-def lies_in_partition(table: TableDefinition, file: FileRow) -> bool:
-    """Tell whether the folders of a file say its partition, so that one scan reads all.
-
-    Of an unpartitioned table none may say anything: Spark would take what they say for a column,
-    and leave out the files that lie in none. It takes a column's name to end at the first `=`.
-    """
-    pairs = zip(table.partition_columns, file.partition, strict=True)
-    expected = [f"{name}={value or NULL_FOLDER}" for name, value in pairs]
-    is_told = bool(expected) and all("=" not in name for name in table.partition_columns)
-    return is_told and file.path.split("/")[:-1] == expected
-
-
-def partition_frame(
-    spark: SparkSession,
-    table: TableDefinition,
-    files: Sequence[FileRow],
-    values: Mapping[str, str | None],
-) -> DataFrame:
-    """Return the rows of files of one partition, wherever they lie; its columns may be gone.
-
-    An empty value is NULL, as everywhere in the ledger.
-    """
-    reader = spark.read.option("mergeSchema", not table.columns)
-    if table.columns:
-        own = [each for each in table.columns if each.name not in values]
-        reader = reader.schema(schema_of(table._replace(columns=own)) if own else StructType([]))
-    types = {each.name: type_of(each) for each in table.columns}
-    types = types or dict.fromkeys(table.partition_columns, TEXT)
-    literals = {
-        name: read_as(sf.lit(value or None), types[name], name)
-        for name, value in values.items()
-        if name in types
-    }
-    return parquet(reader, [path_of(table, each) for each in files]).withColumns(literals)
-
-
 def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
     """Return all rows that lie at a location; where no folder says a partition, the files do."""
     location, columns = location_of(table), table.partition_columns
@@ -316,48 +222,3 @@ def parquet(reader: DataFrameReader, paths: Iterable[str]) -> DataFrame:
             "Hadoop cannot look for a path of the table: with a colon, none may have a character "
             f"of patterns, and none may be of another host ({refused})"
         ) from refused
-
-
-def union(first: DataFrame, second: DataFrame) -> DataFrame:
-    """Return the rows of both; a table that names no columns has those of either."""
-    return first.unionByName(second, allowMissingColumns=True)
-
-
-def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
-    """Return all parts joined in their order: two by two, then what came of that, to the last one.
-
-    Spark looks at every plan within a union that it makes. One after the other, the unions of 400
-    partitions take ten seconds, and twice as many take four times as long.
-    """
-    while len(parts) > 1:
-        parts = [reduce(join, parts[at : at + 2]) for at in range(0, len(parts), 2)]
-    return parts[0]
-
-
-def empty(spark: SparkSession, table: TableDefinition) -> DataFrame:
-    """Return no rows of a table."""
-    return spark.createDataFrame([], schema_of(table) if table.columns else StructType([]))
-
-
-def schema_of(table: TableDefinition) -> str:
-    """Return the columns of a table as Spark reads them."""
-    types = map(type_of, table.columns)
-    names = (quoted(column.name) for column in table.columns)
-    return ", ".join(map(" ".join, zip(names, types, strict=True)))
-
-
-def type_of(column: Column) -> str:
-    """Return the type of a column as Spark reads it: it takes no CHAR or VARCHAR there."""
-    return BOUNDED_TEXT.sub(lambda found: found[1] or TEXT, column.type)
-
-
-def path_of(table: TableDefinition, file: FileRow) -> str:
-    """Return where a file of a table lies; a path may be one of its own."""
-    if ABSOLUTE.match(file.path):
-        return file.path
-    return f"{location_of(table)}/{file.path}"
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as SQL takes any."""
-    return "`" + name.replace("`", "``") + "`"

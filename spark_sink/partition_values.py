@@ -31,9 +31,14 @@ def is_told(spark: SparkSession, table: TableDefinition, column: Column) -> bool
 
 def read_as(text: SqlColumn, kind: str, name: str) -> SqlColumn:
     """Return what the text of a partition of a column stands for, a value of a type or NULL."""
-    refused = sf.concat(
+    refused = sf.raise_error(refusal(text, kind, name))
+    return sf.coalesce(text.try_cast(kind), sf.when(text.isNotNull(), refused))
+
+
+def refusal(text: SqlColumn, kind: str, name: str) -> SqlColumn:
+    """Return what is said of a text that is no value of the type of its column."""
+    return sf.concat(
         sf.lit(f"a partition of column {name} has the value "),
         text,
         sf.lit(f", which is no {kind}; correct the value, or alter the table to another type"),
     )
-    return sf.coalesce(text.try_cast(kind), sf.when(text.isNotNull(), sf.raise_error(refused)))

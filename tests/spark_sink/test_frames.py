@@ -12,7 +12,7 @@ from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
 from spark_sink.errors import UnreadableTableError
-from spark_sink.frames import in_pairs
+from spark_sink.unions import in_pairs
 from tests.spark_sink.host import NAME, Host
 
 pytestmark = pytest.mark.spark
@@ -309,40 +309,6 @@ def test_partitioned_otherwise_before(
         columns,
         sorted(expected, key=str),
     )
-
-
-def test_many_files_are_looked_for_by_few_tasks(spark: SparkSession, host: Host) -> None:
-    """A plan of many files starts no task for each of them."""
-    host.create("listed")
-    host.ledger.append(NAME, [host.file(f"day=1/{n}.parquet", "N") for n in range(100)])
-    snapshot, context = host.snapshot(), spark.sparkContext
-    context.setJobGroup("many files", "a plan")
-    frame = cached_table(spark, NAME, snapshot, host.tables)
-    context.setJobGroup("", "")
-    seen = context.statusTracker()
-    jobs = [seen.getJobInfo(each) for each in seen.getJobIdsForGroup("many files")]
-    stages = [seen.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    assert (sum(each.numTasks for each in stages if each), frame.count()) == (8, 100)
-
-
-@pytest.mark.parametrize(
-    ("path", "vector", "why"),
-    [
-        ("day=1/a.parquet", "u1", "has a deletion vector"),
-        ("day=1/a%20b.parquet", "", "has an encoded path"),
-        ("day=1/_a.parquet", "", "has a name that Spark takes for hidden"),
-        (".a.parquet", "", "has a name that Spark takes for hidden"),
-        ("day=1/a.parquet._COPYING_", "", "has a name that Spark takes for hidden"),
-    ],
-)
-def test_files_that_are_not_plain(
-    spark: SparkSession, host: Host, path: str, vector: str, why: str
-) -> None:
-    """A file of which Spark would show other rows, or none, is refused."""
-    host.create("listed")
-    host.ledger.append(NAME, [host.file(path, "N1", vector=vector), host.file("b.parquet", "N2")])
-    with pytest.raises(UnreadableTableError, match=why):
-        cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
 @pytest.mark.parametrize("key", ["delta.columnMapping.mode", "delta.columnmapping.mode"])

@@ -78,5 +78,32 @@ def test_value_that_does_not_fit(
     host.ledger.append(NAME, [host.file(path.format(value), "N1", day=value)])
     session = spark.newSession()
     session.conf.set("spark.sql.ansi.enabled", is_ansi)
+    with pytest.warns(UserWarning, match="no condition on it holds"):
+        frame = cached_table(session, NAME, host.snapshot(), host.tables)
     with pytest.raises(SparkRuntimeException, match=f"value '?{value}'?[, ]"):
-        cached_table(session, NAME, host.snapshot(), host.tables).collect()
+        frame.collect()
+
+
+@pytest.mark.parametrize("path", ["day={}/a.parquet", "{}.parquet"])
+def test_values_beside_one_that_does_not_fit(spark: SparkSession, host: Host, path: str) -> None:
+    """A value that its column cannot hold fails the queries that meet its partition, no others."""
+    columns = [("day", "INT"), ("land", "STRING"), ("tail", "STRING")]
+    host.ledger.create_table(
+        NAME,
+        columns,
+        partition_columns=["day", "land"],
+        location=str(host.warehouse / "flights"),
+    )
+    told = [("march", "DE"), ("4", "DE"), ("4", "FR"), ("", "FR")]
+    files = [host.file(path.format(f"{day}{land}"), f"{day}{land}") for day, land in told]
+    pairs = zip(files, told, strict=True)
+    host.ledger.append(NAME, [file._replace(partition=values) for file, values in pairs])
+    with pytest.warns(UserWarning, match="value of day"):
+        frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+
+    assert rows(frame.where("day = 4")) == [(4, "DE", "4DE"), (4, "FR", "4FR")]
+    assert rows(frame.where("day BETWEEN 1 AND 9 AND land = 'DE'")) == [(4, "DE", "4DE")]
+    assert frame.where("land = 'FR'").count() == 2
+    for condition in ("land = 'DE'", "day IS NULL", "tail = 'marchDE'", "TRUE"):
+        with pytest.raises(SparkRuntimeException, match="column day has the value march"):
+            frame.where(condition).count()
