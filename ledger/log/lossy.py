@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from ledger.errors import LogUnavailableError
+from ledger.errors import AccessDeniedError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
 
@@ -18,6 +18,7 @@ class LossyLog(MemoryLog):
         lost: records that are never there, though nobody is told.
         unacknowledged: records that are there, though their writer fails.
         refused: records that are not there, and their writer fails.
+        denied: records that the broker denies, and says so.
         doubled: records that are there twice.
         interrupted: records that are there, though Ctrl-C interrupts their writer.
         away: reads that find the broker away.
@@ -33,6 +34,7 @@ class LossyLog(MemoryLog):
         self.lost: Fault = Counter()
         self.unacknowledged: Fault = Counter()
         self.refused: Fault = Counter()
+        self.denied: Fault = Counter()
         self.doubled: Fault = Counter()
         self.interrupted: Fault = Counter()
         self.away: Fault = Counter()
@@ -67,7 +69,7 @@ class LossyLog(MemoryLog):
                 raise TimeoutError(f"{topic} ends at {self.topics[topic].end()}, not at {end}")
 
     def _faults(self) -> Sequence[Fault]:
-        failing = self.unacknowledged, self.refused, self.interrupted
+        failing = self.unacknowledged, self.refused, self.denied, self.interrupted
         return self.lost, self.doubled, *failing, self.away
 
 
@@ -97,6 +99,7 @@ class LossyWriter(MemoryWriter):
         self._lossy = log
         self._name = topic.name
         self._is_broken = False
+        self._denied: Counter[bytes] = Counter()
 
     def append(self, key: bytes, value: bytes) -> None:
         """Append, as far as no fault is due; a failure is told at the next call."""
@@ -104,6 +107,9 @@ class LossyWriter(MemoryWriter):
         log, topic = self._lossy, self._name
         self._is_broken = log.strikes(log.refused, topic)
         if self._is_broken or log.strikes(log.lost, topic):
+            return
+        if log.strikes(log.denied, topic):
+            self._denied[value] += 1
             return
         super().append(key, value)
         if log.strikes(log.doubled, topic):
@@ -114,9 +120,17 @@ class LossyWriter(MemoryWriter):
 
     def check(self) -> None:
         """Raise LogUnavailableError if a record failed."""
+        if self._denied:
+            raise AccessDeniedError(
+                f"{self._name}: this user lacks WRITE", topic=self._name, right="WRITE"
+            )
         if self._is_broken:
             raise LogUnavailableError("a record was not acknowledged")
 
     def flush(self, timeout_s: float) -> None:  # noqa: ARG002
         """Raise as `check`: what did not fail was delivered at once."""
         self.check()
+
+    def unwritten(self, value: bytes) -> int:
+        """Return how many records of this value were denied."""
+        return self._denied[value]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from threading import Lock
-from typing import Self
+from typing import Final, NamedTuple, Self
 
 from ledger.errors import LogError, LogUnavailableError
 from ledger.log.port import Log, LogWriter, Topic
@@ -24,6 +24,16 @@ TRIES = 2
 CROWD = 3
 
 
+class Fate(NamedTuple):
+    """How many records were surely not written, and what the newest writer that failed met."""
+
+    unwritten: int
+    why: LogUnavailableError | None
+
+
+UNKNOWN: Final = Fate(0, None)
+
+
 class Outbox:
     """Appends to a topic; threads may share it."""
 
@@ -32,6 +42,8 @@ class Outbox:
         self._topic = topic
         self._writer: LogWriter | None = None
         self._turn = Lock()
+        # By value, what is known of the records whose answer somebody waits for.
+        self._fates: dict[bytes, Fate] = {}
 
     def open(self) -> None:
         """Make the first writer now: Kafka's takes half a second before its first record goes."""
@@ -47,15 +59,31 @@ class Outbox:
         """
         failure: LogUnavailableError | None = None
         with self._turn:
+            self._fates.setdefault(value, UNKNOWN)
             for _ in range(TRIES):
                 try:
                     self._append(key, value)
                 except LogUnavailableError as error:
                     failure = error
-                    self._drop()
+                    self._drop(error)
                 else:
                     break
         return failure
+
+    def fate(self, value: bytes) -> "Fate":
+        """Return what is known of the records of a value."""
+        with self._turn:
+            try:
+                if self._writer is not None:
+                    self._writer.check()
+            except LogUnavailableError as error:
+                self._drop(error)
+            return self._fates.get(value, UNKNOWN)
+
+    def forget(self, value: bytes) -> None:
+        """Note no longer what becomes of the records of a value."""
+        with self._turn:
+            self._fates.pop(value, None)
 
     def close(self) -> None:
         """Let go of the broker; a later `send` begins anew."""
@@ -67,9 +95,11 @@ class Outbox:
             self._writer = self._log.writer(self._topic)
         self._writer.append(key, value)
 
-    def _drop(self) -> None:
+    def _drop(self, why: LogUnavailableError | None = None) -> None:
         if self._writer is not None:
             self._writer.close()
+            for value, (unwritten, _) in self._fates.items():
+                self._fates[value] = Fate(unwritten + self._writer.unwritten(value), why)
             self._writer = None
 
 
@@ -103,6 +133,20 @@ class Line:
         outbox = self._crowd if self.tail.awaited >= CROWD else self._commands
         return outbox.send(key, command)
 
+    def fate(self, command: bytes) -> Fate:
+        """Return what is known of the records of a command."""
+        found = [outbox.fate(command) for outbox in self._outboxes()]
+        why = next((each.why for each in found if each.why is not None), None)
+        return Fate(sum(each.unwritten for each in found), why)
+
+    def forget(self, command: bytes) -> None:
+        """Note no longer what becomes of the records of a command."""
+        for outbox in self._outboxes():
+            outbox.forget(command)
+
+    def _outboxes(self) -> set[Outbox]:
+        return {self._commands, self._crowd}
+
     def close(self) -> None:
         """End the tail and let go of the broker; whoever still waits is told."""
         with ExitStack() as steps:
@@ -120,6 +164,8 @@ class Channel:
     def __init__(self, line: Line, leave: Callable[[], None]) -> None:
         self.tail = line.tail
         self.send = line.send
+        self.fate = line.fate
+        self.forget = line.forget
         self.heartbeats = line.heartbeats
         self._leave = leave
         self._is_closed = False

@@ -1,5 +1,6 @@
 """The exchange: a command goes out until its answer comes in, or until time is up."""
 
+from copy import copy
 from time import monotonic
 from typing import Final, NamedTuple
 
@@ -14,13 +15,20 @@ from ledger.core.commands import (
 )
 from ledger.core.events import Event
 from ledger.core.outcomes import Reason
-from ledger.errors import LimitExceededError, OutcomeUnknownError
+from ledger.errors import (
+    LimitExceededError,
+    LogRefusedError,
+    LogUnavailableError,
+    OutcomeUnknownError,
+)
 from ledger.log.codec import encode_command
 from ledger.sdk.channel import Channel
 from ledger.sdk.tail import Awaited
 
 # What the commands topic takes in one record, less room for Kafka's own framing.
 COMMAND_BYTES_MAX: Final = 1024 * 1024 - 4 * 1024
+# A refusal is not told to whoever waits for the answer: it is looked for so often.
+LOOK_S: Final = 0.25
 
 
 class Times(NamedTuple):
@@ -43,28 +51,76 @@ def exchange(
 ) -> Event:
     """Send a command, again and again under the same number, and return its answer.
 
-    Raises OutcomeUnknownError, with what kept the answer away as its cause if that is known, and
-    LimitExceededError for a command that fits no record.
+    Raises OutcomeUnknownError, with what kept the answer away as its cause if that is known,
+    LogRefusedError where the broker let none of its records in, and LimitExceededError for a
+    command that fits no record.
     """
     key, framed = str(command.session).encode(), encode_command(command)
     if len(framed) > COMMAND_BYTES_MAX:
         raise too_large(command, len(framed))
+    attempts = Attempts(channel, key, framed)
     try:
-        trouble = channel.send(key, framed)
-        while (
-            event := awaited.wait(min(times.attempt_s, times.left_s()))
-        ) is None and times.left_s() > 0:
-            trouble = channel.send(key, framed) or trouble
+        event = attempts.answer(awaited, times)
     except Exception as error:
         if isinstance(command, OpenSession):
             # A session that nobody knows has done nothing: to ask for another is always safe.
             raise
         # No answer can arrive here any more, so the outcome is as unknown as after a time-out.
         raise unanswered(command, error) from error
+    finally:
+        channel.forget(framed)
+    if attempts.denied is not None:
+        raise copy(attempts.denied) from attempts.denied
     if event is None:
-        trouble = trouble or channel.tail.trouble
+        trouble = attempts.trouble or channel.tail.trouble
         raise unanswered(command, trouble) from trouble
     return event
+
+
+class Attempts:
+    """The records of one command: the same each time, until an answer comes or none can.
+
+    Attributes:
+        trouble: what may have kept the answer away.
+        denied: why no record was written, so that nothing was executed and nothing will be.
+    """
+
+    def __init__(self, channel: Channel, key: bytes, framed: bytes) -> None:
+        self.trouble: LogUnavailableError | None = None
+        self.denied: LogRefusedError | None = None
+        self._channel = channel
+        self._key = key
+        self._framed = framed
+        self._sent = 0
+
+    def answer(self, awaited: Awaited, times: Times) -> Event | None:
+        """Return the answer; None if time is up, or if the broker refuses."""
+        while True:
+            self.trouble = self._channel.send(self._key, self._framed) or self.trouble
+            self._sent += 1
+            ends_s = monotonic() + min(times.attempt_s, times.left_s())
+            while True:
+                left_s = ends_s - monotonic()
+                event = awaited.wait(min(LOOK_S, left_s))
+                if event is not None or self._is_refused():
+                    return event
+                if left_s <= LOOK_S:
+                    break
+            if times.left_s() <= 0:
+                return None
+
+    def _is_refused(self) -> bool:
+        """Tell whether no answer will come: nothing was written, or nothing can be heard."""
+        unwritten, why = self._channel.fate(self._framed)
+        self.trouble = why or self.trouble
+        if isinstance(why, LogRefusedError) and unwritten >= self._sent:
+            self.denied = why
+            return True
+        deaf = self._channel.tail.trouble
+        if isinstance(deaf, LogRefusedError):
+            self.trouble = deaf
+            return True
+        return False
 
 
 def unanswered(

@@ -19,7 +19,7 @@ from ledger.core.commands import CloseSession, SessionCommand
 from ledger.core.events import Body, CommandRefused, CommandRepeated, Control, Event
 from ledger.core.outcomes import Reason
 from ledger.core.sessions import WINDOW
-from ledger.errors import LedgerError, LimitExceededError
+from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
 from ledger.sdk.channel import Channel
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.silence import Silence
@@ -255,8 +255,12 @@ class Session:
         # Ctrl-C may keep a close from coming to its session, and then nobody silences that.
         while not self._silent.wait(beat_s) and not self._channel.is_closed:
             try:
-                self._channel.heartbeats.send(key, BEAT)
-                self._silence.note_sign()
+                # Of a beat that the broker refused the next one learns.
+                refused = self._channel.heartbeats.send(key, BEAT)
+                self._silence.note_sign(refused)
+                if isinstance(refused, LogRefusedError) and not is_told:
+                    tell(self.number, refused)
+                    is_told = True
             except Exception as error:  # noqa: BLE001 - the next beat may go, and keep it open
                 if not is_told:
                     tell(self.number, error)

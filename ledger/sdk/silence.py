@@ -8,6 +8,7 @@ from math import ceil
 from time import monotonic
 from typing import Final
 
+from ledger.errors import LogRefusedError
 from ledger.settings import LEASE_MAX_S
 
 SILENCES_PER_LEASE: Final = 2
@@ -17,21 +18,29 @@ SILENCES_PER_LEASE: Final = 2
 class Silence:
     """The signs of life of one session, as its process gave them; threads may share it."""
 
-    __slots__ = ("_lease_s", "_longest_s", "_sign_s")
+    __slots__ = ("_lease_s", "_longest_s", "_refused", "_sign_s")
 
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
         self._longest_s = 0.0
+        self._refused: LogRefusedError | None = None
         self._sign_s = monotonic()
 
-    def note_sign(self) -> None:
-        """Note a beat or a command that is on its way."""
+    def note_sign(self, refused: Exception | None = None) -> None:
+        """Note a beat or a command that is on its way; `refused` is what became of one before."""
+        if isinstance(refused, LogRefusedError):
+            self._refused = refused
         now_s = monotonic()
         self._longest_s = max(self._longest_s, now_s - self._sign_s)
         self._sign_s = now_s
 
     def told(self) -> str:
         """Return what this process knows of how its session came to expire, and what helps."""
+        if self._refused is not None:
+            return (
+                f"The broker refused the beats of this process: {self._refused}. Sessions end with "
+                f"their lease of {self._lease_s:g} s until it takes them"
+            )
         silent_s = max(self._longest_s, monotonic() - self._sign_s)
         if silent_s < self._lease_s:
             return (
