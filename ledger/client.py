@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Self, TypeVar
+from warnings import warn
 
 from ledger.address import find_address
 from ledger.clock import Clock, SystemClock
@@ -86,7 +87,7 @@ class Ledger(LedgerTables, LedgerFiles):
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s)
         self._names = Names(self._view, self._channel.tail, catalog)
         self._own = ExitStack()
-        atexit.register(self.close)
+        atexit.register(self._close_at_exit)
 
     @classmethod
     def connect(
@@ -324,10 +325,22 @@ class Ledger(LedgerTables, LedgerFiles):
             return
         # Called from the last to the first, each of them even if Ctrl-C interrupts those before.
         with ExitStack() as steps:
-            steps.callback(atexit.unregister, self.close)
+            steps.callback(atexit.unregister, self._close_at_exit)
             steps.callback(self._own.close)
             steps.callback(self._channel.close)
             steps.callback(self._sessions.close)
+
+    def _close_at_exit(self) -> None:
+        """Close what the program left open, and warn of txns that end by that."""
+        if self._channel.is_own and (left := self._sessions.open_txns()):
+            warn(
+                f"ledger {self.name} was not closed before the program ended, and with it end "
+                f"{len(left)} txns that were open, txn {left[0]} the first: commit or abort them, "
+                "and use Ledger.connect in a with block",
+                ResourceWarning,
+                stacklevel=2,
+            )
+        self.close()
 
     def _ask(self, command: SessionCommand) -> Answer:
         answer = self._sessions.ask(command)[1]

@@ -21,6 +21,7 @@ from ledger.core.outcomes import Reason
 from ledger.core.sessions import WINDOW
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
 from ledger.sdk.channel import Channel
+from ledger.sdk.endings import Endings
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.silence import Silence
 from ledger.sdk.tail import Asker, Awaited
@@ -49,6 +50,7 @@ class Session:
     Attributes:
         number: the position of its SessionOpened.
         is_expired: whether it has ended, or is of no more use.
+        open_txns: its txns that this process has not ended.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Session:
         self._turn = Lock()
         self._room = Condition(self._turn)
         self._later: deque[SessionCommand] = deque()
+        self.open_txns: set[int] = set()
         self._silence = Silence(lease_s)
         self._silent = Signal()
         self._pulse = Thread(
@@ -115,6 +118,24 @@ class Session:
     def can_ask(self) -> bool:
         """Tell whether this thread can wait for an answer: see `Tail.busy`."""
         return get_ident() not in self._channel.tail.busy
+
+    @property
+    def endings(self) -> Endings:
+        """What ended open txns of this process."""
+        return self._channel.tail.endings
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether its txns may be open, as far as this process knows."""
+        return self.is_own and not self.is_expired and not self._channel.is_closed
+
+    def hear(self, position: int) -> None:
+        """Wait a while for what happened up to a position that a reader has seen."""
+        self._channel.tail.hear(position)
+
+    def why_silent(self) -> str:
+        """Return what this process knows of how its session came to expire, and what helps."""
+        return self._silence.told()
 
     def ask_later(self, command: SessionCommand) -> None:
         """Have the thread that beats ask this after one of its beats; nobody hears the answer."""

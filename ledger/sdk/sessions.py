@@ -115,6 +115,11 @@ class Sessions:
         own = self._session
         return own.late_answer(n) if own is not None and own.number == session else None
 
+    def open_txns(self) -> list[int]:
+        """Return the txns of the open session that this process has not ended."""
+        own = self._session
+        return sorted(own.open_txns) if own is not None and own.is_open else []
+
     def close(self) -> None:
         """End the open session, if there is one; one that is being opened ends by its lease."""
         # Said first: whoever asks meanwhile would open a session that nobody closes.

@@ -10,6 +10,7 @@ from contextlib import closing
 from copy import copy
 from threading import Event as Signal
 from threading import Lock, Thread, get_ident
+from time import monotonic
 from typing import Final, Self
 
 from ledger.checkpoint import read_newest_head
@@ -30,10 +31,13 @@ from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
 from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Topic
+from ledger.sdk.endings import Endings
 
 READ_MAX = 2_000
 READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S = 0.2
+HEAR_WAIT_S: Final = 1.0
+HEAR_PAUSE_S: Final = 0.001
 # A schema id stands in front of the chain: enough to tell the type of a record without reading it.
 OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
 REDEFINITIONS: Final = {SHAPES[kind].header for kind in (TableAltered, TableRenamed, TableDropped)}
@@ -78,6 +82,7 @@ class Tail:
     Attributes:
         position: that of the newest event seen.
         trouble: why nothing can be read at the moment, None if that is not known.
+        endings: what ended open txns of this process.
         busy: the threads that can wait for no answer: its own, which hears them, and those that
             are within a call, whose locks they have. What collects garbage there may end a block.
     """
@@ -89,6 +94,7 @@ class Tail:
         # Events up to there were not read here, and the last of them may have redefined a table.
         self._redefined = head.position, head.position
         self.trouble: LogUnavailableError | None = None
+        self.endings = Endings()
         self.busy: set[int] = set()
         self._read_wait_s = read_wait_s
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
@@ -168,6 +174,12 @@ class Tail:
         """
         return self._redefined[0]
 
+    def hear(self, position: int) -> None:
+        """Wait a while until the events up to a position were heard, which a reader has seen."""
+        ends_s = monotonic() + HEAR_WAIT_S
+        while self.position < position and not self.has_ended and monotonic() < ends_s:
+            self._stop.wait(HEAR_PAUSE_S)
+
     def is_only_change(self, position: int, since: int) -> bool:
         """Tell whether behind `since` the event at `position` alone has redefined a table."""
         newest, before = self._redefined
@@ -213,12 +225,15 @@ class Tail:
             self._stop.wait(AWAY_PAUSE_S)
 
     def _take(self, control: Control, framed: bytes) -> None:
-        if framed[:CHAIN_AT] in REDEFINITIONS:
+        header = framed[:CHAIN_AT]
+        if header in REDEFINITIONS:
             self._redefined = control.position, self._redefined[0]
+        elif self.endings.concerns(control.txn, header):
+            self.endings.take(event_of(control, framed))
         self.position = control.position
         if control.session:
             self._take_answer((control.session, control.n), control, framed)
-        elif self._openings and framed[:CHAIN_AT] in OPENINGS:
+        elif self._openings and header in OPENINGS:
             self._take_opening(control, framed)
 
     def _take_answer(self, asker: Asker, control: Control, framed: bytes) -> None:

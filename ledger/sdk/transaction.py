@@ -46,6 +46,7 @@ from ledger.sdk.session import UNNUMBERED, Answer, Session
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
 from ledger.sdk.tail import Asker
+from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_files import TxnFiles
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.txn_outcome import found_out, not_found_out
@@ -95,7 +96,12 @@ class Transaction(TxnFiles, TxnTables):
         self._valid_txns: ValidTxnList | None = None
         self._write_ids: dict[int, int] = {}
         self._taken: set[int] = set()
-        self._writes = DeclaredWrites(control.position, read_only=body.type == "read_only")
+        self._ending = TxnEnding(txn, session, names.view, self)
+        self._writes = DeclaredWrites(
+            control.position,
+            read_only=body.type == "read_only",
+            check_alive=self._ending.check,
+        )
         self._staging = Staging()
         self._committing = Lock()
         self._last = control.position
@@ -126,6 +132,7 @@ class Transaction(TxnFiles, TxnTables):
 
         That is no read of its rows: if the txn writes what depends on them, say `read_whole` too.
         """
+        self._ending.check()
         number = self._names.number(table)
         return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
 
@@ -139,6 +146,7 @@ class Transaction(TxnFiles, TxnTables):
 
     def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
         """Return the txn's write ids in the order of `tables`, missing ones in one round trip."""
+        self._ending.check()
         numbers = self._names.numbers(tables)
         missing = [each for each in numbers if each not in self._write_ids]
         if missing:
@@ -207,14 +215,16 @@ class Transaction(TxnFiles, TxnTables):
                 body_as(TxnAborted, answer)
         except SessionExpiredError:
             if self.status == "open":
-                self._end("aborted")  # With its session.
+                self.note_end("aborted")  # With its session.
             raise
-        self._end("aborted")
+        self.note_end("aborted")
         return self._receipt(answer)
 
     def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> Answer:
         """Return the answer to a command of the session that opened this txn; see `Session.ask`."""
-        answer = self._session.ask(command, asked=asked)
+        if self.status != "unknown" and not isinstance(command, AbortTxn):
+            self._ending.check()
+        answer = self._ending.told(self._session.ask(command, asked=asked))
         self._last = max(self._last, answer.control.position)
         self._view.note(answer.control)
         return answer
@@ -233,23 +243,23 @@ class Transaction(TxnFiles, TxnTables):
         """Commit, and note how the txn ended; raises as `commit`."""
         if self.receipt is not None:
             # Ctrl-C may have come between the receipt and this.
-            self._end("aborted" if self.receipt.skipped else "committed")
+            self.note_end("aborted" if self.receipt.skipped else "committed")
             return replace(self.receipt, repeated=True)
         try:
             self.receipt = self._committed()
         except ConflictError as error:
-            self._end("aborted")
+            self.note_end("aborted")
             name_conflict(error, self._view.at_hand, self._writes.paths_of)
             raise
         except (TxnNotOpenError, SessionExpiredError):
-            self._end("aborted")
+            self.note_end("aborted")
             raise
         if self.receipt.skipped:
-            self._end("aborted")
+            self.note_end("aborted")
             tables = sorted({*self._writes.written(), *self._taken})
             self.receipt = told(self.receipt, self._view, self._writes.progress(), tables)
             return self.receipt
-        self._end("committed")
+        self.note_end("committed")
         for row in self._names.given():
             position = self.receipt.position
             self._names.client.remember(row._replace(creator=0, changed=position), position)
@@ -308,9 +318,10 @@ class Transaction(TxnFiles, TxnTables):
         write = coarse_write(operation, row, partition=partition, whole_table=whole_table)
         self._writes.add(number, write, self._view.position_of(read_at))
 
-    def _end(self, status: Status) -> None:
+    def note_end(self, status: Status) -> None:
         """Note how the txn ended."""
         self.status, self._writes.has_ended = status, True
+        self._ending.leave()
 
     def _receipt(self, answer: Answer) -> Receipt:
         return receipt_of(answer, self._view.origin)
@@ -333,10 +344,15 @@ class Transaction(TxnFiles, TxnTables):
         except LedgerError as failure:
             # How a txn ended that is not open stands in the message of its refusal only.
             if "is not open (committed)" in str(failure):
-                self._end("committed")
+                self.note_end("committed")
                 error.add_note(f"txn {self.id} could not be aborted, it is committed: {failure}")
                 return
             error.add_note(f"txn {self.id} could not be aborted, its deadline ends it: {failure}")
+
+    def __del__(self) -> None:
+        # What could not be made whole has no ending.
+        if self.__dict__.get("status") == "open" and "_ending" in self.__dict__:
+            self._ending.drop()
 
     def __enter__(self) -> Self:
         return self

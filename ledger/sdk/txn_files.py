@@ -23,6 +23,7 @@ from ledger.sdk.reading import (
     scan_of,
 )
 from ledger.sdk.receipt import Token
+from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 class TxnFiles(OfOneProcess):
     """The part of a txn that deals with files.
 
-    Once its commit was asked for, or it has ended, all of this raises ValueError. In a txn that is
+    Once its commit was asked for, or it has ended, all of this raises ValueError; where somebody
+    else ended it, TxnNotOpenError or SessionExpiredError, which say who and why. In a txn that is
     read only all but reading raises CommandInvalidError.
 
     Attributes:
@@ -47,6 +49,7 @@ class TxnFiles(OfOneProcess):
     _names: TxnNames
     _view: View
     _writes: DeclaredWrites
+    _ending: TxnEnding
 
     def read(
         self,
@@ -72,6 +75,7 @@ class TxnFiles(OfOneProcess):
         the answer is not known: of a table in folders (see `depends_on`), and where there are no
         files but those that the txn added itself.
         """
+        self._ending.check()
         number = self._names.number(table)
         if version is None and position is None:
             position = self.opened
@@ -84,6 +88,7 @@ class TxnFiles(OfOneProcess):
             whole=whole,
             own=self._names.own(number),
         )
+        self._ending.check_as_read()
         if not found.files:
             check_none_added(found, self._writes.added(number), self.id)
         if record:

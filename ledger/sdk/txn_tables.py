@@ -32,6 +32,7 @@ from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 
@@ -47,6 +48,7 @@ class TxnTables:
     _names: TxnNames
     _view: View
     _last: int
+    _ending: TxnEnding
 
     @abstractmethod
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
@@ -139,6 +141,7 @@ class TxnTables:
         return self._receipt(answer)
 
     def _metadata(self, table: TableLike, what: str) -> Metadata:
+        self._ending.check()
         number, found = self._names.find(table)
         row = found or known_row(self._view.reads(self._last), number)
         is_external = row.definition.kind == "external"

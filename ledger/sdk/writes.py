@@ -4,7 +4,7 @@ A coarse write is of a whole unit, the files unknown: a partition, the rows of a
 partitions, or a whole table. What is known file by file is gathered by `FootprintWriter`.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index
 from threading import Lock
@@ -49,15 +49,22 @@ class DeclaredWrites:
 
     Threads may share it: what one of them declares is there once it is frozen, or refused.
     `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
-    One that is `read_only` declares reads alone.
+    One that is `read_only` declares reads alone. `check_alive` raises what else ended the txn.
 
     Attributes:
         is_frozen: whether nothing may be added: what was declared is on its way.
         has_ended: whether nothing may be added: the txn is over.
     """
 
-    def __init__(self, opened: int, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        opened: int,
+        *,
+        read_only: bool = False,
+        check_alive: Callable[[], None] = lambda: None,
+    ) -> None:
         self._opened = opened
+        self._check_alive = check_alive
         self._is_read_only = read_only
         self._coarse: dict[int, dict[CoarseWrite, None]] = {}
         self._writers: dict[int, FootprintWriter] = {}
@@ -211,6 +218,7 @@ class DeclaredWrites:
             )
 
     def _check_open(self) -> None:
+        self._check_alive()
         if self.has_ended:
             raise ValueError(
                 "this txn has ended, so what is declared in it now would be nowhere: begin another"

@@ -92,7 +92,7 @@ def test_interrupted_anywhere(memory: InMemoryLedger) -> None:
 
 def commit_interrupted(txn: Transaction) -> None:
     """Commit a txn; Ctrl-C comes when the receipt is there, and is let pass."""
-    with interrupted_in("Transaction._end"):
+    with interrupted_in("Transaction.note_end"):
         txn.commit()
 
 

@@ -54,6 +54,7 @@ OTHERS: Final = {
     "it runs work in a txn, or ends txns": {
         *("Ledger.run", "Ledger.forget_aborted", "run", "attempt"),
     },
+    "it notes how the txn ended": {"Transaction.note_end"},
     "it imports": {"committed", "defined", "stages_in"},
 }
 TXNS: Final = {"ledger.sdk.transaction.Transaction", "spark_sink.host_tables.Snapshot"}

@@ -1,0 +1,130 @@
+"""What a txn is told that somebody else ended: who, where and why."""
+
+from copy import copy
+from typing import Literal, Protocol
+from warnings import warn
+from weakref import ref
+
+from ledger.core.events import CommandRefused, Event, SessionClosed, TxnAborted, TxnsExpired
+from ledger.core.outcomes import Reason
+from ledger.errors import LedgerError, RefusedError, SessionExpiredError, TxnNotOpenError
+from ledger.sdk.refusals import ROWS
+from ledger.sdk.session import Answer, Session
+from ledger.sdk.view import View
+
+
+class Owner(Protocol):
+    """A txn that is told of its end."""
+
+    def note_end(self, status: Literal["aborted"]) -> None:
+        """Note how it ended."""
+        ...
+
+
+class TxnEnding:
+    """Whether somebody else ended a txn of a session; `owner` is told so. Threads may share it."""
+
+    def __init__(self, txn: int, session: Session, view: View, owner: Owner) -> None:
+        self._txn = txn
+        self._session = session
+        self._view = view
+        # One that nobody holds any more is to be found at once, and not by the collector of cycles.
+        self._owner = ref(owner)
+        self._error: RefusedError | None = None
+        # What a refusal was about: the txn has ended by then, and nothing more is listened for.
+        self._kept: Event | None = None
+        session.open_txns.add(txn)
+        session.endings.watch(txn)
+
+    def check(self) -> None:
+        """Raise what ended the txn, as far as it was heard of."""
+        event = self._event()
+        if event is not None and self._error is None:
+            self._error = ended_error(event, self._txn, self._session, self._view)
+            if (owner := self._owner()) is not None:
+                owner.note_end("aborted")
+        if self._error is not None:
+            raise copy(self._error)
+
+    def check_as_read(self) -> None:
+        """Raise what ended the txn by where the rows were that this client has read."""
+        self._session.hear(self._view.seen.position)
+        self.check()
+
+    def told(self, answer: Answer) -> Answer:
+        """Return an answer that refuses a txn that is not open, with who ended it and why."""
+        event = self._event()
+        match answer.body:
+            case CommandRefused(reason=Reason.TXN_NOT_OPEN) as body if event is not None:
+                self._kept = event
+                why = told(event, self._txn, self._session.number, self._view)
+                return answer._replace(body=body._replace(message=f"{body.message}; {why}"))
+            case _:
+                return answer
+
+    def leave(self) -> None:
+        """Listen no more: the txn has ended, by itself or by others."""
+        self._session.open_txns.discard(self._txn)
+        self._session.endings.leave(self._txn)
+
+    def drop(self) -> None:
+        """Warn that nobody holds the txn any more, though it is open."""
+        is_over = self._session.endings.of(self._txn) is not None or not self._session.is_open
+        self._session.endings.leave(self._txn)
+        if not is_over:
+            warn(
+                f"txn {self._txn} is open and nobody holds it any more: commit or abort it, or use "
+                "it in a with block. It holds back the cleaning of files until its ledger is "
+                "closed, or its deadline passes",
+                ResourceWarning,
+                stacklevel=3,
+            )
+
+    def _event(self) -> Event | None:
+        return self._kept or self._session.endings.of(self._txn)
+
+
+def ended_error(event: Event, txn: int, session: Session, view: View) -> RefusedError:
+    """Return the error for a txn of a session that an event ended."""
+    why = told(event, txn, session.number, view)
+    is_expired = cause_of(event, txn) == "lease"
+    kind = SessionExpiredError if is_expired else TxnNotOpenError
+    reason = Reason.SESSION_EXPIRED if is_expired else Reason.TXN_NOT_OPEN
+    silence = f". {session.why_silent()}" if is_expired else ""
+    return kind(
+        f"txn {txn} is not open any more: {why}{silence}. {ROWS[reason].advice}",
+        reason=reason,
+        subject=txn,
+        position=event.control.position,
+    )
+
+
+def told(event: Event, txn: int, session: int, view: View) -> str:
+    """Return who ended a txn of a session, and why, without the end of a sentence."""
+    control, body = event
+    if isinstance(body, TxnAborted):
+        who = "this ledger" if control.session == session else author(control.session, view)
+        why = body.reason or "no reason was given"
+        return f"{who} aborted it at position {control.position}: {why}"
+    if cause_of(event, txn) == "deadline":
+        return f"its deadline had passed, so the ledger ended it at position {control.position}"
+    how = "expired" if cause_of(event, txn) == "lease" else "was closed"
+    return f"its session {session} {how} at position {control.position}"
+
+
+def cause_of(event: Event, txn: int) -> str:
+    """Return why an event ended a txn together with others, "" for an abort of its own."""
+    ends = event.body.ends if isinstance(event.body, TxnsExpired | SessionClosed) else ()
+    return next((each.cause for each in ends if each.txn == txn), "")
+
+
+def author(session: int, view: View) -> str:
+    """Return who has a session, as far as that can be told now."""
+    try:
+        row = view.at_hand().session(session)
+    except LedgerError:
+        row = None
+    if row is None:
+        return f"session {session}"
+    named = f", {row.application}" if row.application else ""
+    return f"session {session} ({row.user}@{row.host}{named})"
