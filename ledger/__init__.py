@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.file_list import AddFile, RemoveFile
+    from ledger.log.errors import EventsLostError
     from ledger.metadata import TableMetadata
     from ledger.sdk.expressions import Expression, col, lit
     from ledger.sdk.reading import TableFiles
@@ -81,6 +82,7 @@ __all__ = [
     "ConcurrentTransactionException",
     "ConflictError",
     "DeltaLogError",
+    "EventsLostError",
     "Expression",
     "FencedError",
     "FileListError",
@@ -135,6 +137,7 @@ _HOME = {
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
+    "EventsLostError": "ledger.log.errors",
     "Expression": "ledger.sdk.expressions",
     "Ledger": "ledger.client",
     "Outcome": "ledger.sdk.receipt",

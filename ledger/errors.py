@@ -50,7 +50,8 @@ call may succeed later and does nothing twice, `retry_anew` whether the work may
 a new read. Every error survives pickling, so it can leave a worker process. This module imports
 nothing of the project, so that every other may import it. What only one part of the product can
 meet is a LedgerError of that part: `projections.errors` (stores and caches), PredicateSyntaxError
-(`ledger.sdk.predicate_sql`), UnreadableTableError (`spark_sink.frames`).
+(`ledger.sdk.predicate_sql`), UnreadableTableError (`spark_sink.frames`), and EventsLostError, which
+is a LogError (`ledger.log.errors`).
 """
 
 from copyreg import __newobj__ as made_anew  # type: ignore[attr-defined]

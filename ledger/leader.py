@@ -44,6 +44,7 @@ INTERNAL_PER_STEP = 20
 FLIGHT_WAIT_S = 0.02
 # What was decided is kept for company no longer: a standby takes a leader who is silent for dead.
 SEND_S = 0.1
+LOOKS_FOR_BEGINNING = 500
 DELIVERY_S = 35.0
 # So many leaders in a row may end over a command.
 LEADERS_PER_COMMAND = 6
@@ -147,8 +148,24 @@ class Leader:
         while True:
             body = genesis(self.state, created.event(self._log), created.catalog)
             if body is None:
-                return
+                break
             self.append(body)
+        self._come_back()
+
+    def _come_back(self) -> None:
+        """Wait until the beginning of the ledger is in the log and counts.
+
+        A beat that came before it would tell of a ledger whose events are gone.
+        """
+        self._writer.flush(DELIVERY_S)
+        for _ in range(LOOKS_FOR_BEGINNING):
+            if not self.flight:
+                return
+            self.flight.read_back(FLIGHT_WAIT_S)
+        raise LogUnavailableError(
+            "the first events of the ledger were appended and did not come back; see whether the "
+            "broker runs"
+        )
 
     def _open_commands(self) -> LogReader:
         """Return a reader behind the last command, recording what can never be read."""

@@ -11,6 +11,7 @@ from ledger.core.events import Event
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import check_beginning
+from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Record, Topic
 
 READ_MAX = 5_000
@@ -36,9 +37,12 @@ class Replay:
         """Return the events that count, in order.
 
         Raises LogDamagedError at the first record no sequencer can have written, with its position,
-        LogUnavailableError if the broker is away meanwhile.
+        EventsLostError if there is none although the ledger was there before, LogUnavailableError
+        if the broker is away meanwhile.
         """
         check_beginning(self._start)
+        if self.end == 0:
+            check_not_lost(self._log)
         reader = self._log.reader(Topic.EVENTS, 0)
         try:
             while reader.next_offset() < self.end:

@@ -38,7 +38,8 @@ from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.log.acceptor import Acceptor, Rule
-from ledger.log.batches import BatchAcceptor, check_topic
+from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
+from ledger.log.beginning import check_same_topic, events_lost, find_traces
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.log.restored import check_finished
@@ -94,7 +95,7 @@ class Sequencer:
         if start.state.genesis is None:
             check_finished(log, created.domain)
         else:
-            check_topic(log, start.state.genesis)
+            check_same_topic(log, start.state.genesis)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at
         self._checkpointed = start.head.position
@@ -193,19 +194,31 @@ class Sequencer:
                 self._sign_s = self._clock.monotonic_s()
 
     def _is_suspect(self) -> bool:
-        """Tell whether the leader is gone, as far as can be told from here."""
+        """Tell whether the leader is gone, as far as can be told from here.
+
+        Raises EventsLostError where this would begin a ledger that was there before, and
+        LogDamagedError where the log has lost what was read of it.
+        """
         if not self._resigned and self._silent_s() < self._patience_s:
             return False
+        probe_s = self._settings.probe_s
         try:
-            events_end = self._log.ends(Topic.EVENTS, self._settings.probe_s)[1]
-            beats_end = self._log.ends(Topic.BEATS, self._settings.probe_s)[1]
+            traces = find_traces(self._log, probe_s) if self.state.genesis is None else ()
+            events_end = self._log.ends(Topic.EVENTS, probe_s)[1]
+            beats_end = self._log.ends(Topic.BEATS, probe_s)[1]
             if not self._resigned and self._silent_s() < self._patience_for_decisions_s():
                 return False
         except LogUnavailableError:
             # It is the broker that is silent, not the leader.
             self._sign_s = self._clock.monotonic_s()
             return False
-        return self._events.next_offset() >= events_end and self._beats.next_offset() >= beats_end
+        if self._batches.offset > events_end:
+            raise not_where_it_was(self.acceptor)
+        is_read = self._events.next_offset() >= events_end
+        if is_read and traces:
+            check_finished(self._log, self._created.domain)
+            raise events_lost(traces)
+        return is_read and self._beats.next_offset() >= beats_end
 
     def _patience_for_decisions_s(self) -> float:
         """Return how long a leader may be silent, by how many have ended over what waits now."""

@@ -43,6 +43,7 @@ LAYERS: Final = {
 LIBRARIES: Final = {
     "confluent_kafka": (
         "ledger.log.kafka",
+        "ledger.log.kafka_admin",
         "ledger.log.kafka_client",
         "ledger.log.kafka_reader",
         "ledger.log.kafka_writer",

@@ -33,6 +33,13 @@ FlushOption = Annotated[
         help="With fewer than 3 copies: flush to the disk what is acknowledged.",
     ),
 ]
+BeginAnewOption = Annotated[
+    bool,
+    typer.Option(
+        "--begin-anew",
+        help="Delete what is left of a ledger whose events are gone, and begin another one.",
+    ),
+]
 NameOption = Annotated[
     str | None,
     typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),

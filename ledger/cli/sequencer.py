@@ -10,6 +10,7 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output, OutputOption, answer, say
 from ledger.cli.options import (
+    BeginAnewOption,
     BootstrapOption,
     FlushOption,
     LeaseOption,
@@ -32,20 +33,26 @@ def init(
     ] = 3,
     *,
     flush: FlushOption = True,
+    begin_anew: BeginAnewOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
     from ledger.config import load  # noqa: PLC0415
+    from ledger.log.anew import give_up  # noqa: PLC0415
     from ledger.log.topics import create_topics, verify_topics  # noqa: PLC0415
 
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
     kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
     client = loaded.settings.client()
+    deleted = give_up(kafka, name, client=client) if begin_anew else []
     create_topics(kafka, name, replication=replication, flush=flush, client=client)
     warnings = list(verify_topics(kafka, name, client=client))
     if output is Output.JSON:
-        answer({"ledger": name, "bootstrap": kafka, "warnings": warnings}, output)
+        fields = {"ledger": name, "bootstrap": kafka, "warnings": warnings, "deleted": deleted}
+        answer(fields, output)
         return
+    if deleted:
+        say(f"deleted {', '.join(deleted)}; start each follower and feeder once with --rebuild")
     for warning in warnings:
         say(f"warning: {warning}")
     say(f"the topics of ledger {name} are as they must be; next: lakeledger serve sequencer")
@@ -67,6 +74,7 @@ def serve_sequencer(
     from ledger.core.state import DEFAULT_LIMITS  # noqa: PLC0415
     from ledger.log.kafka import KafkaLog  # noqa: PLC0415
     from ledger.log.topics import verify_topics  # noqa: PLC0415
+    from ledger.machine.rows_left import check_rows_left  # noqa: PLC0415
     from ledger.sequencer import Sequencer  # noqa: PLC0415
     from ledger.settings import Genesis  # noqa: PLC0415
 
@@ -76,11 +84,13 @@ def serve_sequencer(
     client = found.client()
 
     def run(stop: Signal) -> None:
+        log = KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s)
         with interruptible():
             verify_topics(kafka, found.ledger, client=client)
+            check_rows_left(log, found.ledger, filter(None, [found.store]))
         limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
         sequencer = Sequencer(
-            KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s),
+            log,
             Genesis(found.ledger, found.catalog, limits=limits),
             name=f"{name}/{os.getpid()}",
             settings=found.sequencer,

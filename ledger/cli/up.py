@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ledger.cli.answers import FailureOption, Output, say
-from ledger.cli.options import FlushOption, HomeOption, LeaseOption, LedgerOption
+from ledger.cli.options import (
+    BeginAnewOption,
+    FlushOption,
+    HomeOption,
+    LeaseOption,
+    LedgerOption,
+)
 from ledger.machine.process import ExitCode
 
 if TYPE_CHECKING:
@@ -34,6 +40,7 @@ def up(
     ] = None,
     lease_s: LeaseOption = None,
     flush: FlushOption = True,
+    begin_anew: BeginAnewOption = False,
     rebuild: Annotated[
         bool,
         typer.Option(
@@ -63,6 +70,7 @@ def up(
         lease_s=lease_s,
         rebuild=rebuild,
         flush=flush,
+        begin_anew=begin_anew,
         client=found.client(),
     )
     warn_of_store(loaded, settings.folder)

@@ -12,7 +12,9 @@ from typing import Final, Literal, NamedTuple
 from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import topic_name
 
-Right = Literal["READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"]
+Right = Literal[
+    "READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "DELETE"
+]
 
 READ: Final = "READ"
 WRITE: Final = "WRITE"
@@ -20,6 +22,7 @@ CREATE: Final = "CREATE"
 DESCRIBE: Final = "DESCRIBE"
 DESCRIBE_CONFIGS: Final = "DESCRIBE_CONFIGS"
 ALTER_CONFIGS: Final = "ALTER_CONFIGS"
+DELETE: Final = "DELETE"
 
 Rights = Mapping[Topic, tuple[Right, ...]]
 

@@ -7,26 +7,16 @@ runs.
 
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-    TopicDescription,
-)
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from ledger.errors import LogDamagedError, LogError, SettingsError
-from ledger.log.connection import Connection, as_log_error
-from ledger.log.kafka_client import made
+from ledger.errors import AccessDeniedError, SettingsError
+from ledger.log.beginning import TRACES, Trace, events_lost
+from ledger.log.kafka_admin import KafkaAdmin
 from ledger.log.port import REQUIRED, Topic
-from ledger.log.rights import ALTER_CONFIGS, CREATE, DESCRIBE, DESCRIBE_CONFIGS, Right
 from ledger.log.topic_settings import (
     EACH_RECORD,
     FLUSH,
@@ -39,11 +29,9 @@ from ledger.log.topic_settings import (
     settings_for,
     topic_name,
 )
-from ledger.log.trouble import NO_TOPIC
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
-_SLICE_S: Final = 0.5
 _SILENT: Final = 0  # A broker that is still starting is no news for the terminal.
 
 
@@ -60,11 +48,10 @@ def create_topics(
 
     With fewer than three copies an event is flushed before it is acknowledged, unless `flush` is
     false. Topics that exist stay as they are, see `verify_topics`. Raises SettingsError if the
-    cluster
-    cannot keep so many replicas, LogUnavailableError if it does not answer or refuses,
-    LogDamagedError if the ledger had a topic of events that is gone.
+    cluster cannot keep so many replicas, LogUnavailableError if it does not answer or refuses,
+    EventsLostError if the ledger was there before and its events are gone.
     """
-    admin = _Admin(bootstrap, client, timeout_s)
+    admin = KafkaAdmin(bootstrap, client, timeout_s)
     check_new(admin, ledger)
     return admin.create([new_topic(ledger, topic, replication, flush=flush) for topic in REQUIRED])
 
@@ -81,26 +68,27 @@ def set_flush(
 
     Raises LogUnavailableError if the cluster does not answer or refuses.
     """
-    admin = _Admin(bootstrap, client, timeout_s)
+    admin = KafkaAdmin(bootstrap, client, timeout_s)
     for found in admin.look(ledger, FLUSHED).values():
         if found is not None and is_flushed(found) is not flush:
             admin.alter(found.name, FLUSH, EACH_RECORD if flush else None)
 
 
-def check_new(admin: "_Admin", ledger: str) -> None:
-    """Raise LogDamagedError if a ledger without events was there before.
+def check_new(admin: KafkaAdmin, ledger: str) -> None:
+    """Raise EventsLostError if a ledger without events was there before.
 
-    Clients send commands only once its first event has come, so where they did, the events are
-    gone. The same commands decided again would tell another history in its name.
+    Catalogs alone may be the mark of a restore that was interrupted: a sequencer reads them.
     """
-    events, commands = topic_name(ledger, Topic.EVENTS), topic_name(ledger, Topic.COMMANDS)
-    there = admin.describe([events, commands])
-    if events not in there and commands in there and (sent := admin.end(commands)):
-        raise LogDamagedError(
-            1,
-            f"there is no topic {events}, although {commands} goes on to offset {sent}. To begin "
-            f"anew under this name, delete the topics {ledger}.* that are left",
-        )
+    needed = [topic for topic in TRACES if topic in REQUIRED]
+    ends = admin.ends(ledger, needed)
+    # Who makes or verifies the topics of a ledger needs no right on that of its caches.
+    with suppress(AccessDeniedError):
+        ends |= admin.ends(ledger, [topic for topic in TRACES if topic not in REQUIRED])
+    traces = [Trace(topic, end) for topic, end in ends.items() if end]
+    # Asked last: who begins a ledger has written its events before anything else.
+    is_told = any(topic is not Topic.CATALOGS for topic, _ in traces)
+    if is_told and not admin.ends(ledger, [Topic.EVENTS]).get(Topic.EVENTS):
+        raise events_lost(traces)
 
 
 def add_topic(
@@ -115,7 +103,7 @@ def add_topic(
 
     One that exists is verified. Raises as `create_topics` and `verify_topics`.
     """
-    admin = _Admin(bootstrap, client, timeout_s)
+    admin = KafkaAdmin(bootstrap, client, timeout_s)
     events = admin.look(ledger, [Topic.EVENTS])[Topic.EVENTS]
     check(bootstrap, ledger, {Topic.EVENTS: events})
     replication = events.replicas if events is not None else 1
@@ -135,10 +123,12 @@ def verify_topics(
     """Return what should be better about the topics of a ledger.
 
     Raises SettingsError that lists every topic and setting the ledger cannot run on, with what was
-    found, what is wanted and the command that mends it; LogUnavailableError if the cluster does
-    not answer.
+    found, what is wanted and the command that mends it; EventsLostError if the ledger was there
+    before and its events are gone, LogUnavailableError if the cluster does not answer.
     """
-    found = _Admin(bootstrap, client, timeout_s).look(ledger)
+    admin = KafkaAdmin(bootstrap, client, timeout_s)
+    check_new(admin, ledger)
+    found = admin.look(ledger)
     check(bootstrap, ledger, found)
     return [
         line
@@ -173,7 +163,7 @@ def topic_ids(
     Raises LogUnavailableError if the cluster does not answer.
     """
     names = {topic_name(ledger, topic): topic for topic in topics}
-    described = _Admin(bootstrap, client, timeout_s).describe(list(names))
+    described = KafkaAdmin(bootstrap, client, timeout_s).describe(list(names))
     return {names[name]: str(each.topic_id) for name, each in described.items()}
 
 
@@ -184,7 +174,7 @@ def found_topics(
 
     Raises LogUnavailableError if the cluster does not answer.
     """
-    found = _Admin(bootstrap, client, timeout_s).look(ledger, Topic)
+    found = KafkaAdmin(bootstrap, client, timeout_s).look(ledger, Topic)
     return {topic: each for topic, each in found.items() if each is not None}
 
 
@@ -195,9 +185,7 @@ def topic_ends(
 
     Raises LogUnavailableError if the cluster does not answer.
     """
-    admin = _Admin(bootstrap, client, timeout_s)
-    names = {topic_name(ledger, topic): topic for topic in Topic}
-    return {names[name]: admin.end(name) for name in admin.describe(list(names))}
+    return KafkaAdmin(bootstrap, client, timeout_s).ends(ledger, Topic)
 
 
 def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
@@ -215,114 +203,3 @@ def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
             pass  # Not reachable yet; the deadline decides.
         time.sleep(_PAUSE_S)
     return False
-
-
-class _Admin:
-    """Asks a cluster about its topics, and says in our words why it did not answer."""
-
-    def __init__(self, bootstrap: str, client: Mapping[str, Any], timeout_s: float) -> None:
-        self._bootstrap = bootstrap
-        self._timeout_s = timeout_s
-        connection = Connection(bootstrap, client)
-        self._trouble = connection.trouble()
-        self._client = made(AdminClient, connection.admin(self._trouble))
-
-    def describe(self, names: list[str]) -> dict[str, TopicDescription]:
-        """Return the descriptions of those topics that exist."""
-        asked = self._client.describe_topics(
-            TopicCollection(names), request_timeout=self._timeout_s
-        )
-        found = {name: self._answer(name, answer, DESCRIBE) for name, answer in asked.items()}
-        return {name: each for name, each in found.items() if each is not None}
-
-    def look(
-        self, ledger: str, topics: Iterable[Topic] = REQUIRED
-    ) -> dict[Topic, FoundTopic | None]:
-        """Return how the topics of a ledger are kept, None for one that does not exist."""
-        names = {topic: topic_name(ledger, topic) for topic in topics}
-        described = self.describe(list(names.values()))
-        return {
-            topic: self._found(described[name]) if name in described else None
-            for topic, name in names.items()
-        }
-
-    def create(self, topics: list[NewTopic]) -> list[str]:
-        """Create topics and wait until they can be used; return the names of those created."""
-        asked = self._client.create_topics(topics, request_timeout=self._timeout_s)
-        made = [name for name, answer in asked.items() if self._is_made(name, answer)]
-        deadline = time.monotonic() + self._timeout_s
-        while len(self.describe(list(asked))) < len(asked) and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
-        return made
-
-    def alter(self, name: str, setting: str, value: str | None) -> None:
-        """Give a topic a setting, None = that of the broker."""
-        how = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-        entry = ConfigEntry(setting, value or "", incremental_operation=how)
-        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
-        asked = self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
-        self._answer(name, asked[resource], ALTER_CONFIGS)
-
-    def end(self, name: str) -> int:
-        """Return the offset behind the last record of a topic that exists, of its one partition."""
-        place = TopicPartition(name, 0)
-        asked = self._client.list_offsets(
-            {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
-            request_timeout=self._timeout_s,
-        )
-        found = self._answer(name, asked[place], DESCRIBE)
-        return 0 if found is None else int(found.offset)
-
-    def _found(self, description: TopicDescription) -> FoundTopic:
-        name = description.name
-        resource = ConfigResource(ResourceType.TOPIC, name)
-        asked = self._client.describe_configs([resource], request_timeout=self._timeout_s)
-        entries = self._answer(name, asked[resource], DESCRIBE_CONFIGS) or {}
-        replicas = [len(partition.replicas) for partition in description.partitions]
-        settings = {setting: entry.value for setting, entry in entries.items()}
-        return FoundTopic(name, len(replicas), min(replicas), settings)
-
-    def _is_made(self, name: str, answer: "Future[None]") -> bool:
-        """Tell whether a topic was created now, or was there before."""
-        try:
-            self._answered(answer)
-        except KafkaException as problem:
-            error = problem.args[0]
-            if error.name() == "TOPIC_ALREADY_EXISTS":
-                return False
-            if error.name() == "INVALID_REPLICATION_FACTOR":
-                raise SettingsError(
-                    f"{name} cannot have so many replicas: {error.str()} Start more brokers, or "
-                    "ask for fewer: with --replication of lakeledger init"
-                ) from problem
-            raise self._as_log_error(problem, name, CREATE) from problem
-        return True
-
-    def _answer(self, name: str, answer: "Future[Any]", right: Right) -> Any:
-        """Return what was asked for, None if there is no such topic; `right` is what that takes."""
-        try:
-            return self._answered(answer)
-        except KafkaException as problem:
-            if problem.args[0].name() in NO_TOPIC:
-                return None
-            raise self._as_log_error(problem, name, right) from problem
-
-    def _answered(self, answer: "Future[Any]") -> Any:
-        """Return an answer; raises KafkaException, also where the login is refused meanwhile.
-
-        The wait is cut: a signal that another thread got is heard in between.
-        """
-        while not wait([answer], _SLICE_S).done:
-            self._client.poll(0)
-            if (refusal := self._trouble.standing()) is not None:
-                raise KafkaException(refusal)
-        found = answer.result()
-        self._trouble.clear()
-        return found
-
-    def _as_log_error(self, problem: KafkaException, subject: str, right: Right) -> LogError:
-        self._client.poll(0)  # Only so does the client tell what it heard.
-        trouble = self._trouble
-        return as_log_error(
-            problem.args[0], subject, because=trouble.last, right=right, user=trouble.user
-        )

@@ -15,6 +15,8 @@ HOLD_TRIES = 10
 HOLD_PAUSE_S = 0.02
 STORE = "store"
 SPARK = "spark"
+# Below its folder the feeder keeps its rows beside Spark's own checkpoint.
+SPARK_ROWS = "rows"
 
 
 @contextmanager
@@ -37,6 +39,11 @@ def hold(lock: IO[str]) -> bool:
         sleep(HOLD_PAUSE_S)
         return False
     return True
+
+
+def row_folders(folder: Path) -> list[Path]:
+    """Return where the roles of a ledger's folder keep rows, if they do."""
+    return [folder / STORE, folder / SPARK / SPARK_ROWS]
 
 
 def remove_folder(rows: Path) -> None:

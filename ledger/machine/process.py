@@ -33,6 +33,7 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
+from ledger.log.errors import EventsLostError
 
 # Long-lived state is frozen after recovery; what a decision allocates dies young.
 GC_THRESHOLDS = (50_000, 100, 1_000)
@@ -74,6 +75,7 @@ _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
     (IncompatibleError, ExitCode.INCOMPATIBLE),
     (LogDamagedError, ExitCode.UNHEALTHY),
     (BackupDamagedError, ExitCode.UNHEALTHY),
+    (EventsLostError, ExitCode.UNHEALTHY),
     (SettingsError, ExitCode.USAGE),
 )
 

@@ -17,14 +17,17 @@ from ledger.address import LOCK, Address, home_folder
 from ledger.broker import Broker
 from ledger.errors import SettingsError
 from ledger.jars import fetch
+from ledger.log.anew import give_up
+from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, set_flush, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, endpoint_of
-from ledger.machine.folder import SPARK, STORE, alone_in
+from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
 from ledger.machine.process import ExitCode
+from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
 from ledger.sdk.view import open_store
 from ledger.settings import OFF
@@ -40,7 +43,8 @@ class UpSettings:
     this host alone, "off" = nowhere. `cache_http` is the same of the cache, where one is wanted.
     `lease_s` None = as configured. With `flush` one broker alone flushes to the disk what it
     acknowledges; an embedded one is told so at each start. With `rebuild` all rows are made anew
-    from the log. `client` are settings of Kafka's client, which the roles find by themselves.
+    from the log, with `begin_anew` what is left of a ledger without events is deleted. `client` are
+    settings of Kafka's client, which the roles find by themselves.
     """
 
     ledger: str = "lake"
@@ -56,6 +60,7 @@ class UpSettings:
     replication: int = 1
     rebuild: bool = False
     flush: bool = True
+    begin_anew: bool = False
     client: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -171,6 +176,13 @@ def make_topics(settings: UpSettings, bootstrap: str, say: Callable[[str], None]
     """Create or verify the topics, and tell the embedded broker whether it is to flush."""
     ledger, client = settings.ledger, settings.client
     copies, flush = settings.replication, settings.flush
+    if settings.begin_anew:
+        deleted = give_up(bootstrap, ledger, client=client)
+        say(f"begun anew: deleted {', '.join(deleted) or 'no topics'}")
+        set_rows_aside(settings.folder, say)
+    else:
+        with closing(KafkaLog(bootstrap, ledger, client=client)) as log:
+            check_rows_left(log, ledger, row_folders(settings.folder))
     create_topics(bootstrap, ledger, replication=copies, flush=flush, client=client)
     if settings.bootstrap is None:
         set_flush(bootstrap, ledger, flush=flush)

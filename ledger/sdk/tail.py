@@ -26,9 +26,17 @@ from ledger.core.events import (
     TableDropped,
     TableRenamed,
 )
-from ledger.errors import LedgerError, LogError, LogUnavailableError, SettingsError
+from ledger.errors import (
+    LedgerError,
+    LogError,
+    LogUnavailableError,
+    OffsetGoneError,
+    SettingsError,
+    TopicMissingError,
+)
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
+from ledger.log.beginning import check_not_lost
 from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Topic
 from ledger.sdk.endings import Endings
@@ -223,6 +231,10 @@ class Tail:
         except LogUnavailableError as error:
             self.trouble = error
             self._stop.wait(AWAY_PAUSE_S)
+        except OffsetGoneError:
+            # The topic was cut or made anew, and this tells it in the words for that.
+            self._batches.open().close()
+            raise
 
     def _take(self, control: Control, framed: bytes) -> None:
         header = framed[:CHAIN_AT]
@@ -281,12 +293,22 @@ def closed() -> LogError:
 def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
     """Return who the ledger is, waiting a while for its first sequencer to say so.
 
-    Raises SettingsError if it was never created, LogDamagedError if the events are those of another
-    topic or the first are gone, LogUnavailableError if the broker does not answer.
+    Raises SettingsError if it was never created, EventsLostError if it was and its events are gone,
+    LogDamagedError if they are those of another topic or the first are gone, LogUnavailableError if
+    the broker does not answer.
     """
-    check_beginning(log.ends(Topic.EVENTS, timeout_s)[0])
+    try:
+        start, end = log.ends(Topic.EVENTS, timeout_s)
+    except TopicMissingError:
+        check_not_lost(log)
+        raise
+    check_beginning(start)
+    acceptor = Acceptor(LogHead())
     with closing(log.reader(Topic.EVENTS, 0)) as reader:
-        created = first_created(reader, timeout_s)
+        created = first_created(reader, acceptor, timeout_s, end)
+        if created is None:
+            check_not_lost(log, reader.next_offset())
+            created = first_created(reader, acceptor, timeout_s)
     if created is None:
         # A broker that is away looks to readers like one that has nothing; this tells it.
         log.ends(Topic.EVENTS, timeout_s)
@@ -298,10 +320,14 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
     return created
 
 
-def first_created(reader: LogReader, timeout_s: float) -> LedgerCreated | None:
-    """Return the LedgerCreated of a log read from its beginning, or None if it has none yet."""
-    acceptor = Acceptor(LogHead())
-    while records := reader.read(1, timeout_s):
+def first_created(
+    reader: LogReader, acceptor: Acceptor, timeout_s: float, end: int | None = None
+) -> LedgerCreated | None:
+    """Return the LedgerCreated of a log read from its beginning, or None if it has none yet.
+
+    Only the records before `end` are read, where that is given.
+    """
+    while (end is None or reader.next_offset() < end) and (records := reader.read(1, timeout_s)):
         event = acceptor.take(records[0].value)
         if event is not None and isinstance(event.body, LedgerCreated):
             return event.body

@@ -1,0 +1,63 @@
+"""To begin anew: what is left of a ledger whose events are gone is given up, on purpose.
+
+Every topic that is left is deleted, so that nothing of the ledger before is taken for something of
+the next one: no command, no checkpoint, no heartbeat. A ledger that has a history is
+left alone, and so is one of which a sequencer still leads.
+"""
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, Final
+
+from ledger.errors import SettingsError
+from ledger.log.beginning import end_of, holds_history
+from ledger.log.kafka import KafkaLog
+from ledger.log.kafka_admin import KafkaAdmin
+from ledger.log.port import Log, Topic
+from ledger.log.topic_settings import topic_name
+from ledger.log.topics import ANSWER_S
+
+# A leader beats several times in it.
+BEATS_S: Final = 2.0
+
+
+def give_up(
+    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> list[str]:
+    """Delete the topics that are left of a ledger whose events are gone; return their names.
+
+    Raises SettingsError, with everything as it was, for a ledger that has a history or is led,
+    LogUnavailableError if the cluster does not answer or refuses.
+    """
+    admin = KafkaAdmin(bootstrap, client, timeout_s)
+    left = sorted(admin.describe([topic_name(ledger, topic) for topic in Topic]))
+    with closing(KafkaLog(bootstrap, ledger, client=client)) as log:
+        if topic_name(ledger, Topic.EVENTS) in left:
+            check_without_history(log, ledger)
+        check_not_led(log, ledger)
+    admin.delete(left)
+    return left
+
+
+def check_without_history(log: Log, ledger: str) -> None:
+    """Raise SettingsError for a ledger whose events hold more than claims to lead."""
+    start, end = log.ends(Topic.EVENTS)
+    with closing(log.reader(Topic.EVENTS, start)) as events:
+        if start or holds_history(events, end):
+            raise SettingsError(
+                f"ledger {ledger} has events, up to offset {end}, so it is not begun anew, and "
+                "nothing was deleted. Start it without --begin-anew. To give up a ledger that has "
+                f"a history, delete the topics {ledger}.* with Kafka's own tools first"
+            )
+
+
+def check_not_led(log: Log, ledger: str) -> None:
+    """Raise SettingsError for a ledger of which a leader beats within a while."""
+    if not (end := end_of(log, Topic.BEATS)):
+        return
+    with closing(log.reader(Topic.BEATS, end)) as beats:
+        if beats.read(1, BEATS_S):
+            raise SettingsError(
+                f"a sequencer of ledger {ledger} still beats, so nothing was deleted. Stop all "
+                "processes and clients of the ledger, then do the same again"
+            )

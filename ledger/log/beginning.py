@@ -1,0 +1,104 @@
+"""The beginning of a ledger, and how it is told from the loss of its events.
+
+Where there are no events a sequencer begins a ledger. Had the topic of events been lost, or made
+anew, that would be another ledger in the name of the first: it would decide the old commands again,
+and clients would take it for the one they know. So a ledger begins only where nothing else of it is
+there. Its first events are in the log before its leader beats and before a client asks anything, so
+whatever another topic was given came later. What retention or compaction has removed since counts
+too: the end of a topic tells of it.
+
+Traces are looked for first and the end of the events after that: who begins a ledger meanwhile is
+then never taken for a loss.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from ledger.core.acceptance import RecordKind
+from ledger.core.events import LedgerCreated
+from ledger.errors import AccessDeniedError, LogDamagedError, TopicMissingError
+from ledger.log.batches import check_topic
+from ledger.log.codec import record_kind
+from ledger.log.errors import EventsLostError
+from ledger.log.port import REQUIRED, Log, LogReader, Topic
+from ledger.log.restored import check_finished
+
+TRACES: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
+"""The topics that tell of a ledger whose events are gone."""
+
+ANSWER_S: Final = 5.0
+
+
+class Trace(NamedTuple):
+    """A topic that was given records, and the offset behind the last of them."""
+
+    topic: Topic
+    end: int
+
+
+def find_traces(log: Log, timeout_s: float = ANSWER_S) -> list[Trace]:
+    """Return what other topics tell of a ledger, whose events are to be looked at after this.
+
+    Raises LogUnavailableError if the broker does not answer.
+    """
+    found: list[Trace] = []
+    for topic in TRACES:
+        # A role may not know of each topic, and goes by those that it knows.
+        with suppress(AccessDeniedError):
+            if end := end_of(log, topic, timeout_s):
+                found.append(Trace(topic, end))
+    return found
+
+
+def end_of(log: Log, topic: Topic, timeout_s: float = ANSWER_S) -> int:
+    """Return the offset behind the last record of a topic, 0 if there is no such topic."""
+    try:
+        if topic not in REQUIRED:
+            # Few ledgers have it, and of one that is not there its id is told sooner.
+            log.topic_id(topic)
+        return log.ends(topic, timeout_s)[1]
+    except TopicMissingError:
+        return 0
+
+
+def events_lost(traces: Iterable[Trace], rows: Iterable[str] = ()) -> EventsLostError:
+    """Return the error for a ledger of which these traces are left, and rows besides."""
+    return EventsLostError([*(f"its {topic} go on to {end}" for topic, end in traces), *rows])
+
+
+def check_not_lost(log: Log, read_to: int = 0, domain: int = 0) -> None:
+    """Raise EventsLostError if the events end at `read_to`, say of no ledger, and traces do.
+
+    The caller has read the events up to there and found no beginning. Raises RestoreUnfinishedError
+    if a restore brings them back, LogUnavailableError if the broker does not answer.
+    """
+    traces = find_traces(log)
+    if traces and end_of(log, Topic.EVENTS) <= read_to:
+        with suppress(TopicMissingError):
+            check_finished(log, domain)
+        raise events_lost(traces)
+
+
+def check_same_topic(log: Log, created: LedgerCreated) -> None:
+    """Raise as `check_topic`, and EventsLostError if the other topic holds nothing or is not there.
+
+    For whoever knows of a ledger from elsewhere than its events, such as a checkpoint.
+    """
+    try:
+        check_topic(log, created)
+    except (LogDamagedError, TopicMissingError):
+        check_not_lost(log)
+        raise
+
+
+def holds_history(events: LogReader, end: int, wait_s: float = ANSWER_S) -> bool:
+    """Tell whether a topic of events that ends there holds more than claims to lead.
+
+    `events` begins at its first record. What cannot be read counts as history.
+    """
+    while events.next_offset() < end:
+        records = events.read(1, wait_s)
+        if not records or record_kind(records[0].value) is not RecordKind.FENCED:
+            return True
+    return False

@@ -1,0 +1,276 @@
+"""A ledger begins where nothing of it is there, and nowhere else, whatever was lost or made anew.
+
+Each topic is made anew, alone and with every other. Where the events are among them, whoever needs
+them says that they are lost; otherwise the ledger goes on with all it had.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import combinations
+from typing import Final
+
+import pytest
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.core.commands import CreateTable, OpenTxn
+from ledger.errors import (
+    FencedError,
+    LedgerError,
+    LogDamagedError,
+    LogUnavailableError,
+    OffsetGoneError,
+)
+from ledger.log.batches import BatchAcceptor
+from ledger.log.errors import EventsLostError
+from ledger.log.lossy import LossyLog
+from ledger.log.memory import MemoryLog
+from ledger.log.port import LogReader, Topic
+from ledger.sdk.tail import read_genesis
+from ledger.sequencer import Sequencer
+from ledger.settings import Genesis
+from ledger.testing import FixedClock
+from ledger.verify import verify
+from tests.driver import definition
+from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.integration.slow_log import PausedReader
+
+ROUND_S: Final = 0.1
+ROUNDS: Final = 100
+OPEN_TXN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
+OTHERS: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
+SETS: Final = [
+    frozenset(topics) for count in (1, 2) for topics in combinations(tuple(Topic), count)
+]
+
+
+def named(topics: frozenset[Topic]) -> str:
+    """Return the name of a case."""
+    return " and ".join(sorted(topics))
+
+
+class PausedLog(MemoryLog):
+    """A log in memory of which a process sees no newer events while it is paused."""
+
+    is_paused = False
+
+    def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
+        """Return a reader that starts at `offset`."""
+        reader = super().reader(topic, offset)
+        return PausedReader(reader, lambda: topic is Topic.EVENTS and self.is_paused)
+
+
+class Lived:
+    """A ledger that was in use: every topic holds something of it, and nothing of it runs now."""
+
+    def __init__(self) -> None:
+        self.log, self.clock = PausedLog(), FixedClock()
+        self.sequencer = self.start()
+        self.client = RawClient(self.log, self.turn)
+        self.session = self.client.open_session()
+        self.client.ask(self.session, CreateTable(*UNNUMBERED, 0, 0, "main", "db.t", definition()))
+        self.txn = self.client.ask(self.session, OPEN_TXN).control.txn
+        self.client.beat(self.session)
+        self.turn()
+        self.sequencer.close()
+        for topic in (Topic.CATALOGS, Topic.CACHE):
+            self.log.writer(topic).append(b"main", b"what another part of the product wrote")
+        self.position = self.client.acceptor.head.position
+        self.ledger = self.genesis()
+
+    def start(self) -> Sequencer:
+        """Return a sequencer that was just started."""
+        return Sequencer(self.log, Genesis("lived"), clock=self.clock)
+
+    def turn(self) -> None:
+        """Let the sequencer do a round."""
+        self.clock.advance(ROUND_S)
+        self.sequencer.step(0.0)
+
+    def turns(self) -> None:
+        """Let the sequencer do rounds."""
+        for _ in range(ROUNDS):
+            self.turn()
+
+    def lead(self) -> None:
+        """Start a sequencer and let it do rounds until it leads, or ends by what it raises."""
+        self.sequencer = self.start()
+        for _ in range(ROUNDS):
+            self.turn()
+            if self.sequencer.leader is not None:
+                return
+        raise TimeoutError("it does not lead")
+
+    def genesis(self) -> str:
+        """Return the id of the ledger, as clients find it."""
+        return read_genesis(self.log, 0.0).ledger
+
+    def write_checkpoint(self) -> None:
+        """Write a checkpoint of all that there is."""
+        acceptor = self.client.acceptor
+        batches = BatchAcceptor(self.log, acceptor, self.log.ends(Topic.EVENTS)[1])
+        with closing(self.log.writer(Topic.CHECKPOINTS)) as writer:
+            checkpoint = Checkpoint(self.client.state, acceptor.head, batches.offset)
+            CheckpointWriter(writer, 0).write(checkpoint)
+
+    def check_begun_by_nobody(self) -> None:
+        """Make sure that sequencers, clients and readers say that the events are lost."""
+        before = {topic: self.log.ends(topic) for topic in Topic}
+        with pytest.raises(EventsLostError):
+            self.lead()
+        with pytest.raises(EventsLostError, match="no event says which ledger it is"):
+            read_genesis(self.log, 30.0)
+        assert {topic: self.log.ends(topic) for topic in Topic} == before
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self.client.close()
+        self.sequencer.close()
+
+
+@pytest.fixture(params=["with a checkpoint", "without one"])
+def lived(request: pytest.FixtureRequest) -> Iterator[Lived]:
+    """Return a ledger that was in use."""
+    with closing(Lived()) as lived:
+        if request.param == "with a checkpoint":
+            lived.write_checkpoint()
+        else:
+            lived.log.writer(Topic.CHECKPOINTS).append(b"0/7/0", b"a chunk without a manifest")
+        assert all(lived.log.ends(topic)[1] for topic in Topic)
+        yield lived
+
+
+@pytest.mark.parametrize("anew", [each for each in SETS if Topic.EVENTS in each], ids=named)
+def test_events_made_anew(lived: Lived, anew: frozenset[Topic]) -> None:
+    """Without its events a ledger is neither begun again nor taken for a new one."""
+    for topic in anew:
+        lived.log.recreate(topic)
+
+    lived.check_begun_by_nobody()
+    with pytest.raises(EventsLostError):
+        verify(lived.log)
+
+
+@pytest.mark.parametrize("anew", [each for each in SETS if Topic.EVENTS not in each], ids=named)
+def test_other_topics_made_anew(lived: Lived, anew: frozenset[Topic]) -> None:
+    """With its events a ledger goes on: nothing that was answered is lost."""
+    for topic in anew:
+        lived.log.recreate(topic)
+
+    lived.lead()
+
+    client = lived.client
+    after = client.ask(client.open_session(), OPEN_TXN)
+    assert lived.genesis() == lived.ledger
+    assert after.control.position > lived.position
+    assert after.control.txn == lived.txn + 1
+    assert client.state.tables.named("main", "db.t") is not None
+
+
+@pytest.mark.parametrize("left", OTHERS)
+@pytest.mark.parametrize("removed", [False, True], ids=["kept", "removed since"])
+def test_one_trace_is_enough(left: Topic, *, removed: bool) -> None:
+    """One topic that is left tells of the ledger, also where retention has emptied it."""
+    with closing(Lived()) as lived:
+        lived.write_checkpoint()
+        for topic in set(Topic) - {left}:
+            lived.log.recreate(topic)
+        end = lived.log.ends(left)[1]
+        if removed:
+            lived.log.remove_below(left, end)
+
+        lived.check_begun_by_nobody()
+        with pytest.raises(EventsLostError) as raised:
+            read_genesis(lived.log, 0.0)
+    assert raised.value.traces == (f"its {left} go on to {end}",)
+
+
+def test_nothing_is_left() -> None:
+    """Where nothing tells of a ledger a new one begins."""
+    with closing(Lived()) as lived:
+        for topic in Topic:
+            lived.log.recreate(topic)
+
+        lived.lead()
+
+        assert lived.genesis() != lived.ledger
+
+
+def test_claims_are_no_beginning(lived: Lived) -> None:
+    """Events that hold nothing but the claim of a sequencer say of no ledger."""
+    with closing(Lived()) as other:
+        claim = other.log.topics[Topic.EVENTS].records[0]
+    lived.log.recreate(Topic.EVENTS)
+    lived.log.writer(Topic.EVENTS).append(claim.key, claim.value)
+
+    with pytest.raises((EventsLostError, LogDamagedError)):
+        lived.lead()
+    with pytest.raises(EventsLostError):
+        read_genesis(lived.log, 0.0)
+    assert lived.log.ends(Topic.EVENTS) == (0, 1)
+
+
+def test_crash_before_the_beginning() -> None:
+    """A sequencer that claimed and ended before it told of the ledger leaves no trace of one."""
+    log, clock = MemoryLog(), FixedClock()
+    with closing(Sequencer(log, Genesis("first"), clock=clock)) as first:
+        while not log.ends(Topic.EVENTS)[1]:
+            clock.advance(ROUND_S)
+            first.step(0.0)
+    with closing(Sequencer(log, Genesis("second"), clock=clock)) as second:
+        for _ in range(ROUNDS):
+            clock.advance(ROUND_S)
+            second.step(0.0)
+    assert read_genesis(log, 0.0).name == "second"
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_beginning_that_does_not_arrive(lost: int) -> None:
+    """A leader whose first events are lost has given no sign of life, and another one begins."""
+    log, clock = LossyLog(), FixedClock()
+    with closing(Sequencer(log, Genesis("first"), clock=clock)) as first:
+        while not log.ends(Topic.EVENTS)[1]:
+            clock.advance(ROUND_S)
+            first.step(0.0)
+        log.lost[Topic.EVENTS] = lost
+        with pytest.raises((LogUnavailableError, FencedError)):
+            first.step(0.0)
+    assert [log.ends(topic)[1] for topic in OTHERS] == [0] * len(OTHERS)
+    with closing(Sequencer(log, Genesis("second"), clock=clock)) as second:
+        for _ in range(ROUNDS):
+            clock.advance(ROUND_S)
+            second.step(0.0)
+    assert read_genesis(log, 0.0).name == "second"
+
+
+@pytest.mark.parametrize("grown", [False, True], ids=["empty", "with a claim"])
+def test_standby_while_events_are_made_anew(lived: Lived, *, grown: bool) -> None:
+    """A standby that has read the events claims nothing in a topic that took their place."""
+    with closing(Lived()) as other:
+        claim = other.log.topics[Topic.EVENTS].records[0]
+    standby = lived.start()
+    standby.step(0.0)
+    lived.log.is_paused = True
+    lived.log.recreate(Topic.EVENTS)
+    if grown:
+        lived.log.writer(Topic.EVENTS).append(claim.key, claim.value)
+    before = lived.log.ends(Topic.EVENTS)
+
+    lived.sequencer = standby
+    with pytest.raises((LogDamagedError, EventsLostError, OffsetGoneError)):
+        lived.turns()
+
+    assert lived.log.ends(Topic.EVENTS) == before
+
+
+def test_leader_while_events_are_made_anew() -> None:
+    """A leader whose events are made anew ends, and whatever it left begins no ledger."""
+    with closing(Lived()) as lived:
+        lived.lead()
+        lived.log.recreate(Topic.EVENTS)
+        lived.client.send(lived.session, OPEN_TXN)
+        with pytest.raises(LedgerError):
+            lived.turns()
+        with pytest.raises((EventsLostError, LogDamagedError)):
+            lived.lead()
+        records = lived.log.topics[Topic.EVENTS].records
+    assert len(records) <= 1, "only what was on its way"
