@@ -23,6 +23,7 @@ from ledger.whole_numbers import takes_whole_numbers, whole
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200
+BUSY_STATUS: Final = 503
 CONNECTIONS: Final = 32
 CONNECT_S: Final = 5.0
 # Less is no time-out to urllib3.
@@ -114,7 +115,9 @@ class HttpQuestions(MetadataReads):
             left_s = max(LEAST_S, ends_s - monotonic())
             timeout = Timeout(total=left_s, connect=min(CONNECT_S, left_s))
             try:
-                return self._pool.request(method, target, body=body, retries=False, timeout=timeout)
+                found = self._pool.request(
+                    method, target, body=body, retries=False, timeout=timeout
+                )
             except HTTPError as problem:
                 pause_s = next(pauses, inf)
                 if monotonic() + pause_s >= ends_s:
@@ -122,7 +125,11 @@ class HttpQuestions(MetadataReads):
                         f"{self._url} does not answer ({problem}); see whether the follower or the "
                         "cache there runs with --http, and whether this host may reach it"
                     ) from problem
-                sleep(pause_s)
+            else:
+                pause_s = busy_s(found)
+                if monotonic() + pause_s >= ends_s:
+                    return found
+            sleep(pause_s)
 
     def _raise(self, status: int, data: bytes) -> NoReturn:
         """Raise the error that a response with another status than 200 stands for."""
@@ -156,6 +163,12 @@ def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
         except ReaderBehindError as behind:
             if part_ms == left_ms:
                 raise ReaderBehindError(behind.applied, behind.wanted, wait_ms) from None
+
+
+def busy_s(answer: BaseHTTPResponse) -> float:
+    """Return when to ask again a server that has no room now; never, if it has answered."""
+    told = answer.headers.get("retry-after", "")
+    return float(told) if answer.status == BUSY_STATUS and told.isdecimal() else inf
 
 
 def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:

@@ -19,10 +19,10 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ledger.http.form import BAD_REQUEST
+from ledger.http.questions import BUSY_STATUS
 from projections.web.limits import WebLimits
 from projections.web.problems import (
     BUSY,
-    BUSY_STATUS,
     HEAD_TOO_LONG,
     RETRY_AFTER_S,
     TOO_SLOW,

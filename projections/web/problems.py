@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from ledger.http.questions import BUSY_STATUS
+
 RETRY_AFTER_S: Final = 1
-BUSY_STATUS: Final = 503
 
 BUSY: Final = "Busy"
 """The name where there is no room now: the same question may be asked again a little later."""

@@ -1,12 +1,14 @@
 """Clients that are slow: their connections end in time, and nobody else waits for them."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from time import monotonic
 from typing import Final
 
 import pytest
 
+from ledger.errors import ReadsUnavailableError
+from ledger.http.reads import HttpReads
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.limits import WebLimits
@@ -120,23 +122,41 @@ def test_idle_connections_make_room(domain: Followed) -> None:
                 assert asked_anew(served, "/v1/identity").status == 200
 
 
-def test_questions_under_way_are_bounded(domain: Followed) -> None:
-    """Beyond a bound a question is told to come again; health is asked all the same."""
-    wait = request(f"/v1/position?at_least={BEYOND}&timeout_ms=10000")
-    with (
-        serving(rows_in(domain), limits=FEW) as served,
-        wires(served.url, FEW.requests_max, wait),
-        closing(Wire(served.url)) as wire,
-    ):
+@contextmanager
+def crowded(served: Served, wait_ms: int) -> Iterator[tuple[Answer, dict[str, str]]]:
+    """Have as many questions under way as may be, and what another one is told meanwhile."""
+    wait = request(f"/v1/position?at_least={BEYOND}&timeout_ms={wait_ms}")
+    with wires(served.url, FEW.requests_max, wait), closing(Wire(served.url)) as wire:
         while (found := wire.send(request("/v1/identity")).answer())[0].status == 200:
             pass  # Not all of them have arrived.
-        answer, headers = found
+        yield found
+
+
+def test_questions_under_way_are_bounded(domain: Followed) -> None:
+    """Beyond a bound a question is told to come again; health is asked all the same."""
+    with (
+        serving(rows_in(domain), limits=FEW) as served,
+        crowded(served, 10_000) as (answer, headers),
+    ):
         assert answer.error == (503, "Busy")
         assert answer.form["retry_unchanged"]
         assert int(headers["retry-after"]) > 0
         for path in ("/livez", "/metrics"):
             assert served.ask(path).status == 200
         assert set(served.ask("/readyz").form["checks"]) == {"store", "position", "lag"}
+
+
+def test_a_client_comes_again(domain: Followed) -> None:
+    """A client of reads that is told to come again does, as long as it has time."""
+    with serving(rows_in(domain), limits=FEW) as served:
+        with crowded(served, 2_000):
+            assert served.reads.identity().domain == 0
+        with (
+            crowded(served, 10_000),
+            closing(HttpReads(served.url, timeout_s=SOON_S)) as reads,
+            pytest.raises(ReadsUnavailableError, match="status 503: 12 questions are under way"),
+        ):
+            reads.identity()
 
 
 def long_listing() -> Driver:
