@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ledger.machine.endpoints import Endpoint
 from projections.web.limits import WebLimits
 from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
+from projections.web.slots import Turns
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
@@ -81,9 +82,12 @@ class Gate:
         self._hosts = hosts
         self._limits = limits
         self._setting = setting
+        self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever fails is answered too."""
+        if scope["path"] not in PROBES:
+            await self._turns.turn()
         if head_bytes(scope) > self._limits.head_bytes_max:
             bound = f"the head of a request has at most {self._limits.head_bytes_max} bytes"
             await said(431, HEAD_TOO_LONG, f"{bound}; ask for less at once")(scope, receive, send)

@@ -8,15 +8,18 @@ yet, or comes back, needs nobody's care. Threads and readers are bounded; what c
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import Final, Generic, Protocol, TypeVar
 
-from ledger.errors import LogRewrittenError, ReaderBehindError, RefusedError
+from ledger.errors import LedgerError, LogRewrittenError, ReaderBehindError, RefusedError
 from projections.web.asked import BadRequestError
 
 THREADS: Final = 4
 # Of what takes long more threads would answer no more, and keep the short from their turns: Python
 # runs one thread at a time.
 LONG_THREADS: Final = 1
+# To find that rows cannot be read takes as long as to read them, and holds all threads up.
+AGAIN_S: Final = 0.1
 # What says something about the question and nothing about the reader.
 ANSWERS: Final = (BadRequestError, LogRewrittenError, ReaderBehindError, RefusedError)
 
@@ -50,6 +53,7 @@ class Readers(Generic[Source]):
         self._open = open_source
         self._idle: list[Source] = []
         self._looked_at: list[Source] = []
+        self._problem: tuple[LedgerError | None, float] = (None, 0.0)
         self._threads = ThreadPoolExecutor(threads, "lakeledger-web-reader")
         self._long_threads = ThreadPoolExecutor(long_threads, "lakeledger-web-listing")
         self._looking = ThreadPoolExecutor(1, "lakeledger-web-position")
@@ -102,7 +106,18 @@ class Readers(Generic[Source]):
         try:
             return idle.pop()
         except IndexError:
+            return self._opened()
+
+    def _opened(self) -> Source:
+        """Return a new reader; where none could be opened just now, none is tried."""
+        problem, until_s = self._problem
+        if problem is not None and monotonic() < until_s:
+            raise problem.with_traceback(None)
+        try:
             return self._open()
+        except LedgerError as problem:
+            self._problem = problem, monotonic() + AGAIN_S
+            raise
 
 
 def position_of(source: Answering) -> int:

@@ -1,6 +1,7 @@
 """Slots: places that are few. Whoever comes when all are taken waits in turn, and not for long."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 from projections.web.problems import BusyError
 
 WAIT_S: Final = 10.0
+BEGUN_AT_ONCE: Final = 16
 
 
 class Slots:
@@ -49,3 +51,37 @@ class Room:
             yield
         finally:
             self._taken -= 1
+
+
+class Turns:
+    """Begins few questions in one round of the event loop, so that a crowd leaves health its turn.
+
+    A thousand that came at once would else all be begun before anything else is looked at.
+    """
+
+    def __init__(self, number: int = BEGUN_AT_ONCE) -> None:
+        self._number = number
+        self._left = number
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        """Return when it is time to begin."""
+        loop = asyncio.get_running_loop()
+        if self._left == self._number:
+            loop.call_soon(self._next_round, loop)
+        if self._left:
+            self._left -= 1
+            return
+        waits = loop.create_future()
+        self._waiting.append(waits)
+        await waits
+
+    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._left = self._number
+        while self._waiting and self._left:
+            waits = self._waiting.popleft()
+            if not waits.done():
+                waits.set_result(None)
+                self._left -= 1
+        if self._left < self._number:
+            loop.call_soon(self._next_round, loop)

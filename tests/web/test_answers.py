@@ -3,9 +3,11 @@
 import asyncio
 import json
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from starlette.types import Message
@@ -33,7 +35,7 @@ from projections.web.bodies import VALUES_MAX
 from projections.web.limits import LIMITS
 from projections.web.metadata_questions import READS_MAX
 from projections.web.questions import QUESTIONS
-from projections.web.readers import Readers
+from projections.web.readers import AGAIN_S, THREADS, Readers
 from projections.web.serving import read_pages
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, Driver
@@ -291,6 +293,22 @@ def test_no_store_yet(tmp_path: Path) -> None:
         assert served.ask("/v1/identity").error == (503, "StoreMissingError")
         assert served.ask("/v1/position").error == (503, "StoreMissingError")
         assert served.ask("/livez").status == 200
+
+
+def test_no_store_for_many(tmp_path: Path) -> None:
+    """Of many who ask while there is no store, few are the cause of a look for it."""
+    looks = Counter[str]()
+
+    def none_yet() -> Reads:
+        looks["store"] += 1
+        raise StoreMissingError(tmp_path)
+
+    with serving(none_yet) as served, ThreadPoolExecutor(8) as pool:
+        began_s = monotonic()
+        asked = [pool.submit(served.ask, "/v1/identity") for _ in range(200)]
+        assert {each.result().error for each in asked} == {(503, "StoreMissingError")}
+        rounds = (monotonic() - began_s) / AGAIN_S + 1
+    assert looks["store"] <= THREADS * rounds
 
 
 class IllStore(MemoryStore):

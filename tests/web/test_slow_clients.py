@@ -1,5 +1,6 @@
 """Clients that are slow: their connections end in time, and nobody else waits for them."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from time import monotonic
@@ -12,6 +13,7 @@ from ledger.http.reads import HttpReads
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.limits import WebLimits
+from projections.web.slots import Turns
 from tests.driver import Driver
 from tests.projections.filing import commit
 from tests.projections.followed import Followed, rows_of
@@ -120,6 +122,32 @@ def test_idle_connections_make_room(domain: Followed) -> None:
                 for each in idle[:4]:
                     each.send(request("/livez"))
                 assert asked_anew(served, "/v1/identity").status == 200
+
+
+def test_a_crowd_leaves_others_their_turn() -> None:
+    """Of many questions few are begun in one round of the event loop, and in the end all are."""
+    begun: list[int] = []
+
+    async def ask(turns: Turns) -> None:
+        await turns.turn()
+        begun[-1] += 1
+
+    async def crowd() -> None:
+        turns, loop = Turns(4), asyncio.get_running_loop()
+
+        def next_round() -> None:
+            begun.append(0)
+            loop.call_soon(next_round)
+
+        next_round()
+        asked = [asyncio.create_task(ask(turns)) for _ in range(100)]
+        asked[50].cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        await ask(turns)
+
+    asyncio.run(crowd())
+    assert max(begun) <= 4
+    assert sum(begun) == 100
 
 
 @contextmanager
