@@ -32,8 +32,10 @@ from ledger.delta.log import Beginning, DeltaLog
 from ledger.delta.replay import REPLACED_ID, ImportedTable, replay
 from ledger.delta.report import DeltaVersions, Disagreement, ImportReport, versions_in
 from ledger.errors import (
+    CommandInvalidError,
     ConflictError,
     DeltaLogError,
+    LimitExceededError,
     RefusedError,
     SessionExpiredError,
     SnapshotTooOldError,
@@ -165,6 +167,10 @@ class DeltaImport:
             done = self._rebase(commit) or self._follow_on(commit)
         except ShapeError as error:
             raise DeltaLogError(f"version {commit.version} of {self._path}", str(error)) from error
+        except (CommandInvalidError, LimitExceededError) as error:
+            # Of whatever kind it is, it names no version by itself.
+            error.args = (f"version {commit.version} of the Delta table at {self._path}: {error}",)
+            raise
         if not done:
             self._live = None
         else:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ledger.core.events import TxnCommitted
+from ledger.file_list import chunks_of
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import APP, text_key, value
@@ -12,9 +13,11 @@ from projections.store.port import RowChange
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
     """Return the row of every application whose progress a commit records."""
+    control = applied.control
     for part in body.parts:
-        for app, version in part.footprint.apps if part.footprint is not None else ():
-            yield text_key(APP, part.table, app), value([version, applied.control.position])
+        for chunk in chunks_of(part, applied.ended.get(control.txn)):
+            for app, version in chunk.apps:
+                yield text_key(APP, part.table, app), value([version, control.position])
 
 
 ROWS: Final[Mapping[type, Rows]] = {TxnCommitted: committed}

@@ -4,16 +4,19 @@ Both are what the last action said; a domain that was removed has no row.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from ledger.core.events import TxnCommitted
+from ledger.core.staged_progress import whole_domains
+from ledger.file_list import chunks_of
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value
 from projections.store.port import RowChange
 
 
-def committed(_applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
+def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
     """Return the rows of the protocols and domains that a commit sets or removes."""
     for part in body.parts:
         footprint = part.footprint
@@ -21,7 +24,8 @@ def committed(_applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
             continue
         if footprint.protocol is not None:
             yield number_key(PROTOCOL, part.table), value(footprint.protocol)
-        for domain in footprint.domains:
+        chunks = chunks_of(part, applied.ended.get(applied.control.txn))
+        for domain in whole_domains(chain.from_iterable(each.domains for each in chunks)):
             said = None if domain.removed else value(domain.configuration)
             yield text_key(DOMAIN, part.table, domain.name), said
 

@@ -8,7 +8,6 @@ from ledger.core.decide_txns import own_txn
 from ledger.core.footprints import (
     excess_of_reads,
     fault_of,
-    joined,
     next_digest,
     only_reads,
     rearranges,
@@ -16,6 +15,7 @@ from ledger.core.footprints import (
 )
 from ledger.core.ids import JUDGED_TYPES, IsolationLevel
 from ledger.core.outcomes import Reason, Refused
+from ledger.core.staged_progress import repeated_app, whole_footprint
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, by_table, redefines
 from ledger.core.traits import LEVEL_OF, is_level
@@ -148,11 +148,13 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
             write.table,
         )
     fault = fault_of(footprint)
-    every = joined(chunks, footprint)
+    every = whole_footprint(chunks, footprint)
     if only_reads(footprint) and (writes_anything(every) or any(each.files for each in chunks)):
         fault = "what writes names its operation"
     # Each scan is asked for each partition with new files, however many chunks brought them.
     fault = fault or excess_of_reads(every)
+    if not fault and chunks and (app := repeated_app(every)):
+        fault = f"an application records one version in a commit, {app[:80]!r} records two"
     if fault:
         raise Refused(Reason.COMMAND_INVALID, fault, write.table)
     return write._replace(footprint=every)

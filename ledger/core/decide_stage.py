@@ -7,8 +7,9 @@ end, whichever it is. What waits at one time is bounded.
 from ledger.core.commands import StageWrites
 from ledger.core.decide_txns import check_tables, writable_txn
 from ledger.core.events import WritesStaged
-from ledger.core.footprints import fault_of, weight
+from ledger.core.footprints import fault_of
 from ledger.core.outcomes import Reason, Refused
+from ledger.core.staged_progress import staged_weight
 from ledger.core.state import DomainState
 
 STAGED_BYTES_MAX = 64 * 1024 * 1024
@@ -34,19 +35,18 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
     fault = fault_of(command.footprint)
     if fault:
         raise Refused(Reason.COMMAND_INVALID, fault, command.table)
-    footprint = command.footprint
-    if footprint.apps or footprint.domains or footprint.protocol is not None:
+    if command.footprint.protocol is not None:
         raise Refused(
             Reason.COMMAND_INVALID,
-            "progress, domains and protocol come with the commit, not with a chunk before it",
+            "a protocol comes with the commit, not with a chunk before it",
             command.table,
         )
-    waiting = state.txns.staged_bytes + weight(command.footprint)
+    waiting = state.txns.staged_bytes + staged_weight(command.footprint)
     if following > CHUNKS_MAX or waiting > STAGED_BYTES_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"at most {CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file lists "
-            "and hashes wait for their commits",
+            f"at most {CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file lists, "
+            "hashes, progress and domains wait for their commits",
             command.txn,
         )
     return WritesStaged(command.table, command.number, command.footprint)

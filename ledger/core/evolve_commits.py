@@ -13,9 +13,10 @@ from ledger.core.events import Control, TableAltered, TxnCommitted
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
 from ledger.core.features import features_of, protocol_change
-from ledger.core.footprints import REPLACES, joined, rearranges, won
+from ledger.core.footprints import REPLACES, rearranges, won
 from ledger.core.ids import JUDGED_TYPES
 from ledger.core.metadata_diff import metadata_kind
+from ledger.core.staged_progress import whole_footprint
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Progress, Table, by_table, redefines
 from ledger.core.txns import OpenTxn
@@ -29,7 +30,7 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
     changed = by_table(changes)
     for part in body.parts:
         chunks = ended.staged.get(part.table, ())
-        footprint = joined(chunks, part.footprint) if part.footprint is not None else None
+        footprint = whole_footprint(chunks, part.footprint) if part.footprint is not None else None
         commit_part(state, control, part, ended.write_ids.get(part.table, 0))
         coarse = part.writes if body.type in JUDGED_TYPES else []
         own = changed.get(part.table, ())

@@ -15,7 +15,7 @@ from ledger.core.events import (
     WritesStaged,
 )
 from ledger.core.evolve_tables import drop_table, give_write_id, note_forgettable
-from ledger.core.footprints import weight
+from ledger.core.staged_progress import staged_weight
 from ledger.core.state import DomainState
 from ledger.core.txns import OpenTxn
 
@@ -42,7 +42,7 @@ def give_write_ids(
 def writes_staged(state: DomainState, control: Control, body: WritesStaged) -> None:
     """Keep a chunk of a footprint until its txn ends."""
     state.txns.open[control.txn].stage(body.table, body.footprint)
-    state.txns.staged_bytes += weight(body.footprint)
+    state.txns.staged_bytes += staged_weight(body.footprint)
 
 
 def txn_aborted(state: DomainState, control: Control, body: TxnAborted) -> None:

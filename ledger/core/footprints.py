@@ -11,15 +11,15 @@ from typing import Final
 
 from ledger.core.commands import Footprint
 from ledger.core.ids import LEVELS, IsolationLevel
-from ledger.core.partitions import PARTITION_TEXT_MAX, partition_values
+from ledger.core.partitions import partition_values
 
 HASH_BYTES: Final = 8
 ENTRIES_MAX: Final = 100_000
 READS_MAX: Final = 1_000
 ROWS_MAX: Final = 2**40
 OPERATION_MAX: Final = 100
-# Names of applications and domains stay in the state, as partitions do.
-TEXT_MAX: Final = PARTITION_TEXT_MAX
+# Names of applications and domains stay in the state, and each fits a record in any letters.
+TEXT_MAX: Final = 150_000
 # What a chunk and a text in it take in memory, about, however little they say.
 CHUNK_BYTES: Final = 512
 TEXT_BYTES: Final = 64
@@ -112,8 +112,12 @@ def excess_of(footprint: Footprint) -> str:
     if len(footprint.operation) > OPERATION_MAX:
         return f"an operation is named in {OPERATION_MAX} characters at most"
     names = *footprint.read_apps, *(app for app, _ in footprint.apps)
-    if any(len(name) > TEXT_MAX for name in (*names, *(each.name for each in footprint.domains))):
-        return f"applications and domains are named in {TEXT_MAX} characters at most"
+    for name in (*names, *(each.name for each in footprint.domains)):
+        if len(name) > TEXT_MAX:
+            return (
+                f"{name[:80]!r}... has {len(name)} characters: applications and domains are named "
+                f"in {TEXT_MAX} characters at most"
+            )
     return excess_of_reads(footprint)
 
 

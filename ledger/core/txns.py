@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ledger.core.commands import Footprint
-from ledger.core.footprints import weight
 from ledger.core.id_set import IdSet
 from ledger.core.ids import TxnType
+from ledger.core.staged_progress import staged_weight
 
 # Mappings leave in bounded steps, so that no event costs more for what gathered before it. The last
 # txn of a step brings all of its own.
@@ -47,7 +47,7 @@ class OpenTxn:
 
     def waiting_bytes(self) -> int:
         """Return the size of the chunks that wait."""
-        return sum(weight(chunk) for chunks in self.staged.values() for chunk in chunks)
+        return sum(staged_weight(chunk) for chunks in self.staged.values() for chunk in chunks)
 
 
 @dataclass(slots=True)

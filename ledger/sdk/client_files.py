@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite
 from ledger.core.ids import TxnType
 from ledger.errors import ConflictError, SnapshotTooOldError
+from ledger.sdk.beside_files import RECORD_BYTES_MAX
 from ledger.sdk.explain import name_conflict
 from ledger.sdk.given_files import AddLike, added_files, columns_of, several
 from ledger.sdk.lists import check_list, shown
@@ -17,7 +18,7 @@ from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
 from ledger.sdk.session import UNNUMBERED, Answer
 from ledger.sdk.skipping import told
-from ledger.sdk.staging import RECORD_BYTES_MAX, riding
+from ledger.sdk.staging import riding
 from ledger.sdk.transaction import Transaction
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites, level_named

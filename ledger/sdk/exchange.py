@@ -23,6 +23,7 @@ from ledger.errors import (
 )
 from ledger.log.codec import encode_command
 from ledger.sdk.channel import Channel
+from ledger.sdk.sizes import largest_share
 from ledger.sdk.tail import Awaited
 
 # What the commands topic takes in one record, less room for Kafka's own framing.
@@ -166,9 +167,11 @@ def is_done_once(command: OpenSession | SessionCommand) -> bool:
 
 def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceededError:
     """Return the error for a command that was not sent because of its size."""
+    share = largest_share(command)
+    most = f", {share.size} of them are {share.what}" if share.size else ""
     error = LimitExceededError(
-        f"{type(command).__name__} has {size} bytes, a record holds {COMMAND_BYTES_MAX}. Nothing "
-        "was sent; say less in one command: whole tables instead of many partitions, or more txns",
+        f"{type(command).__name__} has {size} bytes{most}; a record holds {COMMAND_BYTES_MAX}. "
+        f"Nothing was sent: {share.remedy}",
         reason=Reason.LIMIT_EXCEEDED,
     )
     error.retry_unchanged = False  # Other limits have room again once others have ended.

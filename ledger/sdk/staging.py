@@ -10,18 +10,20 @@ from typing import Final, NamedTuple
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
 from ledger.errors import StagedWritesDifferError
-from ledger.file_list import AddFile, FileList, RemoveFile, pack, unpack
+from ledger.file_list import AddFile, RemoveFile
+from ledger.sdk.beside_files import (
+    RECORD_BYTES_MAX,
+    app_bytes,
+    chunks_beside_files,
+    domain_bytes,
+    without_staged,
+)
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.writes import DeclaredPart
 
-# What a record may hold of footprints, with room for all that stands beside them.
-RECORD_BYTES_MAX: Final = 700_000
 FILES_PER_CHUNK: Final = 10_000
 # Before it is packed: no reader unpacks more than 64 MiB, of up to eight bytes a character.
 CHUNK_CHARS_MAX: Final = 8_000_000
-# What a writer records of its commit, packed: more of it comes in chunks of so many letters.
-INFO_BYTES_MAX: Final = 100_000
-INFO_CHARS_PER_CHUNK: Final = 150_000
 READ_BYTES_PER_CHUNK: Final = 80_000 * HASH_BYTES
 
 Send = Callable[[int, int, Footprint], None]
@@ -72,7 +74,7 @@ class Staging:
                     self._stage_one(part.table, number, chunk, send)
             self._whole.add(part.table)
         chunks, digest = self._sent.get(part.table, Sent())
-        return without_large_info(head)._replace(staged=chunks, digest=digest)
+        return without_staged(head)._replace(staged=chunks, digest=digest)
 
     def _stage_one(self, table: int, number: int, chunk: Footprint, send: Send) -> None:
         """Stage a chunk; that it is there already is fine where its first answer was missed."""
@@ -95,8 +97,6 @@ def riding(part: DeclaredPart, room: int) -> Footprint | None:
         return None
     if len(files) > FILES_PER_CHUNK or not fits_a_reader(files):
         return None
-    if len(part.head.files) > INFO_BYTES_MAX:
-        return None
     found = part.writer.with_files(part.head._replace(read_files=part.read_files), files)
     return found if size_of(found) <= room else None
 
@@ -106,19 +106,11 @@ def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:
     hashes = part.read_files
     for at in range(0, len(hashes), READ_BYTES_PER_CHUNK):
         yield EMPTY_FOOTPRINT._replace(read_files=hashes[at : at + READ_BYTES_PER_CHUNK])
-    if part.head is not None and len(part.head.files) > INFO_BYTES_MAX:
-        info = unpack(part.head.files).info
-        for at in range(0, len(info), INFO_CHARS_PER_CHUNK):
-            piece = FileList(info=info[at : at + INFO_CHARS_PER_CHUNK])
-            yield EMPTY_FOOTPRINT._replace(files=pack(piece))
+    if part.head is not None:
+        yield from chunks_beside_files(part.head)
     files = part.writer.files
     for at in range(0, len(files), FILES_PER_CHUNK):
         yield from fitting(part.writer, files[at : at + FILES_PER_CHUNK])
-
-
-def without_large_info(head: Footprint) -> Footprint:
-    """Return a footprint without the info that chunks before it have."""
-    return head._replace(files=b"") if len(head.files) > INFO_BYTES_MAX else head
 
 
 def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:
@@ -145,7 +137,7 @@ def chars_of(file: AddFile | RemoveFile) -> int:
 
 def size_of(footprint: Footprint) -> int:
     """Return about how many bytes a footprint takes in a record."""
-    texts = (*footprint.adds, *footprint.removes_in, *footprint.reads)
-    domains = (each.name + each.configuration for each in footprint.domains)
+    texts = (*footprint.adds, *footprint.removes_in, *footprint.reads, *footprint.read_apps)
     hashes = len(footprint.read_files) + len(footprint.removes)
-    return sum(len(each.encode()) for each in (*texts, *domains)) + hashes + len(footprint.files)
+    beside = domain_bytes(footprint) + app_bytes(footprint)
+    return sum(len(each.encode()) for each in texts) + beside + hashes + len(footprint.files)

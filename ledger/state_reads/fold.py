@@ -140,8 +140,10 @@ class StateFold:
         txn = self.state.txns.open.get(control.txn)
         changes = self.state.tables.pending.get(control.txn, ())
         for part in body.parts:
-            files = self.files.note(control.position, part, chunks_of(part, txn))
+            chunks = chunks_of(part, txn)
+            files = self.files.note(control.position, part, chunks)
             self.versions.note_part(control, part, user, files, changes)
+            self.versions.note_chunks(control.position, part.table, chunks)
 
     def _note_session(self, event: Event) -> None:
         control, body = event

@@ -5,11 +5,13 @@ The counterpart of `projections.versions`, `app_versions` and `protocols` for
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from ledger import operations
 from ledger.core.commands import Domain, Footprint, Protocol
 from ledger.core.event_parts import CommittedPart
 from ledger.core.events import Control, Event, TableAltered, TableCreated
+from ledger.core.staged_progress import whole_domains
 from ledger.core.tables import Pending
 from ledger.file_list import FileList
 from ledger.reads import AppRow, VersionRow
@@ -41,7 +43,7 @@ class StateVersions:
         files: FileList,
         changes: Sequence[Pending],
     ) -> None:
-        """Note the version that one table of a commit is, and what its footprint sets."""
+        """Note the version that one table of a commit is."""
         self._append(
             VersionRow(
                 part.table,
@@ -61,8 +63,19 @@ class StateVersions:
                 info=files.info,
             )
         )
-        if part.footprint is not None:
-            self._note_footprint(control.position, part.table, part.footprint)
+
+    def note_chunks(self, position: int, table: int, chunks: Sequence[Footprint]) -> None:
+        """Note the progress, the protocol and the domains that a part sets in all its chunks."""
+        for chunk in chunks:
+            for app, version in chunk.apps:
+                self.apps.setdefault(table, {})[app] = AppRow(table, app, version, position)
+            if chunk.protocol is not None:
+                self.protocols[table] = chunk.protocol
+        known = self.domains.setdefault(table, {})
+        for domain in whole_domains(chain.from_iterable(each.domains for each in chunks)):
+            known.pop(domain.name, None)
+            if not domain.removed:
+                known[domain.name] = domain
 
     def find(self, table: int, *, version: int | None, position: int, at: int) -> VersionRow | None:
         """Return a version, or the last one up to a time or, without one, a position."""
@@ -101,14 +114,3 @@ class StateVersions:
 
     def _append(self, row: VersionRow) -> None:
         self.versions.setdefault(row.table, []).append(row)
-
-    def _note_footprint(self, position: int, table: int, footprint: Footprint) -> None:
-        for app, version in footprint.apps:
-            self.apps.setdefault(table, {})[app] = AppRow(table, app, version, position)
-        if footprint.protocol is not None:
-            self.protocols[table] = footprint.protocol
-        known = self.domains.setdefault(table, {})
-        for domain in footprint.domains:
-            known.pop(domain.name, None)
-            if not domain.removed:
-                known[domain.name] = domain

@@ -11,9 +11,7 @@ import pytest
 from ledger.core import decide_stage
 from ledger.core.acceptance import NO_CHAIN
 from ledger.core.commands import (
-    AppVersion,
     CommitTxn,
-    Domain,
     Footprint,
     Protocol,
     StageWrites,
@@ -42,11 +40,7 @@ from tests.driver import write
 FIRST = footprint(adds=[partition()], remove=["a"], rows_added=3, files=b"first")
 SECOND = footprint(adds=[partition()], remove=["b"], rows_added=4, files=b"second")
 LAST = footprint(adds=[partition()], remove=["c"], rows_added=5, files=b"last")
-BESIDE_FILES: list[dict[str, Any]] = [
-    {"apps": [AppVersion("loader", 7)]},
-    {"domains": [Domain("delta.clustering", "{}", removed=False)]},
-    {"protocol": Protocol(3, 7, ["deletionVectors"])},
-]
+PROTOCOL = Protocol(3, 7, ["deletionVectors"])
 BROKEN = footprint(adds=["no partition"])
 
 
@@ -173,14 +167,11 @@ STAGE = [
         ),
         lambda s: s.flights,
     ),
-    *(
-        Refusal(
-            Reason.COMMAND_INVALID,
-            "come with the commit, not with a chunk",
-            lambda s, said=said: stage(s, footprint(files=bytes(STAGED_BYTES_MAX + 1), **said)),  # type: ignore[misc]
-            lambda s: s.flights,
-        )
-        for said in BESIDE_FILES
+    Refusal(
+        Reason.COMMAND_INVALID,
+        "a protocol comes with the commit, not with a chunk",
+        lambda s: stage(s, footprint(files=bytes(STAGED_BYTES_MAX + 1), protocol=PROTOCOL)),
+        lambda s: s.flights,
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,

@@ -36,6 +36,7 @@ from ledger.core.events import (
 )
 from ledger.core.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
 from ledger.core.outcomes import Reason, Refused
+from ledger.core.partitions import PARTITION_TEXT_MAX
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.core.winning_parts import PARTITIONS_MAX, REMOVES_MAX
 from tests.core.arena import Arena, day
@@ -183,8 +184,9 @@ def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
     assert isinstance(arena.follows(ELSEWHERE[met_by](arena)), answer)
 
 
+CHARS_MAX = {"operation": OPERATION_MAX, "coarse": PARTITION_TEXT_MAX}
 LONG: dict[str, Callable[[str], TableWrite]] = {
-    "operation": lambda text: part(1, text[: OPERATION_MAX - TEXT_MAX]),
+    "operation": lambda text: part(1, text),
     "application": lambda text: part(1, apps=[AppVersion(text, 1)]),
     "application looked up": lambda text: part(1, read_apps=[text]),
     "domain": lambda text: part(1, domains=[Domain(text, "", removed=False)]),
@@ -195,9 +197,9 @@ LONG: dict[str, Callable[[str], TableWrite]] = {
 @pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, CommandRefused)])
 @pytest.mark.parametrize("what", LONG)
 def test_long_texts(what: str, more: int, answer: type) -> None:
-    """What the state remembers of a commit by its text is no longer than a partition may be."""
+    """What the state remembers of a commit by its text has a bound."""
     arena = Arena()
-    body = arena.ends(LONG[what]("x" * (TEXT_MAX + more)))
+    body = arena.ends(LONG[what]("x" * (CHARS_MAX.get(what, TEXT_MAX) + more)))
 
     assert isinstance(body, answer)
     if isinstance(body, CommandRefused):

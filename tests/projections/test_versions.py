@@ -7,15 +7,13 @@ import pytest
 
 from ledger.core.commands import (
     AppVersion,
-    Domain,
-    Footprint,
     Protocol,
     TableDefinition,
     TableWrite,
 )
 from ledger.errors import ReaderBehindError
 from ledger.file_list import AddFile, FileList, listed
-from ledger.reads import AppRow, TxnPart
+from ledger.reads import TxnPart
 from projections.queries import StoreReads
 from tests.core.parts import footprint, table_of
 from tests.driver import definition, write
@@ -242,35 +240,15 @@ def test_version_of_the_future(domain: Followed) -> None:
         flights_after(domain, lambda *_: None).version_row(FLIGHTS, position=6)
 
 
-def of_loader(version: int, *, app: str = "loader") -> Footprint:
-    """Return a footprint that records progress."""
-    return footprint(apps=[AppVersion(app, version)])
-
-
-def test_apps(domain: Followed) -> None:
-    """An application is as far in a table as its last commit there said, whatever its name."""
-    session = domain.open_session()
-    table = domain.create_table(session, "flights")
-    commit(domain, session, table, ["a"], said=of_loader(3))
-    commit(domain, session, table, ["b"], said=of_loader(5))
-    commit(domain, session, table, ["c"], said=of_loader(1, app="a\0b"))
-    again = commit(domain, session, table, ["d"], said=of_loader(4))
-    reads = domain.reads
-
-    assert getattr(again.body, "reason", "") == "already_applied"
-    assert reads.apps(table) == [AppRow(table, "a\0b", 1, 8), AppRow(table, "loader", 5, 7)]
-    assert reads.app(table, "loader") == AppRow(table, "loader", 5, 7)
-    assert reads.app(table, "loade") is reads.app(2, "loader") is reads.app(-1, "loader") is None
-    assert reads.app(table, "loader\udcff") is None
-
-
 def test_applied_before(domain: Followed) -> None:
     """A txn whose progress was made before is aborted, and says so."""
     session = domain.open_session()
     table = domain.create_table(session, "flights")
-    commit(domain, session, table, ["a"], said=of_loader(3))
+    commit(domain, session, table, ["a"], said=footprint(apps=[AppVersion("loader", 3)]))
     txn = domain.open_txn(session)
-    domain.commit(session, txn, writing(domain, table, ["a"], said=of_loader(3)))
+    domain.commit(
+        session, txn, writing(domain, table, ["a"], said=footprint(apps=[AppVersion("loader", 3)]))
+    )
     reads = domain.reads
 
     row, (brief,) = reads.txn(txn), reads.history(domain.head.position - 1, 1)
@@ -295,25 +273,6 @@ def test_protocol(domain: Followed) -> None:
     assert before is None
     assert domain.reads.protocol(table) == THREE_SEVEN
     assert domain.reads.protocol(7) is None
-
-
-def metadata(*domains: Domain) -> Footprint:
-    """Return a footprint that sets and removes domains."""
-    return footprint(domains=list(domains))
-
-
-def test_domains(domain: Followed) -> None:
-    """Of each domain the last configuration counts; one that was removed is gone."""
-    session = domain.open_session()
-    table = domain.create_table(session, "flights")
-    first = metadata(Domain("x", "1", removed=False), Domain("a", "2", removed=False))
-    second = metadata(Domain("x", "", removed=True), Domain("a", "3", removed=False))
-    commit(domain, session, table, ["a"], said=first)
-    before = domain.reads.domains(table)
-    commit(domain, session, table, ["b"], said=second)
-
-    assert before == [Domain("a", "2", removed=False), Domain("x", "1", removed=False)]
-    assert domain.reads.domains(table) == [Domain("a", "3", removed=False)]
 
 
 def alter_and_abort(domain: Followed, session: int, table: int) -> None:

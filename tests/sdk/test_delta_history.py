@@ -14,7 +14,8 @@ from ledger.core.footprints import weight
 from ledger.core.metadata_diff import properties
 from ledger.delta.schema import COMMENT, DESCRIPTION, TABLE_NAME
 from ledger.delta_import import import_delta
-from ledger.sdk.staging import INFO_BYTES_MAX, RECORD_BYTES_MAX, size_of
+from ledger.sdk.beside_files import RECORD_BYTES_MAX, RIDING_BYTES_MAX
+from ledger.sdk.staging import size_of
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import (
     PROTOCOL,
@@ -83,7 +84,7 @@ def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("files", [1, 11_000])
-@pytest.mark.parametrize("letters", [INFO_BYTES_MAX - 100, 3_000_000])
+@pytest.mark.parametrize("letters", [RIDING_BYTES_MAX - 100, 3_000_000])
 def test_of_any_size(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, letters: int, files: int
 ) -> None:

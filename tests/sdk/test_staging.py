@@ -14,8 +14,9 @@ from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
+from ledger.sdk.beside_files import RECORD_BYTES_MAX
 from ledger.sdk.footprint_writer import FootprintWriter
-from ledger.sdk.staging import FILES_PER_CHUNK, RECORD_BYTES_MAX, Staging, fitting, size_of
+from ledger.sdk.staging import FILES_PER_CHUNK, Staging, fitting, size_of
 from ledger.sdk.writes import DeclaredWrites
 from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger

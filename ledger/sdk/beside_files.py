@@ -1,0 +1,90 @@
+"""What a commit says of a table besides its files, in chunks that each fit one record.
+
+Progress of applications, domain metadata and what a writer recorded of its commit ride with the
+commit while they are small. Each kind that is larger goes before it. Long texts are cut in pieces.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+from ledger.core.commands import AppVersion, Domain, Footprint
+from ledger.core.footprints import EMPTY_FOOTPRINT
+from ledger.file_list import FileList, pack, unpack
+
+# What a record may hold of footprints, with room for all that stands beside them.
+RECORD_BYTES_MAX: Final = 700_000
+# What of each kind rides with the commit.
+RIDING_BYTES_MAX: Final = 100_000
+# A letter takes up to four bytes.
+CHARS_PER_PIECE: Final = 150_000
+# A number, and the lengths of texts.
+NUMBERS_BYTES_MAX: Final = 16
+
+Item = TypeVar("Item")
+
+
+def chunks_beside_files(head: Footprint) -> Iterator[Footprint]:
+    """Yield chunks of what a footprint says besides files, of each kind that is too large."""
+    if len(head.files) > RIDING_BYTES_MAX:
+        for piece in pieces_of(unpack(head.files).info):
+            yield EMPTY_FOOTPRINT._replace(files=pack(FileList(info=piece)))
+    if domain_bytes(head) > RIDING_BYTES_MAX:
+        pieces = (
+            domain._replace(configuration=piece)
+            for domain in head.domains
+            for piece in pieces_of(domain.configuration)
+        )
+        for domains in grouped(pieces, bytes_of_domain):
+            yield EMPTY_FOOTPRINT._replace(domains=domains)
+    if app_bytes(head) > RIDING_BYTES_MAX:
+        for apps in grouped(head.apps, bytes_of_app):
+            yield EMPTY_FOOTPRINT._replace(apps=apps)
+
+
+def without_staged(head: Footprint) -> Footprint:
+    """Return a footprint without what `chunks_beside_files` has of it."""
+    return head._replace(
+        files=b"" if len(head.files) > RIDING_BYTES_MAX else head.files,
+        domains=() if domain_bytes(head) > RIDING_BYTES_MAX else head.domains,
+        apps=() if app_bytes(head) > RIDING_BYTES_MAX else head.apps,
+    )
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Yield the pieces of a text that each fit one record; an empty text is one piece."""
+    for at in range(0, max(len(text), 1), CHARS_PER_PIECE):
+        yield text[at : at + CHARS_PER_PIECE]
+
+
+def grouped(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield the items in lists that each fit one record."""
+    group: list[Item] = []
+    room = RECORD_BYTES_MAX
+    for item in items:
+        room -= size(item)
+        if group and room < 0:
+            yield group
+            group, room = [], RECORD_BYTES_MAX - size(item)
+        group.append(item)
+    if group:
+        yield group
+
+
+def domain_bytes(footprint: Footprint) -> int:
+    """Return about how many bytes the domains of a footprint take in a record."""
+    return sum(map(bytes_of_domain, footprint.domains))
+
+
+def app_bytes(footprint: Footprint) -> int:
+    """Return about how many bytes the progress of applications takes in a record."""
+    return sum(map(bytes_of_app, footprint.apps))
+
+
+def bytes_of_domain(domain: Domain) -> int:
+    """Return about how many bytes a domain takes in a record."""
+    return len((domain.name + domain.configuration).encode()) + NUMBERS_BYTES_MAX
+
+
+def bytes_of_app(app: AppVersion) -> int:
+    """Return about how many bytes the progress of one application takes in a record."""
+    return len(app.app.encode()) + NUMBERS_BYTES_MAX

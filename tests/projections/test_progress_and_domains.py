@@ -1,0 +1,68 @@
+"""Progress of applications and metadata domains, as commits and their chunks leave them."""
+
+from ledger.core.commands import AppVersion, Domain, Footprint, StageWrites, TableWrite
+from ledger.reads import AppRow
+from tests.core.parts import after, footprint
+from tests.projections.filing import commit
+from tests.projections.followed import Followed
+
+
+def of_loader(version: int, *, app: str = "loader") -> Footprint:
+    """Return a footprint that records progress."""
+    return footprint(apps=[AppVersion(app, version)])
+
+
+def test_apps(domain: Followed) -> None:
+    """An application is as far in a table as its last commit there said, whatever its name."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    commit(domain, session, table, ["a"], said=of_loader(3))
+    commit(domain, session, table, ["b"], said=of_loader(5))
+    commit(domain, session, table, ["c"], said=of_loader(1, app="a\0b"))
+    again = commit(domain, session, table, ["d"], said=of_loader(4))
+    reads = domain.reads
+
+    assert getattr(again.body, "reason", "") == "already_applied"
+    assert reads.apps(table) == [AppRow(table, "a\0b", 1, 8), AppRow(table, "loader", 5, 7)]
+    assert reads.app(table, "loader") == AppRow(table, "loader", 5, 7)
+    assert reads.app(table, "loade") is reads.app(2, "loader") is reads.app(-1, "loader") is None
+    assert reads.app(table, "loader\udcff") is None
+
+
+def metadata(*domains: Domain) -> Footprint:
+    """Return a footprint that sets and removes domains."""
+    return footprint(domains=list(domains))
+
+
+def test_domains(domain: Followed) -> None:
+    """Of each domain the last configuration counts; one that was removed is gone."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    first = metadata(Domain("x", "1", removed=False), Domain("a", "2", removed=False))
+    second = metadata(Domain("x", "", removed=True), Domain("a", "3", removed=False))
+    commit(domain, session, table, ["a"], said=first)
+    before = domain.reads.domains(table)
+    commit(domain, session, table, ["b"], said=second)
+
+    assert before == [Domain("a", "2", removed=False), Domain("x", "1", removed=False)]
+    assert domain.reads.domains(table) == [Domain("a", "3", removed=False)]
+
+
+def test_what_chunks_brought(domain: Followed) -> None:
+    """Progress and domains of chunks are there with their commit, a domain from all its pieces."""
+    session = domain.open_session()
+    table, txn = domain.create_table(session, "flights"), domain.open_txn(session)
+    chunks = [
+        metadata(Domain("a", "1", removed=False))._replace(apps=[AppVersion("x", 1)]),
+        metadata(Domain("a", "2", removed=False), Domain("b", "", removed=False)),
+    ]
+    for number, chunk in enumerate(chunks, start=1):
+        domain.ask(StageWrites(*domain.asks(session), txn, table, number, chunk))
+    domain.commit(session, txn, TableWrite(table, 0, [], after(chunks, of_loader(2, app="y"))))
+    reads = domain.reads
+
+    assert [(each.app, each.version) for each in reads.apps(table)] == [("x", 1), ("y", 2)]
+    assert reads.domains(table) == [
+        Domain("a", "12", removed=False),
+        Domain("b", "", removed=False),
+    ]

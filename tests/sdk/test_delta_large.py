@@ -1,0 +1,125 @@
+"""Delta versions whose metadata fits no single record."""
+
+import json
+import secrets
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import Domain
+from ledger.core.footprints import IMPORT_APPS, TEXT_MAX
+from ledger.delta_import import import_delta
+from ledger.errors import CommandInvalidError, LimitExceededError
+from ledger.testing import InMemoryLedger
+from tests.sdk.delta_logs import (
+    PROTOCOL,
+    Action,
+    add,
+    begin,
+    info,
+    metadata,
+    schema,
+    staged,
+    write_log,
+)
+
+NAME = "t"
+
+
+def domain(name: str, configuration: str) -> Action:
+    """Return a domainMetadata action."""
+    fields = {"domain": name, "configuration": configuration, "removed": False}
+    return {"domainMetadata": fields}
+
+
+def test_large_domains(ledger: Ledger, tmp_path: Path) -> None:
+    """Domains are imported at any length, beside files or alone."""
+    large, many = json.dumps(list(range(600_000))), {f"d{n}": "é" * 3_000 for n in range(400)}
+    write_log(
+        tmp_path,
+        begin(),
+        [info(), domain("large", large), add("a")],
+        [info(), *(domain(*each) for each in many.items())],
+    )
+
+    table = import_delta(ledger, tmp_path, NAME).table
+
+    expected = [Domain(*each, removed=False) for each in sorted({**many, "large": large}.items())]
+    assert ledger.reads().domains(table) == expected
+    assert ledger.read(NAME).paths == ["a"]
+
+
+def test_many_applications(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
+    """The progress of any number of applications is imported, and goes on."""
+    apps = {f"a streaming query of a long name, number {number}": 7 for number in range(30_000)}
+    progress = [{"txn": {"appId": app, "version": version}} for app, version in apps.items()]
+    write_log(tmp_path, begin(), [info(), *progress, add("a")])
+
+    table = import_delta(ledger, tmp_path, NAME).table
+
+    found = {each.app: each.version for each in ledger.reads().apps(table)}
+    assert {app: each for app, each in found.items() if not app.startswith(IMPORT_APPS)} == apps
+    assert len(list(staged(memory))) > 1
+    again = ledger.append(NAME, ["b"], app=(next(iter(apps)), 7))
+    assert again.position < ledger.reads().position()
+    assert ledger.read(NAME).paths == ["a"]
+    assert import_delta(ledger, tmp_path, NAME).versions == 0
+
+
+def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
+    """An application and a domain may have a name that takes most of a record."""
+    name = "é" * TEXT_MAX
+    progress = {"txn": {"appId": name, "version": 1}}
+    write_log(tmp_path, begin(), [info(), progress, domain(name, "{}"), add("a")])
+
+    table = import_delta(ledger, tmp_path, NAME).table
+
+    assert ledger.reads().domains(table) == [Domain(name, "{}", removed=False)]
+    found = ledger.reads().app(table, name)
+    assert found is not None
+    assert found.version == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "what"),
+    [
+        ({"txn": {"appId": "a" * (TEXT_MAX + 1), "version": 1}}, "'a+'... has 150001 characters"),
+        (domain("d" * (TEXT_MAX + 1), ""), "'d+'... has 150001 characters"),
+    ],
+)
+def test_names_that_are_too_long(ledger: Ledger, tmp_path: Path, action: Action, what: str) -> None:
+    """A name that is too long is told, with the version and the log."""
+    write_log(tmp_path, begin(), [info(), action])
+
+    told = f"version 1 of the Delta table at {tmp_path}: .*{what}"
+    with pytest.raises(CommandInvalidError, match=told):
+        import_delta(ledger, tmp_path, NAME)
+
+
+WIDE = [(f"column_of_a_longer_name_{n}", "string") for n in range(30_000)]
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        (metadata(schema(*WIDE)), r"schema of 30000 columns .*shorten comments"),
+        (
+            metadata(schema(("a", "long"), ("b", "long"), b={"comment": secrets.token_hex(10**6)})),
+            r"schema of 2 columns \(the largest is column 'b' with 20000\d\d bytes\)",
+        ),
+        (
+            metadata(short="1", a_long=secrets.token_hex(10**6)),
+            r"the 2 properties \(the largest is key 'a.long' with 2000006 bytes\).*or remove",
+        ),
+    ],
+)
+def test_definitions_that_are_too_large(
+    ledger: Ledger, tmp_path: Path, said: Action, what: str
+) -> None:
+    """What makes a definition too large is told, with the version and the log."""
+    write_log(tmp_path, [PROTOCOL, said])
+
+    told = f"version 0 of the Delta table at {tmp_path}: .*{what}"
+    with pytest.raises(LimitExceededError, match=told):
+        import_delta(ledger, tmp_path, NAME)
