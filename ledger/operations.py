@@ -6,6 +6,7 @@ from typing import Final
 from ledger.core.commands import TableWrite
 from ledger.core.event_parts import CommittedPart
 from ledger.core.events import TableAltered
+from ledger.core.footprints import joined_names, operations_of
 from ledger.core.tables import Pending
 
 # How Delta names a change of metadata that came without a name of its own.
@@ -28,10 +29,12 @@ def committed(part: CommittedPart | TableWrite, changes: Iterable[Pending]) -> s
 
     `changes` are all changes of metadata that waited for the commit.
     """
-    if part.footprint is not None and part.footprint.operation:
-        return part.footprint.operation
-    own = [change for change in changes if change.table == part.table]
-    named = [change.operation or CHANGES[change.kind] for change in own]
     coarse = [write.operation for write in part.writes]
     rewriting = [each for each in coarse if each != "insert"]
-    return (*named[-1:], *rewriting, *coarse, "")[0]
+    if part.footprint is not None and part.footprint.operation:
+        named = operations_of(part.footprint)
+        said = {each.lower() for each in named}
+        return joined_names([*named, *(each for each in rewriting if each not in said)])
+    own = [change for change in changes if change.table == part.table]
+    changed = [change.operation or CHANGES[change.kind] for change in own]
+    return (*changed[-1:], joined_names(rewriting) or joined_names(coarse))[0]

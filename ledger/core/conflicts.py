@@ -12,7 +12,12 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
 from ledger.core.compiled import Predicates
-from ledger.core.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill
+from ledger.core.footprints import (
+    ROW_TRACKING_DOMAIN,
+    hashes,
+    is_backfill,
+    operations_of,
+)
 from ledger.core.ids import IsolationLevel
 from ledger.core.partition_units import WHOLE_TABLE, Unit, meeting, unit_of
 from ledger.core.partitions import Values, partition_values
@@ -134,7 +139,7 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
         if position := winners.first(kind, attempt.read_at):
             yield Hit(position, 6, "file_added", "table", "")
         return
-    derive = footprint.operation in DERIVING
+    derive = DERIVING.issuperset(operations_of(footprint))
     left = predicates.asked_max
     for text in footprint.reads:
         scan = predicates.of(text, schema, derive=derive)

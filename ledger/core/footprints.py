@@ -27,6 +27,7 @@ ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
 # How far an import of a table came is no work of the commit that it imports: Delta never saw it.
 IMPORT_APPS: Final = "lakeledger.import:"
 BACKFILLS: Final = frozenset({"ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"})
+NAMES_JOIN: Final = ", "
 # Operations that count as changing data even when they list no file (facts a.2).
 CHANGES_DATA: Final = frozenset(
     {
@@ -217,6 +218,16 @@ def is_backfill(footprint: Footprint) -> bool:
     return footprint.operation in BACKFILLS and not footprint.data_change
 
 
+def joined_names(operations: Iterable[str]) -> str:
+    """Return what several operations on one table are called together, each once and in order."""
+    return NAMES_JOIN.join(dict.fromkeys(each for each in operations if each))
+
+
+def operations_of(footprint: Footprint) -> Sequence[str]:
+    """Return the operations that a part names: one txn may do several to a table."""
+    return footprint.operation.split(NAMES_JOIN)
+
+
 def only_reads(footprint: Footprint) -> bool:
     """Tell whether the part declares no operation: its table was read for the sake of others."""
     return not footprint.operation
@@ -242,7 +253,7 @@ def effective_level(
     A request never cancels the downgrade of a part that only rearranges files.
     """
     if not only_reads(footprint) and rearranges(footprint, does_more=does_more):
-        data_changing = footprint.operation in CHANGES_DATA
+        data_changing = not CHANGES_DATA.isdisjoint(operations_of(footprint))
         if table_level == "Serializable" or not data_changing:
             return "SnapshotIsolation"
     ranks = (LEVELS.index(table_level), LEVELS.index(asked) if asked in LEVELS else 0)

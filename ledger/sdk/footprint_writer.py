@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
-from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, packed, path_hash
+from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, joined_names, packed, path_hash
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.file_list import (
     AddFile,
@@ -36,7 +36,7 @@ class FootprintWriter:
     """Gathers the footprint of one table part of a commit."""
 
     def __init__(self) -> None:
-        self._operation = ""
+        self._operations: dict[str, None] = {}
         self._usual_operation = ""
         self._scans: dict[str, None] = {}
         self._reads_whole = False
@@ -51,7 +51,7 @@ class FootprintWriter:
     @property
     def is_written(self) -> bool:
         """Whether anything but reading was noted."""
-        return bool(self._operation or self._usual_operation)
+        return bool(self._operations or self._usual_operation)
 
     @property
     def files(self) -> Sequence[AddFile | RemoveFile]:
@@ -76,9 +76,12 @@ class FootprintWriter:
         self._read.update((each.path, each) for each in files)
 
     def name(self, operation: str) -> None:
-        """Say what is done, in Delta's words; raises TypeError for what is no text."""
+        """Say what is done, in Delta's words, besides what was said before.
+
+        Raises TypeError for what is no text.
+        """
         check_text("an operation", operation)
-        self._operation = operation
+        self._operations[operation] = None
 
     def add(self, files: Iterable[AddFile]) -> None:
         """Note files added, by a WRITE unless another operation is named.
@@ -153,8 +156,9 @@ class FootprintWriter:
 
     def head(self, apps: Sequence[AppVersion] = ()) -> Footprint:
         """Return all but the files: what is judged at the commit, whatever was staged before."""
+        usual = self._usual_operation or ("WRITE" if apps else "")
         return EMPTY_FOOTPRINT._replace(
-            operation=self._operation or self._usual_operation or ("WRITE" if apps else ""),
+            operation=joined_names(self._operations) or usual,
             reads=list(self._scans),
             reads_whole=self._reads_whole,
             read_apps=[each.app for each in apps],
@@ -179,7 +183,7 @@ class FootprintWriter:
         return found._replace(rows_added=rows if rows <= ROWS_MAX else 0, removes_in=known)
 
     def _numbers_all(self) -> bool:
-        is_backfill = self._operation == NUMBERS_ALL
+        is_backfill = [*self._operations] == [NUMBERS_ALL]
         return is_backfill and not any(each.data_change for each in self.files)
 
     def _knows_partitions(self) -> bool:
@@ -212,7 +216,12 @@ def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
 
 def twice(key: FileKey) -> ValueError:
     """Return the error for a file that was noted before."""
-    return ValueError(f"file {key[0]} is added or removed twice in one txn; once is enough")
+    return ValueError(
+        f"file {key[0]} is added or removed twice in one txn. A read shows what was committed "
+        "before the txn opened: a file that the txn has removed is still in it, one that it has "
+        "added is not. Change the rows of a file once, with all that is to become of them, or in "
+        "two txns, the second of which reads what the first has committed"
+    )
 
 
 def rows_of(stats: str) -> int:

@@ -13,6 +13,8 @@ from ledger.core.footprints import (
     hashes,
     is_blind,
     joined,
+    joined_names,
+    operations_of,
     packed,
     path_hash,
     rearranges,
@@ -223,3 +225,28 @@ def test_what_is_remembered_of_a_winner() -> None:
     said = footprint(reads_whole=True, domains=[Domain("d", "x" * 100, removed=False)])
 
     assert (won(said).reads_whole, won(said).domains) == (False, [Domain("d", "", removed=False)])
+
+
+@pytest.mark.parametrize(
+    ("names", "joined_name"),
+    [
+        ((), ""),
+        (("UPDATE",), "UPDATE"),
+        (("UPDATE", "", "DELETE", "UPDATE"), "UPDATE, DELETE"),
+    ],
+)
+def test_names_of_several_operations(names: tuple[str, ...], joined_name: str) -> None:
+    """Several operations of one txn on a table are named in order, each once."""
+    assert joined_names(names) == joined_name
+    assert [*dict.fromkeys(each for each in names if each)] or [
+        *operations_of(footprint()._replace(operation=joined_name))
+    ] == [""]
+
+
+@pytest.mark.parametrize(
+    ("operation", "level"), [("OPTIMIZE", SI), ("UPDATE, OPTIMIZE", WS), ("DELETE", WS)]
+)
+def test_level_of_several_operations(operation: str, level: IsolationLevel) -> None:
+    """What changes data in one of its operations changes data."""
+    made = footprint(operation=operation, remove=["a"], data_change=False)
+    assert effective_level("WriteSerializable", "", made, does_more=False) == level

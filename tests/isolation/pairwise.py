@@ -240,7 +240,7 @@ def is_read(side: Side, cells: tuple[str | None, ...] | None) -> bool:
     schema = side.table.definition_at(side.read_at).schema
     if footprint.whole or not schema:
         return True
-    derives = footprint.operation in DERIVING
+    derives = set(footprint.operation.split(", ")) <= DERIVING
     return any(may_hold(scan, cells, schema, derives=derives) for scan in footprint.scans)
 
 

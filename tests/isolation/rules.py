@@ -60,7 +60,7 @@ def level_of(definition: Definition, attempt: Attempt, part: Part) -> int:
         has_read = footprint.scans or footprint.whole or footprint.read_files
         if wanted == SERIALIZABLE and has_read and changes_data(attempt):
             return SERIALIZABLE
-        changing = footprint.operation in CHANGES_DATA
+        changing = bool(set(footprint.operation.split(", ")) & CHANGES_DATA)
         if of_table == SERIALIZABLE or not changing:
             return SNAPSHOT
     return wanted

@@ -67,7 +67,22 @@ def append_and_name(txn: Transaction) -> None:
     txn.operation(TABLE, "STREAMING UPDATE")
 
 
+def two_statements(txn: Transaction) -> None:
+    """Update the rows of a day, and delete those of another."""
+    txn.remove_files(TABLE, txn.read(TABLE, "day = 1"), operation="UPDATE")
+    txn.add_files(TABLE, [of_day(1, "new")], operation="UPDATE")
+    txn.remove_files(TABLE, txn.read(TABLE, "day = 2"), operation="DELETE")
+
+
+def coarse_too(txn: Transaction) -> None:
+    """Update a day in folders, beside files that come."""
+    txn.add_files(TABLE, [of_day(3)], operation="MERGE")
+    txn.update(TABLE, "day=1")
+
+
 CHANGES = {
+    "two statements": Change(two_statements, ["new"], "UPDATE, DELETE"),
+    "coarse too": Change(coarse_too, ["day1", "day2", "day3"], "MERGE, update"),
     "append": Change(
         lambda txn: txn.add_files(TABLE, [of_day(3)]), ["day1", "day2", "day3"], "WRITE", blind=True
     ),
@@ -155,8 +170,13 @@ def test_added_and_removed(ledger: Ledger, table: int) -> None:
     txn = ledger.begin()
     txn.add_files(table, [of_day(3)])
 
-    with pytest.raises(ValueError, match="day3 is added or removed twice"):
+    with pytest.raises(ValueError, match="day3 is added or removed twice") as raised:
         txn.remove_files(table, [of_day(3)])
+
+    assert "a file that the txn has removed is still in it" in str(raised.value)
+    assert "in two txns, the second of which reads what the first has committed" in str(
+        raised.value
+    )
 
 
 def broken() -> Iterator[AddFile]:
