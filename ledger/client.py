@@ -60,15 +60,20 @@ class Ledger(LedgerTables, LedgerFiles):
 
     def __init__(
         self,
-        log: Log,
+        log: Log | None = None,
         *,
         catalog: str = CATALOG_DEFAULT,
-        open_reads: Callable[[], Reads],
+        open_reads: Callable[[], Reads] | None = None,
         application: str | None = None,
         settings: ClientSettings | None = None,
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
     ) -> None:
+        if log is None or open_reads is None or isinstance(log, str):
+            raise TypeError(
+                "a ledger is connected by Ledger.connect(bootstrap, ledger), which finds that of "
+                "this host if nothing is said; Ledger(...) itself is made from a log"
+            )
         # First, while there is nothing yet that would have to be ended.
         check_name_of("a catalog", catalog)
         labels = Labels.of_process(application)

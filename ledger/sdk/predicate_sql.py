@@ -89,6 +89,8 @@ FORMS: Final[Mapping[type[exp.Expr], AbstractSet[str]]] = {
     exp.TryCast: {"this", "to"},
     exp.TsOrDsToDate: {"this", "safe"},
 }
+# What the parser says of its own classes.
+MISSING: Final = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+\.(\w+)'>")
 # Spark gives all of these one rank, the parser several: where they meet without brackets it may
 # have grouped them otherwise than Spark does.
 RANKED: Final = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Like, exp.Between)
@@ -131,7 +133,14 @@ def parsed(sql: str) -> exp.Expr:
         raise PredicateSyntaxError(f"'{sql}' is no condition: {place_of(error)}") from error
     if isinstance(found, exp.Block):
         raise PredicateSyntaxError(f"'{sql}' is no condition: it is more than one statement")
+    if any(is_empty(each) for each in found.find_all(exp.In)):
+        raise PredicateSyntaxError(f"'{sql}' is no condition: IN needs one value at least")
     return found
+
+
+def is_empty(found: exp.In) -> bool:
+    """Tell whether an IN has nothing behind it, which the parser takes and Spark refuses."""
+    return not any(value for name, value in found.args.items() if name != "this")
 
 
 def place_of(error: SqlglotError) -> str:
@@ -140,7 +149,13 @@ def place_of(error: SqlglotError) -> str:
     if first is None:
         return str(error)
     place = f"line {first['line']}, column {first['col']}, at '{first['highlight']}'"
-    return f"{place}: {first['description']}"
+    return f"{place}: {MISSING.sub(missing, first['description'])}"
+
+
+def missing(found: re.Match[str]) -> str:
+    """Return what the parser misses, in words of Spark SQL and not of its own classes."""
+    symbols = {form.__name__: symbol for form, symbol in OPERATORS.items()}
+    return f"an operand of {symbols.get(found[1], found[1].upper())} is missing"
 
 
 def is_readable(sql: str) -> bool:

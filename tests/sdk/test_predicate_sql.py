@@ -155,7 +155,11 @@ def test_what_cannot_be_said_is_shown_short() -> None:
     ("sql", "place"),
     [
         ("a = 1)", "column 6"),
-        ("a =", "column 3"),
+        ("a =", "column 3, at '=': an operand of = is missing"),
+        ("NOT", "an operand of NOT is missing"),
+        ("a BETWEEN 1", "an operand of BETWEEN is missing"),
+        ("a IN ()", "IN needs one value at least"),
+        ("b = 1 AND a in", "IN needs one value at least"),
         ("a = 1 AND AND b = 2", "column 13, at 'AND'"),
         ("a = 1\nOR ,", "line 2"),
         ("a = 'open", "tokenizing"),
@@ -304,6 +308,17 @@ def test_law_trees_survive_their_sql(random: Random) -> None:
 
     assert [one.matches(each) for each in rows] == [two.matches(each) for each in rows]
     assert "unknown" not in two.text
+
+
+@pytest.mark.parametrize(
+    "sql", ["a >", "= 1", "AND a", "CASE WHEN", "a LIKE", "-", "1 +", "a..b", "x AND (", "f("]
+)
+def test_no_words_of_the_parser(sql: str) -> None:
+    """What is missing is said in words of SQL, not in classes of what reads it."""
+    with pytest.raises(PredicateSyntaxError) as caught:
+        predicate_tree(sql)
+    assert "sqlglot" not in str(caught.value)
+    assert "<class" not in str(caught.value)
 
 
 @laws

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Event as Signal
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -117,6 +117,16 @@ def test_no_such_ledger() -> None:
     """A log without a ledger in it is told so, with what starts one."""
     with pytest.raises(SettingsError, match="lakeledger up"):
         Ledger(MemoryLog(), open_reads=lambda: None, settings=ClientSettings(timeout_s=0.01))  # type: ignore[arg-type,return-value]
+
+
+def test_made_by_hand() -> None:
+    """What is taken for the way to connect names the right one."""
+    make: Any = Ledger
+    for given in ((), ("127.0.0.1:9092",)):
+        with pytest.raises(TypeError, match=r"a ledger is connected by Ledger\.connect"):
+            make(*given)
+    with pytest.raises(TypeError, match=r"a ledger is connected by Ledger\.connect"):
+        make("127.0.0.1:9092", catalog="lake")
 
 
 def test_writes_do_not_wait_for_rows_to_open(memory: InMemoryLedger) -> None:
