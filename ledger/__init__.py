@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ledger.errors import (
+    AccessDeniedError,
     AppVersionsDisagreeError,
     BrokerError,
     CommandFailedError,
@@ -26,10 +27,13 @@ from ledger.errors import (
     FilesUnknownError,
     IncompatibleError,
     JarsError,
+    LedgerDownError,
     LedgerError,
     LimitExceededError,
     LogDamagedError,
     LogError,
+    LoginRefusedError,
+    LogRefusedError,
     LogRewrittenError,
     LogUnavailableError,
     MetadataChangedException,
@@ -40,6 +44,7 @@ from ledger.errors import (
     ReaderBehindError,
     ReadsUnavailableError,
     RefusedError,
+    RestoreUnfinishedError,
     RoleEndedError,
     SessionExpiredError,
     SettingsError,
@@ -67,6 +72,7 @@ if TYPE_CHECKING:
     from ledger.sdk.transaction import Transaction
 
 __all__ = [
+    "AccessDeniedError",
     "AddFile",
     "AppVersion",
     "AppVersionsDisagreeError",
@@ -90,12 +96,15 @@ __all__ = [
     "IncompatibleError",
     "JarsError",
     "Ledger",
+    "LedgerDownError",
     "LedgerError",
     "LimitExceededError",
     "LogDamagedError",
     "LogError",
+    "LogRefusedError",
     "LogRewrittenError",
     "LogUnavailableError",
+    "LoginRefusedError",
     "MetadataChangedException",
     "NotOwnerError",
     "OffsetGoneError",
@@ -107,6 +116,7 @@ __all__ = [
     "Receipt",
     "RefusedError",
     "RemoveFile",
+    "RestoreUnfinishedError",
     "RoleEndedError",
     "SessionExpiredError",
     "SettingsError",
