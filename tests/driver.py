@@ -70,6 +70,7 @@ class Driver:
         limits: Limits = DEFAULT_LIMITS,
         catalogs: Sequence[str] = (CATALOG,),
         ledger: str = LEDGER,
+        name: str = "demo",
     ) -> None:
         self.log = MemoryLog()
         self.state = DomainState()
@@ -79,7 +80,7 @@ class Driver:
         self._asked: Counter[int] = Counter()
         self._writer = self.log.writer(Topic.EVENTS)
         self.fence()
-        self.internal(LedgerCreated(ledger, "demo", 0, "commands-0", "events-0", limits))
+        self.internal(LedgerCreated(ledger, name, 0, "commands-0", "events-0", limits))
         for catalog in catalogs:
             self.internal(CatalogCreated(catalog))
 

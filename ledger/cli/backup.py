@@ -89,7 +89,7 @@ def restore(
                 is_dry=dry_run,
                 progress=progress,
             )
-    fields = {"written": outcome.written, "whole": outcome.is_whole}
+    fields = {"written": outcome.written, "restored": outcome.is_whole}
     answer({**fields_of(manifest), **fields, "path": place.path}, output)
     if stop.is_set() and not outcome.is_whole:
         say("stopped; the same command goes on where it was")
@@ -135,11 +135,18 @@ def fields_of(manifest: "Manifest") -> dict[str, Any]:
 
 def next_step(manifest: "Manifest", loaded: "Loaded", *, is_dry: bool) -> str:
     """Say what to do after a restore."""
+    from ledger.machine.folder import STORE  # noqa: PLC0415
+    from ledger.machine.up import UpSettings  # noqa: PLC0415
+
     position = manifest.reached.head.position
     if is_dry:
         return f"the backup is whole up to position {position}; nothing was changed"
-    where = "" if loaded.settings.bootstrap is None else f" --bootstrap {loaded.settings.bootstrap}"
+    kafka = loaded.settings.bootstrap
+    folder = UpSettings(ledger=manifest.name, home=loaded.settings.home).folder
+    where = "" if kafka is None else f" --bootstrap {kafka}"
+    # Rows of this host are of the topic that was there before.
+    anew = " --rebuild" if (folder / STORE).exists() else ""
     return (
         f"ledger {manifest.name} is restored up to position {position}. What was acknowledged "
-        f"after that is not in it. Next: lakeledger up{where} --ledger {manifest.name}"
+        f"after that is not in it. Next: lakeledger up{where} --ledger {manifest.name}{anew}"
     )
