@@ -29,11 +29,12 @@ class Flight:
     """The events of one term on their way; `bytes` is what they hold together.
 
     `acceptor` stands behind the Fenced of the term, `events` reads on from there; `flying` has the
-    oldest first.
+    oldest first. `offset` is the one behind the last record that counted.
     """
 
-    def __init__(self, acceptor: Acceptor, events: LogReader) -> None:
+    def __init__(self, acceptor: Acceptor, events: LogReader, offset: int = 0) -> None:
         self.acceptor = acceptor
+        self.offset = offset
         self.bytes = 0
         self._epoch = acceptor.head.epoch
         self.events = events
@@ -64,6 +65,7 @@ class Flight:
             return
         if not self.acceptor.judge(*own):
             raise own_did_not_count(own.control)
+        self.offset = record.offset + 1
         self.flying.popleft()
         self.bytes -= len(own.framed)
 

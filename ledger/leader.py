@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from ledger.checkpoint import Checkpoint
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
@@ -58,8 +59,9 @@ class Leader:
     """One term of leadership, from the read-back of its Fenced to its end.
 
     `state` and `acceptor` stand behind that Fenced and are the leader's from now on; `events` reads
-    on from there. `log_at` is the time of the last event that a former leader decided. `barren` are
-    the times, by the broker, at which the terms right before this one began that decided nothing.
+    on from there, at `offset`. `log_at` is the time of the last event that a former leader decided.
+    `barren` are the times, by the broker, at which the terms right before this one began that
+    decided nothing.
     """
 
     def __init__(
@@ -74,11 +76,14 @@ class Leader:
         settings: SequencerSettings,
         created: Genesis,
         log_at: int,
+        offset: int = 0,
         barren: Sequence[int] = (),
         rule: Decide = decide,
     ) -> None:
         self.state = state
-        self.flight = Flight(acceptor, events)
+        self.flight = Flight(acceptor, events, offset)
+        # Set while nothing is to be decided before all that was is in the log.
+        self.is_held = False
         self._head = acceptor.head.copy()
         self._log = log
         self._writer = writer
@@ -115,7 +120,7 @@ class Leader:
         Raises FencedError or LogUnavailableError when this term is over.
         """
         flight = self.flight
-        if self._is_full():
+        if self._is_full() or (self.is_held and flight):
             decided = 0
             flight.read_back(wait_s)
         else:
@@ -125,6 +130,12 @@ class Leader:
             flight.read_back(0.0)
         self._housekeep()
         return decided
+
+    def settled(self) -> Checkpoint | None:
+        """Return the state with its place in the log, None while events are on their way there."""
+        if self.flight or self._unsent:
+            return None
+        return Checkpoint(self.state, self.flight.acceptor.head, self.flight.offset)
 
     def append(self, body: Body) -> Event:
         """Stamp, frame, apply and send an event nobody asked for."""

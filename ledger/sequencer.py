@@ -21,14 +21,8 @@ from typing import Literal
 
 import structlog
 
-from ledger.checkpoint import (
-    Checkpoint,
-    CheckpointWriter,
-    newest,
-    positions_after,
-    read_values,
-    written,
-)
+from ledger.checkpoint import Checkpoint, newest, read_values
+from ledger.checkpointing import Checkpointing
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide import decide
@@ -89,22 +83,27 @@ class Sequencer:
         self._is_writer_fresh = True
         self._beat_writer: LogWriter | None = None
         self._beat_sent_s = 0.0
-        stored = read_values(log, *log.ends(Topic.CHECKPOINTS))
+        first, end = log.ends(Topic.CHECKPOINTS)
+        stored = read_values(log, first, end)
         start = newest(stored, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
-        self._stored = written(stored, created.domain)
         if start.state.genesis is None:
             check_finished(log, created.domain)
         else:
             check_same_topic(log, start.state.genesis)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at
-        self._checkpointed = start.head.position
-        self._checkpoint_after = self._settings.checkpoint_positions
+        self._checkpointing = Checkpointing(
+            log,
+            created.domain,
+            settings=self._settings,
+            clock=self._clock,
+            position=start.head.position,
+            values=stored,
+            end=end,
+        )
         self._batches = BatchAcceptor(log, self.acceptor, start.offset)
         self._events = self._batches.open()
         self._beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
-        self._checkpoints: CheckpointWriter | None = None
-        self._checkpoint_log: LogWriter | None = None
         self._sign_s = self._clock.monotonic_s()
         self._patience_s = self._draw_patience()
         self._resigned = start.head.position == 0
@@ -127,6 +126,7 @@ class Sequencer:
         if self.leader is not None:
             decided = self.leader.step(wait_s)
             self._beat()
+            self._checkpoint_alone(self.leader, is_idle=not decided)
             return decided
         self._follow(wait_s)
         if self.role == "standby" and self.leader is None:
@@ -147,8 +147,8 @@ class Sequencer:
         """Let go of the log, without a word to the others."""
         if self.leader is not None:
             self.leader.close()
-        writers = (self._writer, self._beat_writer, self._checkpoint_log)
-        for each in (self._events, self._beats, *writers):
+        self._checkpointing.close()
+        for each in (self._events, self._beats, self._writer, self._beat_writer):
             if each is not None:
                 each.close()
         self.leader = None
@@ -289,6 +289,7 @@ class Sequencer:
             settings=self._settings,
             created=self._created,
             log_at=self._log_at,
+            offset=self._batches.offset,
             barren=self._begun[:-1],
             rule=self._decisions,
         )
@@ -327,19 +328,21 @@ class Sequencer:
 
     def _checkpoint_if_due(self) -> None:
         """Store the folded state, so that the next start reads only the tail of the log."""
-        position = self.acceptor.head.position
-        if position - self._checkpointed < self._checkpoint_after:
+        head = self.acceptor.head
+        if self._checkpointing.is_due(head.position):
+            self._checkpointing.write(Checkpoint(self.state, head, self._batches.offset))
+
+    def _checkpoint_alone(self, leader: Leader, *, is_idle: bool) -> None:
+        """Store the state of a leader without standbys, as soon as it has nothing on its way."""
+        checkpointing, position = self._checkpointing, leader.position
+        if not (checkpointing.is_due(position) and checkpointing.is_missing(position)):
             return
-        if self._checkpoints is None:
-            self._checkpoint_log = self._log.writer(Topic.CHECKPOINTS)
-            self._checkpoints = CheckpointWriter(
-                self._checkpoint_log, self._created.domain, self._stored
-            )
-        checkpoint = Checkpoint(self.state, self.acceptor.head, self._batches.offset)
-        size = self._checkpoints.write(checkpoint)
-        self._checkpointed = position
-        self._checkpoint_after = positions_after(size, self._settings.checkpoint_positions)
-        log_lines.info("checkpoint written", position=position, bytes=size)
+        is_free = is_idle and not leader.flight
+        if (is_free or checkpointing.is_overdue(position)) and checkpointing.is_alone():
+            settled = leader.settled()
+            leader.is_held = settled is None
+            if settled is not None:
+                checkpointing.write_alone(settled)
 
 
 def beat_epoch(value: bytes) -> int:
