@@ -6,15 +6,15 @@ that is given twice, be it once in the path.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError
-from ledger.http.form import read_json
 from ledger.http.questions import ROWS_MAX
 from ledger.read_errors import is_number
+from projections.web.shape import read_shaped
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = ROWS_MAX
@@ -115,12 +115,17 @@ class Asked:
         """Return the valid txn list in the body, None if there is no body."""
         return self.body(ValidTxnList, "valid txn list")
 
-    def body(self, kind: type[Kind], name: str) -> Kind | None:
+    def body(
+        self,
+        kind: type[Kind],
+        name: str,
+        read: Callable[[type[Kind], bytes], Kind] = read_shaped,
+    ) -> Kind | None:
         """Return what the body says, None if there is no body."""
         if not self._body:
             return None
         try:
-            return read_json(kind, self._body)
+            return read(kind, self._body)
         except ValueError as problem:
             raise BadRequestError(f"the body is no {name}: {problem}") from None
 

@@ -15,11 +15,18 @@ from projections.web.slots import Slots
 
 SMALL_BYTES: Final = 64 << 10
 LARGE_AT_ONCE: Final = 2
-VALUES_MAX: Final = 500_000
+VALUES_MAX: Final = 250_000
+OBJECTS_MAX: Final = 50_000
+# Of what a body is made, as its text tells before anything is made of it.
+PARTS: Final = (
+    (b",", VALUES_MAX, "values"),
+    (b":", VALUES_MAX, "fields"),
+    (b"{", OBJECTS_MAX, "objects"),
+)
 
 
 class BodyTooLongError(Exception):
-    """A body has more bytes or more values than one may have."""
+    """A body has more bytes or more parts than one may have."""
 
 
 class Bodies:
@@ -45,7 +52,7 @@ class Bodies:
                 if len(body) > SMALL_BYTES and not is_large:
                     is_large = True
                     await own.enter_async_context(self._large.taken())
-            check_values(body)
+            check_parts(body)
             yield bytes(body)
 
     def _check_bytes(self, number: int) -> None:
@@ -53,7 +60,8 @@ class Bodies:
             raise BodyTooLongError(f"the body has more than {self._bytes_max} bytes")
 
 
-def check_values(body: bytearray) -> None:
-    """Raise BodyTooLongError for a body of very many values: each takes many times its bytes."""
-    if len(body) > SMALL_BYTES and body.count(b",") >= VALUES_MAX:
-        raise BodyTooLongError(f"the body has more than {VALUES_MAX} values")
+def check_parts(body: bytearray) -> None:
+    """Raise BodyTooLongError for a body of very many parts: each takes many times its bytes."""
+    for mark, most, name in PARTS:
+        if len(body) > SMALL_BYTES and body.count(mark) >= most:
+            raise BodyTooLongError(f"the body has more than {most} {name}")

@@ -4,12 +4,14 @@ A `POST` brings any number of reads with their lists, for programs. A `GET` brin
 behind the path, for people: who names neither list nor position means the newest one.
 """
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
+from ledger.http.form import read_json
 from ledger.http.questions import WAIT_MAX_MS
 from ledger.metadata import (
     MAX_WAIT_MS,
@@ -33,6 +35,7 @@ from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError
+from projections.web.shape import FEW_BYTES, check_shape, form_in, read_parts
 
 READS_MAX: Final = 10_000
 
@@ -90,13 +93,36 @@ def answered(
 
 def question_in(asked: Asked) -> MetadataQuestion | None:
     """Return the reads in the body, None if there is no body; raises LimitExceededError."""
-    question = asked.body(MetadataQuestion, "question about metadata")
+    question = asked.body(MetadataQuestion, "question about metadata", read_question)
     if question is not None:
         check_wait(question.bounds.max_wait_ms)
         check_numbers(question)
-        if len(question.reads) > READS_MAX:
-            raise too_much(f"{len(question.reads)} reads were asked for, {READS_MAX} go at once")
+        check_number_of(question.reads)
     return question
+
+
+def read_question(kind: type[MetadataQuestion], data: bytes) -> MetadataQuestion:
+    """Return the question in a body, of many reads some at a time.
+
+    Raises ValueError for a body that is none, LimitExceededError for too many reads.
+    """
+    if len(data) <= FEW_BYTES:
+        return read_json(kind, data)
+    form = form_in(data)
+    if not isinstance(form, dict) or not isinstance(reads := form.get("reads"), list):
+        check_shape([form])
+        return read_json(kind, data)
+    check_number_of(reads)
+    form["reads"] = []
+    check_shape([form])
+    found = read_parts(Read, reads, "reads")
+    return read_json(kind, json.dumps(form).encode())._replace(reads=found)
+
+
+def check_number_of(reads: Sequence[Any]) -> None:
+    """Raise LimitExceededError for more reads than go at once."""
+    if len(reads) > READS_MAX:
+        raise too_much(f"{len(reads)} reads were asked for, {READS_MAX} go at once")
 
 
 def check_numbers(question: MetadataQuestion) -> None:

@@ -31,7 +31,7 @@ from projections.queries import StoreReads
 from projections.rows import WATERMARK
 from projections.store.memory import MemoryStore
 from projections.web.asked import LIMIT_MAX
-from projections.web.bodies import VALUES_MAX
+from projections.web.bodies import OBJECTS_MAX, VALUES_MAX
 from projections.web.limits import LIMITS
 from projections.web.metadata_questions import READS_MAX
 from projections.web.questions import QUESTIONS
@@ -239,8 +239,14 @@ def test_nothing_is_written(served: Served, method: str) -> None:
         (b" " * LIMITS.body_bytes_max, (400, "BadRequest"), "Invalid JSON"),
         (b" " * (LIMITS.body_bytes_max + 1), (413, "LimitExceededError"), "bytes"),
         (b"[" + b"0," * VALUES_MAX + b"0]", (413, "LimitExceededError"), "values"),
+        (b"[" + b"{}," * OBJECTS_MAX + b"0]", (413, "LimitExceededError"), "objects"),
+        (b'{"open":[' + b'"",' * 99_000 + b"0]}", (400, "BadRequest"), "not all whole numbers"),
+        (b"[" * 1_000_000, (400, "BadRequest"), "Invalid JSON: it is nested too deeply"),
     ],
-    ids=["empty", "no JSON", "no list", "as long as may be", "too long", "too many values"],
+    ids=[
+        *("empty", "no JSON", "no list", "as long as may be", "too long"),
+        *("too many values", "too many objects", "texts", "too deep"),
+    ],
 )
 def test_bodies(served: Served, body: bytes, error: tuple[int, str], says: str) -> None:
     """A body that is no valid txn list, or a very long one, is refused by what is wrong with it."""
