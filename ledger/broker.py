@@ -29,6 +29,7 @@ STOP_TIMEOUT_S = 30.0
 _POLL_S = 0.02
 _TAIL_LINES = 12
 _FULL_DISK_BYTES = 1024 * 1024
+_FULL_DISK = os.strerror(errno.ENOSPC)
 
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 _LOG_FLAG = "-Dlog4j2.level=WARN"
@@ -189,7 +190,7 @@ class Broker:
             ) from None
         self._release()
         if died or code not in _CLEAN_EXITS:
-            raise BrokerError(self._last_words(f"had ended by itself with exit code {code}"))
+            raise BrokerError(self._why_ended(code))
 
     def kill(self) -> None:
         """End the broker as a crash would, with signal 9; its folder stays usable."""
@@ -207,16 +208,36 @@ class Broker:
         with socket.socket() as probe:
             return probe.connect_ex((LOOPBACK, self._port)) == 0
 
+    def _why_ended(self, code: int) -> str:
+        """Say why the broker ended by itself: of a signal its output tells nothing."""
+        what = f"had ended by itself with exit code {code}"
+        if code >= 0 or self._disk_is_full(self._said()):
+            return self._last_words(what)
+        name = signal.Signals(-code).name
+        return (
+            f"The broker in {self.folder} {what}: it was killed by {name}, by hand or because "
+            "memory was short. Its data is kept; start it again"
+        )
+
     def _last_words(self, what: str) -> str:
         """Say what happened to the broker, and how its output ended."""
-        if shutil.disk_usage(self.folder).free < _FULL_DISK_BYTES:
+        said = self._said()
+        if self._disk_is_full(said):
             return f"The broker in {self.folder} {what}: the disk is full. Make room and try again."
+        tail = "\n  ".join(said[-_TAIL_LINES:]) or "(nothing)"
+        return f"The broker in {self.folder} {what}. The end of {self._output.name}:\n  {tail}"
+
+    def _said(self) -> list[str]:
+        """Return what the broker said since it was started, without the frames of its stacks."""
         with self._output.open("rb") as output:
             output.seek(self._said_before)
             lines = output.read().decode(errors="replace").splitlines()
-        said = [line for line in lines if not line.startswith("\tat ")]
-        tail = "\n  ".join(said[-_TAIL_LINES:]) or "(nothing)"
-        return f"The broker in {self.folder} {what}. The end of {self._output.name}:\n  {tail}"
+        return [line for line in lines if line.strip() and not line.startswith("\tat ")]
+
+    def _disk_is_full(self, said: Sequence[str]) -> bool:
+        """Tell whether the disk is full, or was: what ended may have made room by that."""
+        is_full = shutil.disk_usage(self.folder).free < _FULL_DISK_BYTES
+        return is_full or any(_FULL_DISK in line for line in said)
 
     def __enter__(self) -> Self:
         return self

@@ -161,15 +161,19 @@ def test_told_to_stop(stage: Stage) -> None:
     assert Supervisor([stage.role("role", "exit 1")]).watch(stop) is ExitCode.DONE
 
 
-def test_stubborn_role(stage: Stage) -> None:
-    """A role that does not stop when asked is asked where it is after a while, and killed."""
-    role = stage.role("role", STUBBORN)
-    supervisor = Supervisor([role], stop_s=0.2)
+@pytest.mark.parametrize("tells_stacks", [True, False])
+def test_stubborn_role(stage: Stage, *, tells_stacks: bool) -> None:
+    """A role that does not stop when asked is killed; where it was is told if that is wanted."""
+    role, last = stage.role("role", STUBBORN), stage.role("last", "echo last >&7")
+    supervisor = Supervisor([role], stop_s=0.2, tells_stacks=tells_stacks)
     supervisor.start()
     assert stage.told() == "role runs"
     process = psutil.Process(role.pid)
     supervisor.stop()
-    assert stage.told() == "role tells"
+    last.start()
+    told = {stage.told() for _ in range(1 + tells_stacks)}
+
+    assert told == ({"role tells", "last"} if tells_stacks else {"last"})
     assert not process.is_running()
 
 

@@ -5,7 +5,6 @@ With `--output json` it is one JSON object in a line: name, message, hint and ex
 """
 
 import json
-import os
 import re
 import sys
 import traceback
@@ -16,9 +15,8 @@ from typing import Any, Final
 import typer
 
 from ledger.errors import LedgerError
-from ledger.machine.process import ExitCode, exit_code
+from ledger.machine.process import ExitCode, exit_code, is_debugged
 
-DEBUG: Final = "LAKELEDGER_DEBUG"
 # Messages say what happened, then what to do: in further sentences, or behind a semicolon.
 _SENTENCE: Final = re.compile(r"(?<=[^.][.?!]) (?=[A-Z`])")
 _HELP: Final = "see `lakeledger --help`, and with it after the command what that one takes"
@@ -66,7 +64,7 @@ def tell(error: Exception, *, as_json: bool) -> ExitCode:
     Where `--debug` was given the traceback is told too.
     """
     code = code_of(error)
-    trace = "".join(traceback.format_exception(error)) if DEBUG in os.environ else ""
+    trace = "".join(traceback.format_exception(error)) if is_debugged() else ""
     if as_json:
         fields = fields_of(error)
         print(json.dumps({**fields, "traceback": trace} if trace else fields), file=sys.stderr)

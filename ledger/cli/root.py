@@ -16,12 +16,12 @@ from typer.core import TyperGroup
 
 from ledger.cli.acl import acl
 from ledger.cli.backup import backup, restore
-from ledger.cli.failures import DEBUG, Stopped, tell, wants_json
+from ledger.cli.failures import Stopped, tell, wants_json
 from ledger.cli.sequencer import init, serve_sequencer
 from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
 from ledger.cli.up import up
 from ledger.loading import ended_at_once
-from ledger.machine.process import ExitCode, set_up_logging
+from ledger.machine.process import DEBUG, ExitCode, set_up_logging
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"

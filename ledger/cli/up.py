@@ -36,7 +36,7 @@ def up(
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: Annotated[
         str | None,
-        typer.Option(help="host:port to read at, or off; where none is set a free port."),
+        typer.Option(help="host:port to read at, or off; where none is set a free port, and kept."),
     ] = None,
     lease_s: LeaseOption = None,
     flush: FlushOption = True,

@@ -45,6 +45,9 @@ ORPHAN_S = 5.0
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
 TELL_STACKS = signal.SIGUSR1
 
+DEBUG = "LAKELEDGER_DEBUG"
+"""The variable by which `--debug` reaches the processes that a command starts."""
+
 log_lines = structlog.get_logger("lakeledger.process")
 
 
@@ -108,6 +111,11 @@ def set_up_logging(*, debug: bool = False) -> None:
         ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def is_debugged() -> bool:
+    """Tell whether more is to be logged, and tracebacks and stacks be shown."""
+    return DEBUG in os.environ
 
 
 def role_process(

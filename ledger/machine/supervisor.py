@@ -72,13 +72,14 @@ class Role:
 class Supervisor:
     """Runs roles until told to stop; they are started in order and stopped in reverse.
 
-    One that does not end within `stop_s` after it was asked to is killed, and tells before where
-    its threads are.
+    One that does not end within `stop_s` after it was asked to is killed. With `tells_stacks` it
+    tells before where its threads are.
     """
 
     roles: Sequence[Role]
     environment: Mapping[str, str] | None = None
     stop_s: float = STOP_S
+    tells_stacks: bool = False
 
     def start(self) -> None:
         """Start every role."""
@@ -119,7 +120,7 @@ class Supervisor:
     def stop(self) -> None:
         """Ask every role to end, last started first, and kill what does not."""
         for role in reversed(self.roles):
-            end(role, self.stop_s)
+            end(role, self.stop_s, tells_stacks=self.tells_stacks)
 
     def kill(self) -> None:
         """Kill every role that runs."""
@@ -132,8 +133,8 @@ class Supervisor:
             role.release()
 
 
-def end(role: Role, stop_s: float) -> None:
-    """End one role if it runs: politely, and after a while not; then it tells first where it is."""
+def end(role: Role, stop_s: float, *, tells_stacks: bool = False) -> None:
+    """End one role if it runs: politely, and after a while not; it may tell first where it is."""
     process = role.process
     if process is None:
         return
@@ -142,9 +143,10 @@ def end(role: Role, stop_s: float) -> None:
         process.wait(stop_s)
     except subprocess.TimeoutExpired:
         log_lines.warning("role did not stop and is killed", role=role.name, pid=process.pid)
-        process.send_signal(TELL_STACKS)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(TELLS_S)
+        if tells_stacks:
+            process.send_signal(TELL_STACKS)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(TELLS_S)
         process.kill()
         process.wait()
     role.release()

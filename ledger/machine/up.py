@@ -23,16 +23,17 @@ from ledger.log.port import Topic
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, set_flush, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
-from ledger.machine.endpoints import Endpoint, endpoint_of
+from ledger.machine.endpoints import Endpoint, KeptPorts
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
-from ledger.machine.process import ExitCode
+from ledger.machine.process import ExitCode, is_debugged
 from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
 from ledger.sdk.view import open_store
 from ledger.settings import OFF
 
 ALONE_S = 1.0
+FOLLOWER = "follower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     try:
         bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
         make_topics(settings, bootstrap, say)
-        http = endpoint_of(settings.http)
+        ports = KeptPorts(folder, say)
+        http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / STORE, url)
         if settings.rebuild:
@@ -149,8 +151,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         else:
             with closing(address.log()) as log:
                 check_rows(folder / STORE, log)
-        caches = [endpoint_of(settings.cache_http) for _ in range(settings.caches)]
-        supervisor = Supervisor(roles_of(settings, address, caches))
+        caches = [ports.endpoint_of(name, settings.cache_http) for name in cache_names(settings)]
+        supervisor = Supervisor(roles_of(settings, address, caches), tells_stacks=is_debugged())
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
             supervisor.start()
@@ -235,14 +237,19 @@ def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ())
     anew = ("--rebuild",) if settings.rebuild else ()
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
     follower = ("serve", "follower", "--store", store, "--http", http, *where)
-    roles.append(Role("follower", follower, first=anew))
-    for number, endpoint in enumerate(caches, 1):
+    roles.append(Role(FOLLOWER, follower, first=anew))
+    for name, endpoint in zip(cache_names(settings), caches, strict=True):
         cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
-        roles.append(Role(f"cache-{number}", cache))
+        roles.append(Role(name, cache))
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(Role("feeder", feeder, first=anew))
     return roles
+
+
+def cache_names(settings: UpSettings) -> Sequence[str]:
+    """Return the names of the caches to run."""
+    return [f"cache-{number + 1}" for number in range(settings.caches)]
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
@@ -275,6 +282,7 @@ def until_told(up: Running, say: Callable[[str], None]) -> ExitCode:
     except KeyboardInterrupt:
         code = ExitCode.DONE
     if ended.is_set():
+        say("the broker has ended, and the ledger ends with it; why is said last")
         # Nobody is left whom a role could tell that it ends.
         up.supervisor.stop_s = ALONE_S
     return code

@@ -29,31 +29,31 @@ LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so
 
 @contextmanager
 def reading(ledger: str | None, output: Output = Output.TABLE) -> Iterator[tuple[Address, Reads]]:
-    """Open the rows of the ledger that is up on this host, or that a URL of reads names.
+    """Open the rows of the ledger that is up on this host, and say as of which position they are.
 
-    Raises SettingsError if they are those of a ledger of another name.
+    That is said before the answer; to programs behind it, for where there is none, an error is all
+    that they read. Raises as `reading_at`.
     """
     address = find_address(ledger=ledger)
-    with reading_at(address, output) as reads:
+    with reading_at(address) as reads:
+        as_of = f"as of position {reads.position()}"
+        if output is Output.TABLE:
+            say(as_of)
         yield address, reads
+        if output is Output.JSON:
+            say(as_of)
 
 
 @contextmanager
-def reading_at(address: Address, output: Output) -> Iterator[Reads]:
-    """Open the rows that an address names, and say as of which position they are.
+def reading_at(address: Address) -> Iterator[Reads]:
+    """Open the rows that an address names, on this host or behind a URL.
 
-    That is said before the answer; to programs behind it, for where there is none, an error is all
-    that they read. Raises as `reading`.
+    Raises SettingsError if they are those of a ledger of another name.
     """
     with closing(open_rows(address)) as reads:
         with suppress(ReaderBehindError):  # Without any events they are still nobody's.
             check_ledger_name(reads.identity(), address.ledger)
-        as_of = f"as of position {reads.position()}"
-        if output is Output.TABLE:
-            say(as_of)
         yield reads
-        if output is Output.JSON:
-            say(as_of)
 
 
 @contextmanager

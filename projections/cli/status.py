@@ -96,7 +96,7 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     if seen is None and address.store is None and address.reads_url is None:
         return reasons  # Where rows are does not matter yet.
     try:
-        with reading_at(address, output) as reads:
+        with reading_at(address) as reads:
             if seen is not None:
                 check_identity(reads, seen.origin, 0)
             found |= seen_in_rows(reads, seen, output)

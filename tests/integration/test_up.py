@@ -1,7 +1,10 @@
 """`lakeledger up`: comes up, answers, ends as a whole however it ends, and keeps its data."""
 
+import json
+import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,13 +16,22 @@ import pytest
 
 from ledger.address import Address
 from ledger.client import Ledger
+from ledger.file_list import RemoveFile
 from ledger.machine.process import ExitCode
 from ledger.machine.up import UpSettings
 from ledger.machine.up import running as running_up
 from projections.queries import open_reads
 from projections.store.port import FORMAT_VERSION
 from projections.store.rocks_store import RocksStore
-from tests.integration.commands import Command, answer_of, lakeledger, starting, up
+from tests.integration.commands import (
+    PROGRAM,
+    Command,
+    answer_of,
+    environment,
+    lakeledger,
+    starting,
+    up,
+)
 from tests.projections.followed import Followed
 
 pytestmark = pytest.mark.kafka
@@ -157,6 +169,8 @@ def test_remedy(running: Command, home: Path) -> None:
     [
         ("txn show 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
         ("table show db.none", ExitCode.NOT_FOUND, "there is no table main.db.none"),
+        ("txn abort 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
+        ("txn abort 2", ExitCode.USAGE, "no terminal to ask at: abort txn 2?"),
         ("txn abort 99 --yes", ExitCode.NOT_FOUND, "txn 99 is not open"),
         ("txn abort 0 --yes", ExitCode.NOT_FOUND, "no txn of this id was ever opened"),
         ("txn abort 1 --yes", ExitCode.FAILED, "it committed at position"),
@@ -169,7 +183,7 @@ def test_remedy(running: Command, home: Path) -> None:
             ExitCode.NOT_FOUND,
             "there is no table other.db.t",
         ),
-        ("status --ledger other", ExitCode.USAGE, "no ledger other is up on this machine"),
+        ("txn list --ledger other", ExitCode.USAGE, "no ledger other is up on this machine"),
     ],
 )
 def test_exit_codes(shared: Path, arguments: str, code: ExitCode, said: str) -> None:
@@ -196,7 +210,7 @@ def test_interrupted(running: Command, home: Path, number: signal.Signals) -> No
     assert len(children) == len(["broker", "watch", "sequencer", "sequencer", "follower"])
     assert running.end(number) == ExitCode.DONE
     assert left_of(children) == []
-    assert lakeledger(home, "status").returncode == ExitCode.USAGE
+    assert lakeledger(home, "status").returncode == ExitCode.UNHEALTHY
 
 
 def test_killed(running: Command, home: Path) -> None:
@@ -206,7 +220,7 @@ def test_killed(running: Command, home: Path) -> None:
     running.end(signal.SIGKILL)
     assert left_of(children) == []
     asked = lakeledger(home, "status")
-    assert asked.returncode == ExitCode.USAGE
+    assert asked.returncode == ExitCode.UNHEALTHY
     assert "its `lakeledger up` was killed" in asked.stderr
     with up(home):
         after = answer_of(home, "log", "verify")
@@ -269,10 +283,76 @@ def test_interrupted_twice(running: Command, home: Path) -> None:
 
 
 def test_broker_dies(running: Command) -> None:
-    """Without its broker it ends as a whole, and says why."""
+    """Without its broker it ends as a whole, and says why in its last line, without any stack."""
     broker = next(each for each in running.children() if each.name() == "java")
     children = running.children()
     broker.kill()
-    assert running.process.wait(END_S) == ExitCode.FAILED
     running.wait_for("BrokerError")
+    assert running.process.wait(END_S) == ExitCode.FAILED
     assert left_of(children) == []
+    *before, last = running.said
+    assert "it was killed by SIGKILL" in last
+    assert not any("most recent call" in line for line in before)
+
+
+def test_broker_hangs(running: Command, home: Path) -> None:
+    """A ledger whose broker hangs is told to be unwell, and why."""
+    broker = next(each for each in running.children() if each.name() == "java")
+    broker.suspend()
+    asked = lakeledger(home, "status", "--output", "json")
+    broker.resume()
+    assert asked.returncode == ExitCode.UNHEALTHY
+    assert "no answer in time" in json.loads(asked.stdout)["reason"]
+    assert json.loads(asked.stderr)["exit_code"] == ExitCode.UNHEALTHY
+
+
+def test_answers_where_it_did(running: Command, home: Path) -> None:
+    """Its HTTP port is the same at every start, as that of its Kafka."""
+    before = Address.read(home / LEDGER)
+    assert running.end(signal.SIGTERM) == ExitCode.DONE
+    with up(home):
+        after = Address.read(home / LEDGER)
+    assert before is not None
+    assert after is not None
+    assert after.reads_url == before.reads_url
+
+
+def test_log_tail(shared: Path) -> None:
+    """The last events are shown, as many as asked for; nobody waits for more that reads none."""
+    rows = lakeledger(shared, "log", "tail", "--last", "2", "--no-follow", "--output", "json")
+    positions = [json.loads(line)["position"] for line in rows.stdout.splitlines()]
+    end = answer_of(shared, "status")["position"]
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [*PROGRAM, "log", "tail"],
+        env=environment(shared),
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        timeout=END_S,
+        check=False,
+    )
+    os.close(writes)
+
+    assert positions == [end - 1, end]
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, b"")
+
+
+def test_acknowledged(running: Command, home: Path) -> None:
+    """An anomaly is counted until it is acknowledged, on the command line."""
+    assert running.process.poll() is None
+    with Ledger.connect(answer_of(home, "status")["bootstrap"], LEDGER) as ledger:
+        ledger.create_table("db.files")
+        with ledger.transaction() as txn:
+            txn.remove_files("db.files", [RemoveFile("ghost")])
+        position = ledger.token.position
+    with closing(open_reads(store_of(home))) as reads:
+        reads.wait(position, WAIT_MS)
+        assert answer_of(home, "status")["anomalies"] == {"removed_not_live": 1}
+        (row,) = answer_of(home, "anomaly", "acknowledge")
+        reads.wait(position + 2, WAIT_MS)
+
+    assert (row["name"], row["acknowledged"]) == ("main.db.files", {"removed_not_live": 1})
+    assert answer_of(home, "status")["anomalies"] == {}
+    assert answer_of(home, "anomaly", "list") == []
+    assert len(answer_of(home, "anomaly", "list", "--all")) == 1
