@@ -150,7 +150,7 @@ def take_add(commit: DeltaCommit, fields: Fields) -> None:
         partition_values_of(fields),
         fields.amount("size"),
         fields.amount("modificationTime", default=0),
-        fields.flag("dataChange") or commit.is_checkpoint,
+        commit.is_checkpoint or fields.flag("dataChange"),
         stats_of(fields),
         vector_of(fields),
     )

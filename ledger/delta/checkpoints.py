@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.file_paths import file_key
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import Fields, ShapeError, is_number
-from ledger.delta.files import damaged, is_blank, json_of, lines_of, reading, take_all
+from ledger.delta.files import check_table, damaged, is_blank, json_of, lines_of, reading, take_all
 from ledger.delta.parquet import parquet_rows
 from ledger.errors import DeltaLogError
 
@@ -74,6 +74,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
         for name in names:
             actions.extend(rows_of(sidecar(path, name)))
     take_all(state, checkpoint.files[0], actions)
+    check_table(state, checkpoint.files[0])
     return state
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import BeyondError, ShapeError
+from ledger.delta.schema import check_definition
 from ledger.errors import DeltaLogError, IncompatibleError
 
 BLANK_BYTES_MAX: Final = 64
@@ -44,6 +45,16 @@ def take_all(commit: DeltaCommit, path: Path, actions: Iterable[Any]) -> None:
     except ShapeError as error:
         place = f"action {number}: " if number else ""
         raise damaged(path, f"{place}{error}") from error
+
+
+def check_table(commit: DeltaCommit, path: Path) -> None:
+    """Raise DeltaLogError if a file says of its table what no reader takes."""
+    if commit.metadata is None:
+        return
+    try:
+        check_definition(commit.metadata)
+    except ShapeError as error:
+        raise damaged(path, str(error)) from error
 
 
 def is_blank(path: Path) -> bool:

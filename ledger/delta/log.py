@@ -18,11 +18,9 @@ from ledger.delta.checkpoints import (
     hinted_version,
     read_checkpoint,
 )
-from ledger.delta.fields import ShapeError
-from ledger.delta.files import damaged, is_blank, lines_of, reading, take_all
+from ledger.delta.files import check_table, damaged, is_blank, lines_of, reading, take_all
 from ledger.delta.listing import Start, commits_of, starts_of, unbroken, unneeded, version_of
 from ledger.delta.live import LiveFiles
-from ledger.delta.schema import check_definition
 from ledger.errors import DeltaLogError, IncompatibleError, SettingsError
 
 LOG_FOLDER: Final = "_delta_log"
@@ -229,9 +227,5 @@ def read_commit(path: Path, version: int) -> DeltaCommit:
         content = path.read_bytes()
     commit = DeltaCommit(version)
     take_all(commit, path, lines_of(path, content))
-    if commit.metadata is not None:
-        try:
-            check_definition(commit.metadata)
-        except ShapeError as error:
-            raise damaged(path, str(error)) from error
+    check_table(commit, path)
     return commit

@@ -75,13 +75,24 @@ def definition_of(
 
 def check_definition(metadata: DeltaMetadata) -> None:
     """Raise ShapeError for metadata that no reader takes for that of a table."""
-    names: dict[str, str] = {}
-    for each in columns_of(metadata.schema, (), is_mapped=False):
-        other = names.setdefault(each.name.lower(), each.name)
-        if other is not each.name:
+    columns = [each.name for each in columns_of(metadata.schema, (), is_mapped=False)]
+    check_different("columns", columns)
+    check_different("partition columns", metadata.partition_columns)
+    known = set(map(str.lower, columns))
+    for name in metadata.partition_columns:
+        if columns and name.lower() not in known:
+            raise ShapeError(f"the table is partitioned by {name}, and schemaString has no such")
+
+
+def check_different(what: str, names: Sequence[str]) -> None:
+    """Raise ShapeError for names that are one name: the case of letters does not count."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
             raise ShapeError(
-                f"columns {other} and {each.name} of schemaString differ in case only, and names "
-                "of columns are one in any case. Rename one of them where the table is written"
+                f"{what} {other} and {name} differ in case only or not at all, and names of "
+                "columns are one in any case. Rename one of them where the table is written"
             )
 
 

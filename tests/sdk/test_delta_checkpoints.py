@@ -20,6 +20,7 @@ from tests.sdk.delta_logs import (
     info,
     metadata,
     remove,
+    schema,
     write_checkpoint,
     write_file,
     write_log,
@@ -271,3 +272,29 @@ def test_without_the_extra(tmp_path: Path) -> None:
 
     assert "SettingsError" in done.stderr
     assert "pip install 'lakeledger[delta]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ([metadata(schema(("a", "long"), ("A", "long")))], "columns a and A differ in case only"),
+        ([metadata(partitioned=["x"])], "partitioned by x"),
+    ],
+)
+def test_checkpoint_that_makes_no_sense(tmp_path: Path, changed: list[Action], what: str) -> None:
+    """What a checkpoint says of its table is refused by the file of the checkpoint."""
+    path = write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", [PROTOCOL, *changed])
+
+    with pytest.raises(DeltaLogError, match=what) as raised:
+        read(tmp_path)
+
+    assert raised.value.file == str(path)
+
+
+def test_checkpoint_without_data_changes(tmp_path: Path) -> None:
+    """A file in a checkpoint is live, whether or not it says that it changed data."""
+    said = add("a")
+    del said["add"]["dataChange"]
+    write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", [PROTOCOL, metadata(), said])
+
+    assert [each.data_change for each in read(tmp_path)[0].adds.values()] == [True]

@@ -181,8 +181,10 @@ def test_damaged_files(tmp_path: Path, damage: Callable[[Path], Any], file: str,
         ),
         (
             [metadata(schema(("sum_x", "long"), ("b", "long"), ("SUM_X", "long")))],
-            "columns sum_x and SUM_X of schemaString differ in case only",
+            "columns sum_x and SUM_X differ in case only",
         ),
+        ([metadata(partitioned=["day", "DAY"])], "partition columns day and DAY differ in case"),
+        ([metadata(partitioned=["dya"])], "partitioned by dya, and schemaString has no such"),
     ],
 )
 def test_damaged_actions(tmp_path: Path, actions: list[Action | str], what: str) -> None:
