@@ -22,6 +22,7 @@ from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Record, Topic
 from projections import (
     app_versions,
@@ -141,13 +142,16 @@ class Fold:
         """Resume where the rows of a store end; what will be fed comes from the events of `log`.
 
         A write ends with the event that brings it to `rows_per_write`.
-        Raises StoreForeignError for rows of another topic, IncompatibleError for a checkpoint of a
-        later version, LogUnavailableError when the broker does not say which topic it is.
+        Raises EventsLostError for rows of a ledger whose events are gone, StoreForeignError for
+        rows of another topic, IncompatibleError for a checkpoint of a later version,
+        LogUnavailableError when the broker does not say which topic it is.
         """
         topic = log.topic_id(Topic.EVENTS)
         stored, data = store.get(LOG), store.get(CHECKPOINT)
         mark = Mark(*read_value(stored)) if stored is not None else Mark(0, "", 0, topic)
         if mark.topic != topic:
+            # Rows may be the last copy of what was lost, and are not to be made anew of nothing.
+            check_not_lost(log, rows=[f"these rows go up to position {mark.position}"])
             raise StoreForeignError(mark.topic, topic)
         start = checkpoint.Checkpoint(DomainState(), LogHead(), 0)
         resumed = checkpoint.load(data) if data is not None else start

@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 
 from ledger.clock import Clock, SystemClock
+from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.process import freeze_recovered
 from ledger.settings import CHECKPOINT_S
@@ -61,8 +62,8 @@ class Follower:
     def run(self, stop: Signal) -> None:
         """Follow until `stop` is set.
 
-        Raises OffsetGoneError, LogDamagedError, IncompatibleError or LogUnavailableError when this
-        log cannot be followed any further.
+        Raises EventsLostError, OffsetGoneError, LogDamagedError, IncompatibleError or
+        LogUnavailableError when this log cannot be followed any further.
         """
         self.catch_up(stop)
         with closing(self._log.reader(Topic.EVENTS, self.fold.offset)) as events:
@@ -72,6 +73,9 @@ class Follower:
     def catch_up(self, stop: Signal) -> None:
         """Follow to what is the end of the log now, or until `stop` is set; raises as `run`."""
         first, end = self._log.ends(Topic.EVENTS)
+        if end == 0:
+            # Rows that are made anew would take the place of the last that are left.
+            check_not_lost(self._log)
         self.fold.check_log(first, end)
         log_lines.info(
             "following",

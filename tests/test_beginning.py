@@ -25,7 +25,7 @@ from ledger.log.errors import EventsLostError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
-from ledger.sdk.tail import read_genesis
+from ledger.sdk.tail import Tail, read_genesis
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis
 from ledger.testing import FixedClock
@@ -274,3 +274,14 @@ def test_leader_while_events_are_made_anew() -> None:
             lived.lead()
         records = lived.log.topics[Topic.EVENTS].records
     assert len(records) <= 1, "only what was on its way"
+
+
+def test_client_while_events_are_made_anew() -> None:
+    """A client that waits for an answer is told that the log is no longer the one it read."""
+    with closing(Lived()) as lived:
+        tail = Tail.start(lived.log, 0)
+        awaited = tail.expect((lived.session, 1_000))
+        lived.log.recreate(Topic.EVENTS)
+        with pytest.raises(LogDamagedError, match="lost its end or was re-created"):
+            awaited.wait(30.0)
+        tail.close()

@@ -11,7 +11,7 @@ Traces are looked for first and the end of the events after that: who begins a l
 then never taken for a loss.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -67,17 +67,20 @@ def events_lost(traces: Iterable[Trace], rows: Iterable[str] = ()) -> EventsLost
     return EventsLostError([*(f"its {topic} go on to {end}" for topic, end in traces), *rows])
 
 
-def check_not_lost(log: Log, read_to: int = 0, domain: int = 0) -> None:
+def check_not_lost(
+    log: Log, read_to: int = 0, domain: int = 0, *, rows: Collection[str] = ()
+) -> None:
     """Raise EventsLostError if the events end at `read_to`, say of no ledger, and traces do.
 
-    The caller has read the events up to there and found no beginning. Raises RestoreUnfinishedError
-    if a restore brings them back, LogUnavailableError if the broker does not answer.
+    The caller has read the events up to there and found no beginning; `rows` is what it knows of
+    rows of the ledger. Raises RestoreUnfinishedError if a restore brings the events back,
+    LogUnavailableError if the broker does not answer.
     """
     traces = find_traces(log)
-    if traces and end_of(log, Topic.EVENTS) <= read_to:
+    if (traces or rows) and end_of(log, Topic.EVENTS) <= read_to:
         with suppress(TopicMissingError):
             check_finished(log, domain)
-        raise events_lost(traces)
+        raise events_lost(traces, rows)
 
 
 def check_same_topic(log: Log, created: LedgerCreated) -> None:

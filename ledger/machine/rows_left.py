@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 from ledger.errors import LedgerError
-from ledger.log.beginning import end_of, events_lost, find_traces
-from ledger.log.port import Log, Topic
+from ledger.log.beginning import check_not_lost
+from ledger.log.port import Log
 from ledger.sdk.view import open_store
 
 
@@ -16,9 +16,8 @@ def check_rows_left(log: Log, ledger: str, stores: Iterable[Path]) -> None:
     Raises LogUnavailableError if the broker does not answer.
     """
     rows = [told for store in stores if (told := rows_of(store, ledger)) is not None]
-    # Asked last: who begins a ledger has written its events before any row is made of them.
-    if rows and not end_of(log, Topic.EVENTS):
-        raise events_lost(find_traces(log), rows)
+    if rows:
+        check_not_lost(log, rows=rows)
 
 
 def rows_of(store: Path, ledger: str) -> str | None:

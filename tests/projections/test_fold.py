@@ -16,6 +16,7 @@ from ledger.core.events import CatalogCreated, Fenced, WriteIdsAllocated
 from ledger.core.stamp import internal_control
 from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
 from ledger.log.codec import frame_event, frame_fence
+from ledger.log.errors import EventsLostError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
 from ledger.version import READER_VERSION
@@ -314,8 +315,19 @@ def test_other_topic() -> None:
     driver = Driver()
     store = kept(MemoryStore(), driver.records)
     driver.log.recreate(Topic.EVENTS)
+    driver.log.writer(Topic.EVENTS).append(b"", b"an event of another ledger")
 
     with pytest.raises(StoreForeignError, match="--rebuild"):
+        Fold.load(store, driver.log)
+
+
+def test_topic_that_is_lost() -> None:
+    """Rows of a topic that was made anew and is empty are not to be made anew of nothing."""
+    driver = Driver()
+    store = kept(MemoryStore(), driver.records)
+    driver.log.recreate(Topic.EVENTS)
+
+    with pytest.raises(EventsLostError, match=f"rows go up to position {driver.head.position}"):
         Fold.load(store, driver.log)
 
 

@@ -12,11 +12,12 @@ import pytest
 from ledger.broker import Broker
 from ledger.core.events import CatalogCreated
 from ledger.errors import LogDamagedError, OffsetGoneError
+from ledger.log.errors import EventsLostError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Record, Topic
 from ledger.log.topics import create_topics
 from ledger.machine.process import FINAL, exit_code
-from projections.errors import StoreForeignError, StoreLockedError, StoreVersionError
+from projections.errors import StoreLockedError, StoreVersionError
 from projections.follower import Follower, follow, rebuild
 from projections.lag import Lag
 from projections.queries import StoreReads, open_reads
@@ -201,10 +202,20 @@ def test_recreated_topic() -> None:
     store = caught_up(driver, MemoryStore())
     driver.log.recreate(Topic.EVENTS)
 
-    with pytest.raises(StoreForeignError) as raised:
+    with pytest.raises(EventsLostError) as raised:
         Follower(driver.log, store)
 
     assert exit_code(raised.value) in FINAL, "whoever starts it again ends in the same way"
+
+
+def test_nothing_is_made_anew_of_lost_events() -> None:
+    """A new store says so too where other topics tell of a ledger that has no events."""
+    driver = Driver()
+    driver.log.writer(Topic.COMMANDS).append(b"", b"a command of before")
+    driver.log.recreate(Topic.EVENTS)
+
+    with pytest.raises(EventsLostError, match="its commands go on to 1"):
+        caught_up(driver, MemoryStore())
 
 
 def test_lost_end() -> None:
