@@ -19,6 +19,7 @@ LedgerError
 │   ├── CommandFailedError   the sequencer could not decide the command
 │   ├── SnapshotTooOldError  the plan, or the list, is older than what is still remembered
 │   ├── AppVersionsDisagreeError  some tables have an application's version, others not
+│   ├── LostByCutError       what it builds on was lost, and the log was cut
 │   ├── StagedWritesDifferError   what was staged is not what the commit names
 │   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
 │       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
@@ -163,6 +164,12 @@ class AppVersionsDisagreeError(RefusedError):
 
 class StagedWritesDifferError(RefusedError):
     """The chunks that were staged are not those the commit names."""
+
+
+class LostByCutError(RefusedError):
+    """What the command builds on was lost: the log lost its end, and was cut by an operator."""
+
+    retry_anew = True
 
 
 class ConflictError(RefusedError):
@@ -366,20 +373,15 @@ class ReadsUnavailableError(LedgerError):
 
 
 class LogRewrittenError(LedgerError):
-    """The log is not the one that was read: it lost its end, and others have gone on from there.
-
-    `position` was seen, `seen` and `found` are the chains of the log there, in hex digits.
-    """
+    """The log lost its end; at `position` it has the chain `found` now, and had `seen` before."""
 
     def __init__(self, position: int, seen: str, found: str) -> None:
         super().__init__(
-            f"position {position} was seen with chain {seen}, the log has {found} there: it lost "
-            "its end and goes on without some of what was seen, maybe without commits that were "
-            "acknowledged. Connect anew, and look up what was committed before it is built on"
+            f"position {position} was seen with chain {seen}, the log has {found or 'nothing'} "
+            "there: it lost its end and goes on without some of what was seen, maybe without "
+            "commits that were acknowledged. Connect anew, and look up what is committed"
         )
-        self.position = position
-        self.seen = seen
-        self.found = found
+        self.position, self.seen, self.found = position, seen, found
 
 
 class ReaderBehindError(LedgerError):

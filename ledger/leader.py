@@ -19,11 +19,12 @@ from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
 from ledger.core.decide import decide
+from ledger.core.decide_cut import fill
 from ledger.core.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
 from ledger.core.evolve import evolve
 from ledger.core.housekeep import Lapsed, genesis, housekeep
 from ledger.core.outcomes import Reason, refuse
-from ledger.core.stamp import answer_control, internal_control
+from ledger.core.stamp import answer_control, filling_control, internal_control
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.flight import Flight
@@ -94,6 +95,7 @@ class Leader:
         self._key = catalog_of(state, created).encode()
         self._unsent: list[bytes] = []
         self._create(created)
+        self._fill()
         # Clients beat by the lease that the ledger was created with, whatever is set here.
         self._leases = Leases(clock, max(settings.lease_s, state.limits.lease_ms / 1000))
         self._leases.start(state, log_at)
@@ -177,6 +179,13 @@ class Leader:
             "the first events of the ledger were appended and did not come back; see whether the "
             "broker runs"
         )
+
+    def _fill(self) -> None:
+        """Take up what the last cut of the log left out, before any command is read."""
+        while (body := fill(self.state, self._now())) is not None:
+            control = filling_control(self.state, self._head, body, self._now())
+            self._append_framed(control, body)
+            self._send()
 
     def _open_commands(self) -> LogReader:
         """Return a reader behind the last command, recording what can never be read."""

@@ -16,6 +16,7 @@ from ledger.core.events import (
     CommandRefused,
     CommandRepeated,
     CommandsMoved,
+    LogCut,
     SessionClosed,
     TxnAborted,
     TxnCommitted,
@@ -131,8 +132,8 @@ def repeated(fields: EventFields, _applied: Applied, body: CommandRepeated) -> N
     fields.outcome = body.outcome
 
 
-def moved(fields: EventFields, _applied: Applied, body: CommandsMoved) -> None:
-    """Say why commands will never be read."""
+def moved(fields: EventFields, _applied: Applied, body: CommandsMoved | LogCut) -> None:
+    """Say why commands will never be read, or what came before is not there."""
     fields.message = body.reason
 
 
@@ -168,5 +169,6 @@ SAID: Final[Mapping[type, Callable[[EventFields, Applied, Any], None]]] = {
     CommandRefused: refused,
     CommandRepeated: repeated,
     CommandsMoved: moved,
+    LogCut: moved,
 }
 ROWS: Final[Mapping[type, Rows]] = dict.fromkeys(EVERY, rows)

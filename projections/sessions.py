@@ -7,7 +7,7 @@ answer there and a command that was refused because its session is gone leaves n
 from collections.abc import Mapping
 from typing import Final, get_args
 
-from ledger.core.events import Answer, SessionClosed, SessionOpened, TxnsExpired
+from ledger.core.events import Answer, LogCut, SessionClosed, SessionOpened, TxnsExpired
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import (
@@ -48,6 +48,18 @@ def opened(applied: Applied, body: SessionOpened) -> list[RowChange]:
     ]
 
 
+def cut(applied: Applied, _body: LogCut) -> list[RowChange]:
+    """Return the row of the session that takes up what was lost."""
+    session = applied.state.sessions.by_number[applied.control.position]
+    fields = SessionFields(
+        user=session.user,
+        host=session.host,
+        application=session.application,
+        lease_ms=session.lease_ms,
+    )
+    return [(number_key(SESSION, session.number), fields.value())]
+
+
 def closed(applied: Applied, body: SessionClosed) -> list[RowChange]:
     """Return the row of a session's end at its own wish."""
     control = applied.control
@@ -73,6 +85,7 @@ def answered(applied: Applied, _body: object) -> list[RowChange]:
 ROWS: Final[Mapping[type, Rows]] = {
     **dict.fromkeys(get_args(Answer), answered),
     SessionOpened: opened,
+    LogCut: cut,
     SessionClosed: closed,
     TxnsExpired: expired,
 }

@@ -7,7 +7,7 @@ belongs to the tests of the sequencer.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import (
@@ -29,7 +29,15 @@ from ledger.core.commands import (
 )
 from ledger.core.decide import decide
 from ledger.core.event_parts import Limits
-from ledger.core.events import Body, CatalogCreated, Control, Event, Fenced, LedgerCreated
+from ledger.core.events import (
+    Body,
+    CatalogCreated,
+    CommandRefused,
+    Control,
+    Event,
+    Fenced,
+    LedgerCreated,
+)
 from ledger.core.evolve import evolve
 from ledger.core.housekeep import Lapsed, housekeep
 from ledger.core.ids import Layout, TableKind, TxnType
@@ -72,17 +80,28 @@ class Driver:
         ledger: str = LEDGER,
         name: str = "demo",
     ) -> None:
-        self.log = MemoryLog()
-        self.state = DomainState()
-        self.acceptor = Acceptor(LogHead())
-        self.events: list[Event] = []
-        self.now = STARTED_AT
-        self._asked: Counter[int] = Counter()
-        self._writer = self.log.writer(Topic.EVENTS)
+        self.start(STARTED_AT)
         self.fence()
         self.internal(LedgerCreated(ledger, name, 0, "commands-0", "events-0", limits))
         for catalog in catalogs:
             self.internal(CatalogCreated(catalog))
+
+    @classmethod
+    def empty(cls, now: int) -> Self:
+        """Return a driver of a log that holds nothing yet."""
+        driver = cls.__new__(cls)
+        driver.start(now)
+        return driver
+
+    def start(self, now: int) -> None:
+        """Begin with an empty log."""
+        self.log = MemoryLog()
+        self.state = DomainState()
+        self.acceptor = Acceptor(LogHead())
+        self.events: list[Event] = []
+        self.now = now
+        self._asked: Counter[int] = Counter()
+        self._writer = self.log.writer(Topic.EVENTS)
 
     @property
     def head(self) -> LogHead:
@@ -149,6 +168,12 @@ class Driver:
     def open_txn(self, session: int, kind: TxnType = "default", *, size: int = 1) -> int:
         """Open txns and return the first id."""
         return self.ask(OpenTxn(*self.asks(session), kind, size, 0)).control.txn
+
+    def open_txn_refused(self, session: int, *, n: int = 1) -> CommandRefused:
+        """Return the refusal of a txn that a session asks for by a command of this number."""
+        body = self.ask(OpenTxn(session, n, NEVER, "default", 1, 0)).body
+        assert isinstance(body, CommandRefused)
+        return body
 
     def allocate(self, session: int, txns: Sequence[int], tables: Sequence[int]) -> Event:
         """Take write ids."""

@@ -8,6 +8,8 @@ by every reader alike and from the prefix of the log alone:
 - Any other record counts iff, in this order, its epoch is the current one, its position is the next
   one, its chain continues, and its `cmd` fits: an answer names the command after the last one, an
   internal event names the last one and leaves it, and only `CommandsMoved` sets it.
+- A `LogCut` counts iff its epoch and position are above the current ones and its chain continues.
+  Another record may have come before it: then it was written for another log, and is dropped.
 
 What does not count is dropped: it was written by a sequencer that had already been replaced, or
 after a record of its own was lost. Two things cannot come about that way and mean that bytes were
@@ -35,6 +37,7 @@ class RecordKind(IntEnum):
     ORDINARY = 0
     FENCED = 1
     COMMANDS_MOVED = 2
+    LOG_CUT = 3
 
 
 class Verdict(IntEnum):
@@ -45,6 +48,7 @@ class Verdict(IntEnum):
     OLD_EPOCH = 2
     WRONG_POSITION = 3
     WRONG_COMMAND = 4
+    OVERTAKEN_CUT = 5
 
 
 @dataclass(slots=True)
@@ -86,6 +90,8 @@ def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> 
     """
     if kind is RecordKind.FENCED:
         return accept_fence(head, control, framed)
+    if kind is RecordKind.LOG_CUT:
+        return accept_cut(head, control, framed)
     if control.epoch != head.epoch:
         if control.epoch < head.epoch:
             return Verdict.OLD_EPOCH
@@ -114,6 +120,18 @@ def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
     head.epoch = control.epoch
     head.position += 1
     head.before, head.chain = head.chain, chain_after(head.chain, framed)
+    return Verdict.ACCEPTED
+
+
+def accept_cut(head: LogHead, control: Control, framed: bytes) -> Verdict:
+    """Judge a LogCut: it continues this very log, above all that was given in it."""
+    if control.epoch <= head.epoch:
+        return Verdict.OLD_EPOCH
+    chain = chain_after(head.chain, framed)
+    if control.position <= head.position or control.chain != chain:
+        return Verdict.OVERTAKEN_CUT
+    head.epoch, head.position, head.last_cmd = control.epoch, control.position, control.cmd
+    head.before, head.chain = head.chain, chain
     return Verdict.ACCEPTED
 
 

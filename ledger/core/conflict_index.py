@@ -61,6 +61,14 @@ class ConflictIndex:
                 return
             self._drop_oldest()
 
+    def forget_all(self, floor: int) -> None:
+        """Let all winners go: what was planned before a position cannot be judged any more."""
+        self.tables.clear()
+        self.parts.clear()
+        self.sizes.clear()
+        self.entries = 0
+        self.floor = floor
+
     def _drop_oldest(self) -> None:
         part, size = self.parts.popleft(), self.sizes.popleft()
         winners = self.tables[part.table]

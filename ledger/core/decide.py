@@ -52,11 +52,7 @@ def decide(state: DomainState, command: Command, now: int) -> Answer:
         return open_session(state, command, now)
     session = state.sessions.by_number.get(command.session)
     if session is None:
-        return refuse(
-            Reason.SESSION_EXPIRED,
-            f"session {command.session} is not known here: it never opened, or ended long ago",
-            command.session,
-        )
+        return unknown_session(state, command.session)
     known = session.answers.get(command.n)
     if known is not None:
         return repeated(state, command, known)
@@ -65,6 +61,20 @@ def decide(state: DomainState, command: Command, now: int) -> Answer:
         return dispatch(state, command, max(state.at, now))
     except Refused as refused:
         return refused.refusal
+
+
+def unknown_session(state: DomainState, session: int) -> CommandRefused:
+    """Return the refusal of a command of a session that is not known."""
+    cut = decide_tables.lost_by(state, session)
+    if cut is None:
+        why = f"session {session} is not known here: it never opened, or ended long ago"
+        return refuse(Reason.SESSION_EXPIRED, why, session)
+    return refuse(
+        Reason.LOST_BY_CUT,
+        f"session {session} was lost by the cut at position {cut.position}, and all it did: open a "
+        "new one, and look up what is there",
+        session,
+    )
 
 
 def check_session(session: Session, command: SessionCommand, now: int) -> None:

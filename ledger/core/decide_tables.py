@@ -20,7 +20,7 @@ from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRe
 from ledger.core.footprints import OPERATION_MAX
 from ledger.core.ids import LEVEL_PROPERTY
 from ledger.core.outcomes import Reason, Refused
-from ledger.core.state import DomainState
+from ledger.core.state import Cut, DomainState
 from ledger.core.tables import Table, name_key, odd_character
 from ledger.core.traits import is_level, known_key
 
@@ -170,6 +170,19 @@ def check_ahead(state: DomainState, read_at: int, subject: int) -> None:
             f"read_at {read_at} lies after position {state.position}, which is the newest",
             subject,
         )
+    cut = lost_by(state, read_at)
+    if cut is not None:
+        raise Refused(
+            Reason.LOST_BY_CUT,
+            f"what was read at position {read_at} was lost by the cut at position {cut.position}. "
+            "Read again and retry",
+            subject,
+        )
+
+
+def lost_by(state: DomainState, position: int) -> Cut | None:
+    """Return the cut that left a position out, None if the log has it or never had."""
+    return next((cut for cut in state.cuts if cut.base < position < cut.position), None)
 
 
 def check_name(name: str) -> None:

@@ -13,7 +13,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
 )
 from ledger.core.footprints import writes_anything
-from ledger.core.ids import DURATION_MAX_MS, EndCause
+from ledger.core.ids import DURATION_MAX_MS, EndCause, TxnType
 from ledger.core.outcomes import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
@@ -45,12 +45,20 @@ def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
     default = (
         limits.replicated_deadline_ms if command.type == "replicated" else limits.txn_deadline_ms
     )
-    inline = len(txns.open_visible) + len(txns.aborted_ids) <= limits.snapshot_inline_max
+    return opening(state, command.type, command.size, now + (command.deadline_ms or default), ids)
+
+
+def opening(
+    state: DomainState, kind: TxnType, size: int, deadline: int, ids: Sequence[AllocatedId]
+) -> TxnOpened:
+    """Return the event that opens txns now, with the snapshot that they hold."""
+    txns = state.txns
+    inline = len(txns.open_visible) + len(txns.aborted_ids) <= state.limits.snapshot_inline_max
     return TxnOpened(
-        command.type,
-        command.size,
+        kind,
+        size,
         txns.min_open(),
-        now + (command.deadline_ms or default),
+        deadline,
         inline,
         list(txns.open_visible) if inline else (),
         list(txns.aborted_ids) if inline else (),

@@ -76,6 +76,21 @@ class ForgottenPart(NamedTuple):
     table: int
 
 
+class TableFloor(NamedTuple):
+    """The last write id and version of a table that may have been given before a cut."""
+
+    table: int
+    write_id: int
+    version: int
+
+
+class PassedOver(NamedTuple):
+    """Records, from an offset on, that no reader judges because none of them is an event."""
+
+    offset: int
+    records: int
+
+
 class Side(NamedTuple):
     """The winner of a conflict; txn 0 = it changed the table outside a txn.
 

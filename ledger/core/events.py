@@ -16,6 +16,8 @@ from ledger.core.event_parts import (
     Evidence,
     ForgottenPart,
     Limits,
+    PassedOver,
+    TableFloor,
     TxnEnd,
 )
 from ledger.core.ids import TxnType
@@ -74,6 +76,25 @@ class CommandsMoved(NamedTuple):
     """Commands below the next offset will never be read; `control.cmd` is the new last command."""
 
     topic: str
+    reason: str
+
+
+class LogCut(NamedTuple):
+    """The log lost what followed position `base`, and goes on above all that may have been seen.
+
+    The position and epoch of this event are above every one that may have been given, and so are
+    `next_txn`, `next_table` and what follows the floors in `tables`. Commands up to `control.cmd`
+    will never be read. `passed` are records that are no events. Its position is the number of a
+    session that takes up the ids of what was lost.
+    """
+
+    base: int
+    next_txn: int
+    next_table: int
+    tables: Sequence[TableFloor]
+    passed: Sequence[PassedOver]
+    commands_topic: str
+    author: str
     reason: str
 
 
@@ -257,7 +278,13 @@ Answer = (
     | CommandRefused
 )
 Internal = (
-    Resigned | LedgerCreated | CatalogCreated | CommandsMoved | TxnsExpired | AbortedForgotten
+    Resigned
+    | LedgerCreated
+    | CatalogCreated
+    | CommandsMoved
+    | LogCut
+    | TxnsExpired
+    | AbortedForgotten
 )
 Body = Fenced | Answer | Internal
 

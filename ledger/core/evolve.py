@@ -6,7 +6,7 @@ A failed assertion means that the log says what this code cannot have decided; t
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ledger.core import evolve_commits, evolve_tables, evolve_txns
+from ledger.core import evolve_commits, evolve_cut, evolve_tables, evolve_txns
 from ledger.core.events import (
     AbortedForgotten,
     CatalogCreated,
@@ -17,6 +17,7 @@ from ledger.core.events import (
     Event,
     Fenced,
     LedgerCreated,
+    LogCut,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -41,9 +42,7 @@ def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
     Returns the mappings of TXN_TO_WRITE_ID that left with it, as (table, write id, txn).
     """
     control, body = event
-    assert control.position == state.position + 1, (
-        f"position {control.position} applied after {state.position}"
-    )
+    check_position(state, control, type(body))
     check_kind(state, control, type(body))
     _, _, state.position, state.last_cmd, _, n, at, _ = control
     state.at = max(state.at, at)
@@ -55,15 +54,30 @@ def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
     return clean_mappings(state)
 
 
+def check_position(state: DomainState, control: Control, kind: type) -> None:
+    """Assert that the event is the next one; only a cut leaves positions out."""
+    follows = (
+        control.position > state.position
+        if kind is LogCut
+        else (control.position == state.position + 1)
+    )
+    assert follows, f"position {control.position} applied after {state.position}"
+
+
 def check_kind(state: DomainState, control: Control, kind: type) -> None:
     """Assert that the record says by its command what its type says: an answer, or unasked."""
-    if kind is CommandsMoved:
+    if kind in SETTING or is_filling(state, control):
         return
     asked = control.cmd == state.last_cmd + 1
     assert kind in BOTH or asked == (kind in ANSWERING), (
         f"{kind.__name__} at position {control.position} names command {control.cmd}, "
         f"the last one was {state.last_cmd}"
     )
+
+
+def is_filling(state: DomainState, control: Control) -> bool:
+    """Tell whether an event takes up what a cut left out: a session asks for it, and no command."""
+    return bool(state.cuts) and control.session == state.cuts[-1].position and not control.n
 
 
 def clean_mappings(state: DomainState) -> list[tuple[int, int, int]]:
@@ -164,6 +178,7 @@ CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     Fenced: unchanged,
     Resigned: unchanged,
     CommandsMoved: commands_moved,
+    LogCut: evolve_cut.log_cut,
     CommandRepeated: unchanged,
     CommandRefused: unchanged,
     LedgerCreated: ledger_created,
@@ -191,6 +206,7 @@ ANSWERS: dict[type, Callable[[Control, Any], Answered]] = {
     TableCreated: created_answer,
 }
 
+SETTING = frozenset({CommandsMoved, LogCut})
 BOTH = frozenset({AbortedForgotten})
 ANSWERING = frozenset(
     {

@@ -11,7 +11,7 @@ TableKind = Literal["managed", "external"]
 Layout = Literal["listed", "directories"]
 Operation = Literal["insert", "update", "delete"]
 Scope = Literal["partition", "unpartitioned", "table"]
-EndCause = Literal["lease", "deadline", "closed"]
+EndCause = Literal["lease", "deadline", "closed", "cut"]
 IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
 
 # No sum of a time and a duration leaves the 64 bits of an Avro long.

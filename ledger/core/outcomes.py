@@ -35,6 +35,7 @@ class Reason(StrEnum):
     PROTOCOL_CHANGED = "ProtocolChanged"
     APP_VERSIONS_DISAGREE = "AppVersionsDisagree"
     STAGED_WRITES_DIFFER = "StagedWritesDiffer"
+    LOST_BY_CUT = "LostByCut"
 
 
 def refuse(reason: Reason, message: str, subject: int = 0) -> CommandRefused:

@@ -40,6 +40,15 @@ def internal_control(head: LogHead, body: Body, at: int, *, last_cmd: int | None
     return Control(NO_CHAIN, head.epoch, head.position + 1, cmd, 0, 0, at, 0)
 
 
+def filling_control(state: DomainState, head: LogHead, body: Body, at: int) -> Control:
+    """Return the control fields of an event that takes up what the last cut left out."""
+    session = state.cuts[-1].position
+    opens = isinstance(body, TxnOpened | TxnCommitted)
+    txn = state.txns.next_txn if opens else 0
+    position = head.position + 1
+    return Control(NO_CHAIN, head.epoch, position, head.last_cmd, session, 0, at, txn)
+
+
 def txn_of(state: DomainState, command: Command, body: Body) -> int:
     """Return the txn the answer concerns: the first of those it opens, or that of the command."""
     match body:

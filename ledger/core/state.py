@@ -4,6 +4,7 @@ It is mutated in place by `evolve` and by nothing else; one fold owns it. `decid
 only read it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ledger.core.compiled import Predicates
@@ -13,6 +14,20 @@ from ledger.core.events import LedgerCreated
 from ledger.core.sessions import Sessions
 from ledger.core.tables import Tables
 from ledger.core.txns import Txns
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where the log lost its end: nothing from behind `base` to before `position` is in it.
+
+    Ids go on at `next_txn` and above the last write ids and versions in `floors`, by table.
+    """
+
+    position: int
+    base: int
+    next_txn: int
+    floors: Mapping[int, tuple[int, int]]
+
 
 DEFAULT_LIMITS = Limits(
     open_txns_max=100_000,
@@ -31,7 +46,10 @@ DEFAULT_LIMITS = Limits(
 
 @dataclass(slots=True)
 class DomainState:
-    """Everything a decision may depend on; `position` and `at` are those of the last event."""
+    """Everything a decision may depend on; `position` and `at` are those of the last event.
+
+    `cuts` are where the log lost its end, oldest first.
+    """
 
     position: int = 0
     last_cmd: int = -1
@@ -44,5 +62,6 @@ class DomainState:
     txns: Txns = field(default_factory=Txns)
     tables: Tables = field(default_factory=Tables)
     winners: ConflictIndex = field(default_factory=ConflictIndex)
+    cuts: list[Cut] = field(default_factory=list)
     # Not part of what happened: predicates in the form in which they are quick to ask.
     predicates: Predicates = field(default_factory=Predicates, compare=False, repr=False)

@@ -14,7 +14,7 @@ from ledger.core.event_parts import Limits
 from ledger.core.events import LedgerCreated
 from ledger.core.evolve_tables import note_forgettable
 from ledger.core.sessions import Answered, Session
-from ledger.core.state import DomainState
+from ledger.core.state import Cut, DomainState
 from ledger.core.tables import Change, Progress, Table, name_key
 from ledger.core.txns import AbortedTxn, OpenTxn, Txns, exception_hash
 from ledger.core.write_form import (
@@ -32,7 +32,7 @@ Plain = Any
 
 def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
     """Return the canonical form of a state and the log head it belongs to."""
-    return {
+    form = {
         "head": head_form(head),
         "position": state.position,
         "at": state.at,
@@ -51,6 +51,20 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "dropped": [[table, *change] for table, change in state.tables.dropped.items()],
         "winners": winners_form(state.winners),
     }
+    # Left out where there is none, so that checkpoints of most ledgers are what they always were.
+    return {**form, "cuts": [cut_form(each) for each in state.cuts]} if state.cuts else form
+
+
+def cut_form(cut: Cut) -> list[Plain]:
+    """Return the form of a cut."""
+    floors = [[table, *floor] for table, floor in sorted(cut.floors.items())]
+    return [cut.position, cut.base, cut.next_txn, floors]
+
+
+def cut_from(form: Plain) -> Cut:
+    """Return the cut of a form."""
+    position, base, next_txn, floors = form
+    return Cut(position, base, next_txn, {table: (ids, last) for table, ids, last in floors})
 
 
 def head_form(head: LogHead) -> list[Plain]:
@@ -132,6 +146,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
         state.limits = state.genesis.limits
     state.commands_topic = form["commands_topic"]
     state.catalogs = set(form["catalogs"])
+    state.cuts = [cut_from(each) for each in form.get("cuts", ())]
     restore_sessions(state, form)
     restore_tables(state, form)
     restore_txns(state, form["txns"])

@@ -157,6 +157,7 @@ SHAPES, EVENTS, COMMANDS = load_shapes()
 KINDS: Final = {
     events.Fenced: RecordKind.FENCED,
     events.CommandsMoved: RecordKind.COMMANDS_MOVED,
+    events.LogCut: RecordKind.LOG_CUT,
 }
 SPECIAL: Final = {SHAPES[kind].header: role for kind, role in KINDS.items()}
 

@@ -28,6 +28,7 @@ from ledger.errors import (
     ConflictError,
     LedgerError,
     LimitExceededError,
+    LostByCutError,
     MetadataChangedException,
     NotOwnerError,
     OutcomeUnknownError,
@@ -109,6 +110,9 @@ ROWS: Final[Mapping[str, Row]] = {
     Reason.APP_VERSIONS_DISAGREE: Row(
         AppVersionsDisagreeError,
         "Record a batch in all tables by one txn; commit what is missing under another application",
+    ),
+    Reason.LOST_BY_CUT: Row(
+        LostByCutError, "Connect anew, look up what was committed, and do the work again"
     ),
     Reason.STAGED_WRITES_DIFFER: Row(
         StagedWritesDifferError, "Abort the txn and do its work again in a new one"

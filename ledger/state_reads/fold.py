@@ -4,11 +4,14 @@ What `ledger.state_reads.reads` answers from. The notes are rows as its callers 
 never cleaned, so memory grows with the log.
 """
 
+from bisect import bisect_right
+
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableDefinition
 from ledger.core.events import (
     AbortedForgotten,
     Event,
+    LogCut,
     SessionClosed,
     SessionOpened,
     TxnCommitted,
@@ -87,19 +90,30 @@ class StateFold:
         Raises LogRewrittenError if it has another chain at the position that was `seen`.
         """
         if seen.chain:
-            found = self.events[seen.position - 1].control.chain.hex()
+            event = self.event_at(seen.position)
+            found = "" if event is None else event.control.chain.hex()
             if found != seen.chain:
                 raise LogRewrittenError(seen.position, seen.chain, found)
-        last = self.events[-1].control if self.events else None
-        return (
-            Reached()
-            if last is None
-            else Reached(last.position, last.chain.hex(), self._batches.offset)
-        )
+        if not self.events:
+            return Reached()
+        end = self.events[-1].control
+        return Reached(end.position, end.chain.hex(), self._batches.offset)
+
+    def event_at(self, position: int) -> Event | None:
+        """Return the event at a position; a cut may have left it out."""
+        found = self.events_to(position)[-1:]
+        return found[0] if found and found[0].control.position == position else None
+
+    def events_to(self, position: int) -> list[Event]:
+        """Return the events up to a position; a cut may have left some positions out."""
+        count = bisect_right(self.events, position, key=lambda each: each.control.position)
+        return self.events[:count]
 
     def txn_row(self, txn: OpenTxn, end: End) -> TxnRow:
         """Return the row of a txn as it is or was while open, and how it ended, if it did."""
-        opened_at = self.events[txn.opened - 1].control.at
+        opened = self.event_at(txn.opened)
+        assert opened is not None, f"txn {txn.txn} was opened at {txn.opened}"
+        opened_at = opened.control.at
         return txn_row(txn, self.sessions[txn.session], opened_at, end)
 
     def close(self) -> None:
@@ -148,6 +162,8 @@ class StateFold:
     def _note_session(self, event: Event) -> None:
         control, body = event
         sessions = self.state.sessions.by_number
+        if isinstance(body, LogCut):
+            self.sessions[control.position] = session_row(sessions[control.position])
         if isinstance(body, SessionOpened):
             self.sessions[control.position] = session_row(sessions[control.position])
             self.nonces[body.nonce] = control.position

@@ -352,7 +352,7 @@ class StateReads(Reads):
         now = self._fold.state
         if place == now.position:
             return valid_txn_list(now)
-        return valid_txn_list(fold(DomainState(), self._fold.events[:place]))
+        return valid_txn_list(fold(DomainState(), self._fold.events_to(place)))
 
     def _mapped(self, table: int) -> list[MappingRow]:
         txns = self._fold.state.txns
@@ -367,13 +367,13 @@ class StateReads(Reads):
 
     def _mark(self, row: TableRow) -> TableMark:
         """Return the mark of a table, from all that ever happened to it."""
-        now, events = self._fold.state, self._fold.events
+        now = self._fold.state
         known = self._fold.definitions.get(row.table, ())
         life = Lifetime(known[0][0] if known else 0, row.dropped)
 
         def first_open(position: int) -> int:
             is_old = position < now.position
-            then = fold(DomainState(), events[:position]) if is_old else now
+            then = fold(DomainState(), self._fold.events_to(position)) if is_old else now
             found = then.tables.by_id.get(row.table)
             if found is None:
                 return row.last_write_id + 1

@@ -14,6 +14,7 @@ from ledger.core.events import (
     CommandRepeated,
     CommandsMoved,
     Event,
+    LogCut,
     SessionClosed,
     TableAltered,
     TableCreated,
@@ -210,7 +211,7 @@ def reason_of(body: Any) -> tuple[str, str]:
             return body.reason, body.evidence.exception if body.evidence is not None else ""
         case CommandRepeated():
             return body.outcome, ""
-        case CommandsMoved():
+        case CommandsMoved() | LogCut():
             return "", body.reason
         case _:
             return "", ""

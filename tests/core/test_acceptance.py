@@ -177,7 +177,7 @@ def test_first_record_of_a_domain() -> None:
     ("body", "kind"), [(ANSWER, RecordKind.ORDINARY), (MOVED, RecordKind.COMMANDS_MOVED)]
 )
 def test_kinds_are_told_by_the_schema(body: Body, kind: RecordKind) -> None:
-    """Only Fenced and CommandsMoved take part in the rule in a way of their own."""
+    """Fenced, CommandsMoved and LogCut alone take part in the rule in a way of their own."""
     control = Control(NO_CHAIN, 2, 11, 6, 0, 0, 0, 0)
 
     assert read_control(frame_event(control, body, CHAIN)[1])[1] is kind

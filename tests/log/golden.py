@@ -38,7 +38,9 @@ from ledger.core.event_parts import (
     Evidence,
     ForgottenPart,
     Limits,
+    PassedOver,
     Side,
+    TableFloor,
     TxnEnd,
 )
 from ledger.core.events import (
@@ -51,6 +53,7 @@ from ledger.core.events import (
     Control,
     Fenced,
     LedgerCreated,
+    LogCut,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -174,6 +177,10 @@ EVENTS: tuple[Any, ...] = (
     LedgerCreated("5f3a9c1e5f3a9c1e", "flights", 0, "nUY4DkqsRJqXkLzCW9GH4g", "Xw59D", LIMITS),
     CatalogCreated("lake"),
     CommandsMoved("nUY4DkqsRJqXkLzCW9GH4g", "retention"),
+    LogCut(
+        *(600, 1_064, 1_006, [TableFloor(5, 301, 20)], [PassedOver(610, 1)]),
+        *("nUY4DkqsRJqXkLzCW9GH4g", "ada", "power cut"),
+    ),
     SessionOpened(NONCE, "ada", "host-1", "loader", 10_000),
     SessionClosed(ENDS),
     TxnOpened("default", 3, 60, AT + 3_600_000, True, [60, 61], [62], 0, [AllocatedId(1, 63, 7)]),  # noqa: FBT003

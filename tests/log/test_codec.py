@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ledger.core.acceptance import AFTER_CHAIN, RecordKind
 from ledger.core.commands import Command, Unreadable
-from ledger.core.events import Body, CommandsMoved, Control, Event, Fenced
+from ledger.core.events import Body, Control, Event, Fenced
 from ledger.errors import IncompatibleError
 from ledger.log.codec import (
     COMMAND_IDS,
@@ -368,10 +368,17 @@ def test_command_of_somebody_else() -> None:
     assert found == Unreadable(0, 0, 0, "schema 5 is no command known here")
 
 
+SPECIAL = {
+    "Fenced": RecordKind.FENCED,
+    "CommandsMoved": RecordKind.COMMANDS_MOVED,
+    "LogCut": RecordKind.LOG_CUT,
+}
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("Fenced", RecordKind.FENCED), ("CommandsMoved", RecordKind.COMMANDS_MOVED)]
-    + [(name, RecordKind.ORDINARY) for name in ORDINARY_EVENTS if name != CommandsMoved.__name__],
+    [*SPECIAL.items()]
+    + [(name, RecordKind.ORDINARY) for name in ORDINARY_EVENTS if name not in SPECIAL],
 )
 def test_kinds(name: str, kind: RecordKind) -> None:
     """The schema id alone tells how an event takes part in the accept rule."""

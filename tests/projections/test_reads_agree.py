@@ -40,7 +40,7 @@ def answers(reads: Reads, driver: Driver) -> dict[str, Any]:
 def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
     """Return everything that can be asked after a driver's history."""
     state = driver.state
-    tables = range(1, state.tables.next_table)
+    tables = [each for each in range(1, state.tables.next_table) if reads.table(each) is not None]
     positions = range(1, driver.head.position + 1)
     names = ("a", "b", "c", "d", "e", "x")
     return {

@@ -1,0 +1,180 @@
+"""Decide what follows a cut: the events by which what was lost gets its place.
+
+A leader appends them before it reads a command. First the sessions of before end, for nobody knows
+how many commands of theirs were answered. Then txns are opened and aborted that take up the lost
+ids: a lost write id is one of an aborted txn, so no reader sees what lies under it, and cleaning
+finds it. At last lost versions become versions in which nothing happened. All of it is bounded, a
+step at a time, and begins again where an earlier leader ended.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from ledger.core.acceptance import NO_CHAIN, LogHead
+from ledger.core.decide_txns import IDS_PER_COMMAND_MAX, end_of, opening
+from ledger.core.event_parts import AllocatedId, CommittedPart, TableFloor, TxnEnd
+from ledger.core.events import Body, Control, LogCut, TxnCommitted, TxnOpened, TxnsExpired
+from ledger.core.footprints import EMPTY_FOOTPRINT
+from ledger.core.housekeep import all_ended
+from ledger.core.sessions import Session
+from ledger.core.state import Cut, DomainState
+from ledger.core.tables import Table
+
+OPERATION: Final = "LOST BY CUT"
+TXNS_PER_STEP: Final = 500
+TABLES_PER_STEP: Final = 1_000
+
+
+def fill(state: DomainState, now: int) -> Body | None:
+    """Return the next event that takes up what the last cut left out, None once all is."""
+    cut = state.cuts[-1] if state.cuts else None
+    session = state.sessions.by_number.get(cut.position) if cut is not None else None
+    if cut is None or session is None or not session.is_open:
+        return None
+    return (
+        former_sessions(state, cut)
+        or lost_txns_ended(state, session)
+        or lost_txns(state, cut, now)
+        or lost_versions(state, cut, now)
+        or TxnsExpired([session.number], [])
+    )
+
+
+def former_sessions(state: DomainState, cut: Cut) -> TxnsExpired | None:
+    """End the sessions that were opened before the cut, with all their txns."""
+    ends: dict[int, TxnEnd] = {}
+    sessions: list[int] = []
+    for number, session in state.sessions.by_number.items():
+        if number < cut.position and session.is_open:
+            if not all_ended(state, ends, session.txns, "cut"):
+                break
+            sessions.append(number)
+    if not sessions and not ends:
+        return None
+    return TxnsExpired(sessions, [ends[txn] for txn in sorted(ends)])
+
+
+def lost_txns_ended(state: DomainState, session: Session) -> TxnsExpired | None:
+    """Abort the txns that took up lost ids."""
+    ends = [end_of(state, txn, "cut") for txn in sorted(session.txns)]
+    return TxnsExpired([], ends) if ends else None
+
+
+def lost_txns(state: DomainState, cut: Cut, now: int) -> TxnOpened | None:
+    """Open txns that take up lost txn ids and lost write ids."""
+    missing = dict(lost_write_ids(state, cut))
+    count = max(cut.next_txn - state.txns.next_txn, *missing.values(), 0)
+    if count <= 0:
+        return None
+    fitting = list(missing)[:TABLES_PER_STEP]
+    size = max(1, min(count, TXNS_PER_STEP, IDS_PER_COMMAND_MAX // max(1, len(fitting))))
+    first = state.txns.next_txn
+    ids = [
+        AllocatedId(table, first + at, state.tables.by_id[table].last_write_id + 1 + at)
+        for table in fitting
+        for at in range(min(size, missing[table]))
+    ]
+    return opening(state, "default", size, now, ids)
+
+
+def lost_write_ids(state: DomainState, cut: Cut) -> Iterator[tuple[int, int]]:
+    """Return the tables that lost write ids, and how many of them are not taken up yet."""
+    for table in floored(state, cut):
+        missing = cut.floors[table.table][0] - table.last_write_id
+        if missing > 0:
+            yield table.table, missing
+
+
+def lost_versions(state: DomainState, cut: Cut, now: int) -> TxnCommitted | None:
+    """Commit a version in which nothing happened in every table that lost one."""
+    parts = [
+        nothing_happened(state, table, now)
+        for table in floored(state, cut)
+        if table.version < cut.floors[table.table][1]
+    ]
+    return TxnCommitted("default", True, parts[:TABLES_PER_STEP]) if parts else None  # noqa: FBT003
+
+
+def floored(state: DomainState, cut: Cut) -> Iterator[Table]:
+    """Return the tables that lost something and are there, in the order of their ids."""
+    for number in sorted(cut.floors):
+        table = state.tables.by_id.get(number)
+        if table is not None and table.definition.kind == "managed" and not table.creator:
+            yield table
+
+
+def nothing_happened(state: DomainState, table: Table, now: int) -> CommittedPart:
+    """Return the next version of a table, which leaves it as it is."""
+    return CommittedPart(
+        table.table,
+        state.position,
+        0,
+        table.version + 1,
+        0,
+        (),
+        blind=True,
+        committed_at=max(now, table.committed_at + 1),
+        footprint=EMPTY_FOOTPRINT._replace(operation=OPERATION),
+    )
+
+
+class Seen(NamedTuple):
+    """The last that may have been given before the log lost its end; tables by id."""
+
+    position: int = 0
+    epoch: int = 0
+    next_txn: int = 1
+    next_table: int = 1
+    tables: Mapping[int, tuple[int, int]] = MappingProxyType({})
+
+
+def seen_in(state: DomainState, epoch: int) -> Seen:
+    """Return what a state of before holds."""
+    tables = {
+        number: (table.last_write_id, table.version) for number, table in state.tables.by_id.items()
+    }
+    return Seen(state.position, epoch, state.txns.next_txn, state.tables.next_table, tables)
+
+
+def beyond(seen: Seen, margin: int) -> Seen:
+    """Return what may have been given after the last that is known: so many events at most."""
+    tables = {table: (ids + margin, last + margin) for table, (ids, last) in seen.tables.items()}
+    return Seen(
+        seen.position + margin,
+        seen.epoch + 1,
+        seen.next_txn + margin,
+        seen.next_table + margin,
+        tables,
+    )
+
+
+def cut_above(
+    state: DomainState, head: LogHead, seen: Seen, at: int, last_cmd: int, **told: Any
+) -> tuple[Control, LogCut]:
+    """Return the cut of a log that ends with `state`, above all that was seen.
+
+    `last_cmd` is the last command that anybody may have sent; `told` are the other fields of the
+    event: the commands topic, the records passed over, who cuts and why.
+    """
+    floors = [
+        TableFloor(number, *floor)
+        for number, floor in sorted(seen.tables.items())
+        if number not in state.tables.by_id or exceeds(floor, state.tables.by_id[number])
+    ]
+    body = LogCut(
+        head.position,
+        max(state.txns.next_txn, seen.next_txn),
+        max(state.tables.next_table, seen.next_table),
+        floors,
+        **told,
+    )
+    position = max(head.position, seen.position) + 1
+    epoch = max(head.epoch, seen.epoch) + 1
+    cmd = max(head.last_cmd, last_cmd)
+    return Control(NO_CHAIN, epoch, position, cmd, 0, 0, max(at, state.at), 0), body
+
+
+def exceeds(floor: tuple[int, int], table: Table) -> bool:
+    """Tell whether a table may have given more than it says now."""
+    return floor[0] > table.last_write_id or floor[1] > table.version

@@ -1,0 +1,170 @@
+"""A log that lost its end and was cut: nothing that was given before is given again."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.checkpoint import digest, dump, load
+from ledger.core.acceptance import Verdict
+from ledger.core.decide_cut import Seen, beyond, seen_in
+from ledger.core.events import CommandRefused, LogCut, TxnCommitted
+from ledger.core.evolve import fold
+from ledger.core.outcomes import Reason
+from ledger.core.state import DomainState
+from ledger.core.tables import Table
+from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.visibility import valid_txn_list, valid_write_ids
+from ledger.log.acceptor import Acceptor
+from tests.core.cutting import cut, filled, shortened
+from tests.core.histories import Step, played, steps
+from tests.core.invariants import check_invariants
+from tests.driver import Driver, write
+
+HISTORIES = steps(min_size=5, max_size=40)
+
+
+def lost(history: list[Step], keep: float) -> tuple[Driver, Driver]:
+    """Return a domain, and what its log still holds after a power cut."""
+    whole = played(history).driver
+    least = 3
+    length = least + round((len(whole.records) - least) * keep)
+    return whole, shortened(whole, length)
+
+
+@settings(deadline=None)
+@given(HISTORIES, st.floats(0, 1), st.sampled_from([0, 1, 7]))
+def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -> None:
+    """Positions, epochs, txns, tables, write ids and versions go on above all that were given."""
+    whole, short = lost(history, keep)
+    seen = beyond(seen_in(whole.state, whole.head.epoch), margin)
+    base = short.head.position
+    event = cut(short, seen, last_cmd=whole.head.last_cmd)
+    assert event.control.position > seen.position
+    assert event.control.epoch > whole.head.epoch
+    assert list(filled(short))[-1].control.position == short.state.position
+    check_invariants(short.state)
+    state = short.state
+    assert all(not session.is_open for session in state.sessions.by_number.values())
+    assert not state.txns.open
+    assert state.txns.next_txn >= seen.next_txn
+    assert state.tables.next_table >= seen.next_table
+    assert state.last_cmd >= whole.head.last_cmd
+    for number, (write_id, version) in seen.tables.items():
+        table = state.tables.by_id.get(number)
+        if table is not None and table.definition.kind == "managed":
+            assert table.last_write_id >= write_id
+            assert table.version >= version
+    positions = [each.control.position for each in short.events]
+    assert not any(base < each <= seen.position for each in positions)
+
+
+@settings(deadline=None)
+@given(HISTORIES, st.floats(0, 1))
+def test_what_was_lost_is_never_visible(history: list[Step], keep: float) -> None:
+    """A write id that was lost is valid for no reader, as long as files may lie under it."""
+    whole, short = lost(history, keep)
+    before = {number: each.last_write_id for number, each in short.state.tables.by_id.items()}
+    cut(short, seen_in(whole.state, whole.head.epoch))
+    for event in filled(short):
+        for number, last in before.items():
+            table = short.state.tables.by_id.get(number)
+            if table is not None:
+                given_after = range(last + 1, table.last_write_id + 1)
+                ids = visible_ids(short.state, table)
+                assert not any(ids.is_valid(each) for each in given_after), event
+
+
+def visible_ids(state: DomainState, table: Table) -> ValidWriteIdList:
+    """Return the write ids of a table that a reader may see now."""
+    ended = state.txns.mappings.items()
+    open_ids = ((txn, each.write_ids) for txn, each in state.txns.open.items())
+    every = [(ids[table.table], txn) for txn, ids in (*ended, *open_ids) if table.table in ids]
+    return valid_write_ids(table.name, valid_txn_list(state), sorted(every), table.last_write_id)
+
+
+@settings(deadline=None, max_examples=30)
+@given(HISTORIES, st.floats(0, 1))
+def test_the_fold_over_a_cut(history: list[Step], keep: float) -> None:
+    """A fold from any checkpoint comes to the same state as one from the beginning."""
+    whole, short = lost(history, keep)
+    cut(short, seen_in(whole.state, whole.head.epoch))
+    list(filled(short))
+    for half in {len(short.records) // 2, len(short.records) - 2}:
+        before = shortened(short, half)
+        state, head, _ = load(dump(before.state, before.head, 0))
+        acceptor = Acceptor(head)
+        rest = [acceptor.take(each.value) for each in short.records[half:]]
+        fold(state, [each for each in rest if each is not None])
+        assert digest(state, head) == digest(short.state, short.head)
+
+
+def pair() -> tuple[Driver, Driver, int]:
+    """Return a domain with a table, what is left of it without the last commit, and a session."""
+    whole = Driver()
+    session = whole.open_session()
+    table = whole.create_table(session, "planes", layout="directories")
+    txn = whole.open_txn(session)
+    whole.allocate(session, [txn], [table])
+    length = len(whole.records)
+    whole.commit(session, txn, write(table))
+    later = whole.open_session("bob")
+    return whole, shortened(whole, length), later
+
+
+@pytest.mark.parametrize("is_overtaken", [True, False])
+def test_a_cut_of_another_log(*, is_overtaken: bool) -> None:
+    """A cut that another record came before does not count, and harms nobody."""
+    whole, short, _ = pair()
+    rival = shortened(short, len(short.records))
+    framed = rival_cut(rival, whole)
+    if is_overtaken:
+        short.open_session("late")
+    taken = short.acceptor.take(framed)
+    assert (taken is None) is is_overtaken
+    assert short.acceptor.dropped[Verdict.OVERTAKEN_CUT] == int(is_overtaken)
+
+
+def rival_cut(rival: Driver, whole: Driver) -> bytes:
+    """Return the bytes of a cut."""
+    event = cut(rival, seen_in(whole.state, whole.head.epoch))
+    assert isinstance(event.body, LogCut)
+    return rival.records[-1].value
+
+
+def test_a_session_that_was_lost() -> None:
+    """Who comes back with a session that was lost is told so, and one of before has ended."""
+    whole, short, later = pair()
+    event = cut(short, seen_in(whole.state, whole.head.epoch))
+    list(filled(short))
+    refused = short.open_txn_refused(later)
+    assert refused.reason == Reason.LOST_BY_CUT
+    assert str(event.control.position) in refused.message
+    (before,) = [number for number in short.state.sessions.by_number if number < later]
+    assert short.open_txn_refused(before, n=99).reason == Reason.SESSION_EXPIRED
+
+
+def test_a_plan_from_what_was_lost() -> None:
+    """What was planned from a read of the lost part, or of before, is refused, not judged."""
+    whole, short, _ = pair()
+    seen = whole.state.position
+    cut(short, seen_in(whole.state, whole.head.epoch))
+    list(filled(short))
+    session = short.open_session("new")
+    listed = short.create_table(session, "flights")
+    for read_at, reason in [(seen, Reason.LOST_BY_CUT), (4, Reason.SNAPSHOT_TOO_OLD)]:
+        update = write(listed, operation="update", read_at=read_at)
+        body = short.commit(session, 0, update).body
+        assert isinstance(body, CommandRefused)
+        assert body.reason == reason
+    update = write(listed, operation="update", read_at=short.state.position)
+    assert isinstance(short.commit(session, 0, update).body, TxnCommitted)
+
+
+def test_a_cut_where_nothing_is_known() -> None:
+    """A cut far above a log of which nobody knows what it lost goes on all the same."""
+    _, short, _ = pair()
+    cut(short, beyond(seen_in(short.state, short.head.epoch), 1_200))
+    list(filled(short))
+    assert short.state.txns.next_txn > 1_200
+    check_invariants(short.state)
+    assert cut(short, Seen()).control.position > short.state.cuts[0].position

@@ -1,0 +1,74 @@
+"""Rows over a log that lost its end and was cut: they say what a state in memory says."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.core.decide_cut import beyond, seen_in
+from ledger.reads import Reached
+from ledger.state_reads.reads import StateReads
+from projections.queries import StoreReads
+from tests.core.cutting import cut, filled, shortened
+from tests.core.histories import Step, played, steps
+from tests.driver import Driver
+from tests.projections.filing import filed, filings
+from tests.projections.followed import PATIENT, rows_of
+from tests.projections.test_reads_agree import answers
+
+
+def cut_log(whole: Driver, keep: float, margin: int) -> Driver:
+    """Return the domain of which a power cut left a part, cut and led again."""
+    short = shortened(whole, 3 + round((len(whole.records) - 3) * keep))
+    cut(short, beyond(seen_in(whole.state, whole.head.epoch), margin))
+    list(filled(short))
+    return short
+
+
+@settings(PATIENT)
+@given(steps(), st.floats(0, 1), st.sampled_from([0, 3]))
+def test_same_answers(history: list[Step], keep: float, margin: int) -> None:
+    """Txns, sessions, write ids and versions that were lost are told alike."""
+    short = cut_log(played(history).driver, keep, margin)
+    rows = StoreReads(rows_of(short).reader())
+    assert answers(rows, short) == answers(StateReads(short.log), short)
+
+
+@settings(PATIENT, max_examples=10)
+@given(filings(), st.floats(0, 1))
+def test_same_files(history: list[Step], keep: float) -> None:
+    """So are files: those that only the lost part added are not there."""
+    short = cut_log(filed(history), keep, 0)
+    rows = StoreReads(rows_of(short).reader())
+    assert answers(rows, short) == answers(StateReads(short.log), short)
+
+
+def test_what_was_lost_is_told() -> None:
+    """A txn and a session of the lost part are told to be lost, and a position of it never was."""
+    whole = Driver()
+    session = whole.open_session()
+    table = whole.create_table(session, "planes", layout="directories")
+    length = len(whole.records)
+    txn = whole.open_txn(session)
+    whole.allocate(session, [txn], [table])
+    whole.commit(session, txn)
+    seen = whole.head.position
+    short = shortened(whole, length)
+    event = cut(short, seen_in(whole.state, whole.head.epoch))
+    list(filled(short))
+
+    reads = StoreReads(rows_of(short).reader())
+    lost = reads.txn(txn)
+    assert lost is not None
+    assert (lost.status, lost.reason, lost.user) == ("aborted", "cut", "operator")
+    assert [row.txn for row in reads.mappings(table)] == [txn]
+    assert [row.write_id for row in reads.aborted_write_ids(table, 9)] == [1]
+    assert not reads.write_ids_at(table).is_valid(1)
+    newest = reads.version_row(table)
+    assert newest is not None
+    assert newest.operation == "LOST BY CUT"
+    following = reads.history(seen - 1, 1)[0]
+    assert (following.position, following.type, following.message) == (
+        event.control.position,
+        "LogCut",
+        "power cut",
+    )
+    assert reads.reach(0, Reached(), 0).position == short.head.position
