@@ -26,6 +26,7 @@ HERE: Final = Path(__file__).parent
 # limits, or play whole histories against each other: most of the time of all tests without Java.
 INTEGRATION: Final = frozenset(
     {
+        "backup/test_s3.py",
         "benchmarks/test_caches.py",
         "core/test_far_too_much.py",
         "isolation/test_cleaning.py",

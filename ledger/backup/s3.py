@@ -26,9 +26,10 @@ class S3Place:
         parts = urlsplit(url)
         if parts.scheme != "s3" or not parts.netloc:
             raise SettingsError(
-                f"{url.partition('?')[0]!r} names no place in S3: it must be s3://bucket/prefix"
+                "a PATH that begins with s3: must be s3://bucket/prefix, and this one names no "
+                "bucket. Put ./ before the name of a folder"
             )
-        # The query may hold a key.
+        # User, password and query may tell how to log in.
         self.path = f"s3://{parts.hostname}{parts.path}".rstrip("/")
         fs = loaded()
         with refusals_named(self.path):

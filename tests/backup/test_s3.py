@@ -1,0 +1,104 @@
+"""A backup in S3: the same promises as a folder, over a server of moto on this machine."""
+
+from collections.abc import Iterator
+from threading import Event as Signal
+from uuid import uuid4
+
+import pytest
+
+from ledger.backup.contents import manifest_in
+from ledger.backup.errors import BackupDamagedError, BackupError
+from ledger.backup.place import open_place
+from ledger.backup.restoring import Restore, check_backup
+from ledger.backup.taking import take
+from ledger.errors import SettingsError
+from ledger.log.memory import MemoryLog
+from ledger.verify import verify
+from tests.backup.benches import NEVER, TOPICS, another_topic, content, grow
+from tests.lost_end import domain
+
+pytest.importorskip("moto", reason="the S3 server of the tests is not installed")
+pytest.importorskip("flask", reason="the S3 server of the tests is not installed")
+
+LOGIN = "key:hidden"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Run an S3 server, and return its address."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - not installed everywhere
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield f"{host}:{port}"
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def url(server: str) -> str:
+    """Return the URL of an empty prefix in a bucket of its own."""
+    from pyarrow import fs  # noqa: PLC0415 - an extra
+
+    bucket = f"bucket-{uuid4().hex[:8]}"
+    query = f"?region=us-east-1&scheme=http&endpoint_override={server}"
+    system, _ = fs.FileSystem.from_uri(f"s3://{LOGIN}@{bucket}{query}&allow_bucket_creation=true")
+    system.create_dir(bucket)
+    return f"s3://{LOGIN}@{bucket}/backups/lake{query}"
+
+
+def test_there_and_back(url: str) -> None:
+    """Runs add what is new, and a restore gives the same log."""
+    driver, place = domain(), open_place(url)
+    for _ in range(3):
+        grow(driver, [lambda each, _: each.open_session("bob")] * 9)
+        take(driver.log, place, TOPICS, stop=NEVER, file_bytes=600)
+    manifest = manifest_in(open_place(url))
+    assert place.names() == {"backup.json", *(each.name for each in manifest.files)}
+    assert len(manifest.files) > 2
+    log = another_topic(MemoryLog())
+    assert check_backup(place, manifest, NEVER)
+    assert Restore(log, place, manifest).run(Signal()) == (len(driver.records), True)
+    assert content(log) == content(driver.log)
+    assert verify(log) == verify(driver.log)
+
+
+def test_many_small_runs(url: str) -> None:
+    """A small last object is replaced by a longer one."""
+    driver, place = domain(), open_place(url)
+    for _ in range(4):
+        driver.open_session("bob")
+        take(driver.log, place, TOPICS, stop=NEVER)
+    assert len(place.names()) == 2
+
+
+def test_damage(url: str) -> None:
+    """An object that is missing or changed is named."""
+    driver, place = domain(), open_place(url)
+    file = take(driver.log, place, TOPICS, stop=NEVER).manifest.files[0]
+    data = place.read(file.name)
+    assert data is not None
+    place.write(file.name, data[:-1])
+    with pytest.raises(BackupDamagedError, match=f"{file.name}: it has {len(data) - 1} bytes"):
+        check_backup(place, manifest_in(place), NEVER)
+    place.remove(file.name)
+    with pytest.raises(BackupDamagedError, match=f"{file.name}: the file is missing"):
+        check_backup(place, manifest_in(place), NEVER)
+
+
+def test_no_bucket(url: str) -> None:
+    """A bucket that is not there is named, without the login and the query of its URL."""
+    place = open_place(url.replace("@bucket", "@absent"))
+    with pytest.raises(BackupError, match=r"^s3://absent") as found:
+        take(domain().log, place, TOPICS, stop=NEVER)
+    assert "endpoint_override" not in str(found.value)
+    assert "hidden" not in str(found.value)
+
+
+@pytest.mark.parametrize("path", ["s3:", "s3:bucket", "s3:///prefix", "s3://"])
+def test_no_place(path: str) -> None:
+    """What names no bucket is a wrong usage."""
+    with pytest.raises(SettingsError, match="must be s3://bucket/prefix"):
+        open_place(path)
