@@ -21,6 +21,7 @@ from ledger.machine.process import set_up_logging
 from tests.benchmarks import (
     against_delta,
     against_sql,
+    backup,
     cache_apply,
     cache_reads,
     catch_up,
@@ -105,6 +106,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "cache-latency": Benchmark(cache_reads.measure_latency, "a hit of the cache : a miss"),
     "cache-apply": Benchmark(cache_apply.measure, "events into a cache : into the state"),
     "BYTES": Benchmark(log_bytes.measure, "bytes of log of a transaction"),
+    "BACKUP": Benchmark(backup.measure, "a million events to files and back"),
     "IDLE": Benchmark(idle.measure, "CPU of processes nobody asks anything of"),
     "idle-feeder": Benchmark(idle.measure_feeder, "the same of a Spark feeder and its JVM"),
 }
