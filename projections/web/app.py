@@ -104,9 +104,7 @@ class Pages(Generic[Source]):
         self._metrics = metrics
         self.app = Starlette(
             routes=[
-                Route("/livez", answering(self._livez)),
-                Route("/readyz", answering(self._readyz)),
-                Route("/metrics", answering(self._metrics_text)),
+                *(Route(path, answering(self._first(ask))) for path, ask in self._beside().items()),
                 self._route("/position", self._position),
                 *(self._route(each.path, self._answer(each), each.methods) for each in questions),
             ],
@@ -123,6 +121,17 @@ class Pages(Generic[Source]):
         """Close what answers, once nobody asks any more."""
         self._health.close()
         self._readers.close()
+
+    def _beside(self) -> Mapping[str, Endpoint]:
+        """Return what is asked beside all bounds on what is under way."""
+        return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics_text}
+
+    def _first(self, ask: Endpoint) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            with self._readers.precedence.short():
+                return await ask(request)
+
+        return endpoint
 
     def _route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
         counted = Middleware(Counted, metrics=self._metrics, path=path)
@@ -146,7 +155,7 @@ class Pages(Generic[Source]):
                     asked.check_all_read()
                     if found is None:
                         return None
-                    answered = Answered[Source](found)
+                    answered = Answered[Source](found, self._readers.precedence.give_way)
                     return answered, answered.chunk(source)
 
                 is_long = size is not Size.FEW or len(body) > SMALL_BYTES

@@ -14,7 +14,9 @@ from projections.web.asked import LIMIT_MAX
 
 CHUNK_BYTES: Final = 256 << 10
 FEW: Final = 1_000
-PAGE_ROWS: Final = 2_000
+PAGE_ROWS: Final = 500
+# So many rows become JSON between two times that short answers are given way to.
+STRETCH: Final = 50
 # A page that costs more than this for each row costs it for what lies between them, as files
 # removed since do: then fewer and longer pages cost less.
 ROW_S: Final = 40e-6
@@ -64,9 +66,13 @@ class Paged(Generic[Asking, Row]):
 
 
 class Answered(Generic[Asking]):
-    """An answer as JSON, in chunks; only one thread may ask for the next one at a time."""
+    """An answer as JSON, in chunks; only one thread may ask for the next one at a time.
 
-    def __init__(self, found: Any) -> None:
+    `give_way` is called now and then while one is made.
+    """
+
+    def __init__(self, found: Any, give_way: Callable[[], None] = lambda: None) -> None:
+        self._give_way = give_way
         self._pieces = self._pieces_of(found)
         self._source: Asking
         self.is_done = False
@@ -77,6 +83,8 @@ class Answered(Generic[Asking]):
         parts, size = [], 0
         for piece in self._pieces:
             parts.append(piece)
+            if not len(parts) % (2 * STRETCH):
+                self._give_way()
             size += len(piece)
             if size >= CHUNK_BYTES:
                 return b"".join(parts)

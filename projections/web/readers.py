@@ -13,6 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ledger.errors import LedgerError, LogRewrittenError, ReaderBehindError, RefusedError
 from projections.web.asked import BadRequestError
+from projections.web.slots import Precedence
 
 THREADS: Final = 4
 # Of what takes long more threads would answer no more, and keep the short from their turns: Python
@@ -42,7 +43,11 @@ Source = TypeVar("Source", bound=Answering)
 
 
 class Readers(Generic[Source]):
-    """Asks in threads of its own; `open_source` is called when one more answer is needed."""
+    """Asks in threads of its own; `open_source` is called when one more answer is needed.
+
+    Attributes:
+        precedence: what long answers give way to.
+    """
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class Readers(Generic[Source]):
         threads: int = THREADS,
         long_threads: int = LONG_THREADS,
     ) -> None:
+        self.precedence = Precedence()
         self._open = open_source
         self._idle: list[Source] = []
         self._looked_at: list[Source] = []
@@ -61,13 +67,16 @@ class Readers(Generic[Source]):
     async def ask(self, question: Callable[[Source], Answer], *, is_long: bool = False) -> Answer:
         """Return the answer to a question; raises as `Reads` do, and whatever opening them does."""
         loop = asyncio.get_running_loop()
-        threads = self._long_threads if is_long else self._threads
-        return await loop.run_in_executor(threads, self._answer, question)
+        if is_long:
+            return await loop.run_in_executor(self._long_threads, self._answer, question)
+        with self.precedence.short():
+            return await loop.run_in_executor(self._threads, self._answer, question)
 
     async def position(self) -> int:
         """Return the position of the rows now; no answer that takes long is in its way."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._looking, self._look)
+        with self.precedence.short():
+            return await loop.run_in_executor(self._looking, self._look)
 
     def close(self) -> None:
         """Wait for the answers at hand, and close every reader."""

@@ -17,14 +17,23 @@ from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader
 from projections.web.app import AT_ONCE
-from projections.web.listing import CHUNK_BYTES, FEW, PAGE_ROWS, Answered, Paged, Size
+from projections.web.listing import (
+    CHUNK_BYTES,
+    FEW,
+    PAGE_ROWS,
+    STRETCH,
+    Answered,
+    Paged,
+    Size,
+)
+from projections.web.slots import YIELDED_MAX_S, Precedence
 from tests.core.parts import table_of
 from tests.projections.filing import commit
 from tests.projections.followed import Followed
 from tests.web.served import Served, rows_in, serving
 from tests.web.wire import Wire, request
 
-FILES: Final = 3 * PAGE_ROWS + 7
+FILES: Final = 6_007
 PATIENCE_S: Final = 20.0
 SOON_S: Final = 0.5
 
@@ -56,8 +65,8 @@ def served(domain: Followed) -> Iterator[Served]:
         ("/v1/tables/1/files", FILES - (FILES + 2) // 3 + FEW + 10),
         ("/v1/tables/1/files?version=1", FILES),
         ("/v1/tables/1/files?version=2", FILES - (FILES + 2) // 3),
-        (f"/v1/tables/1/files?version=1&limit={PAGE_ROWS + 1}", PAGE_ROWS + 1),
-        (f"/v1/tables/1/files?version=1&limit={2 * PAGE_ROWS}", 2 * PAGE_ROWS),
+        (f"/v1/tables/1/files?version=1&limit={3 * PAGE_ROWS + 1}", 3 * PAGE_ROWS + 1),
+        (f"/v1/tables/1/files?version=1&limit={4 * PAGE_ROWS}", 4 * PAGE_ROWS),
         ("/v1/tables/1/files?version=1&limit=0", 0),
         ("/v1/tables/1/files?version=1&path=006000&limit=2000", 7),
         (f"/v1/history?limit={FEW + 1}", FEW + 1),
@@ -122,11 +131,11 @@ def test_one_position_for_all_pages() -> None:
 
 
 class Breaking(StoreReads):
-    """Reads whose table is not known any more from the second page on."""
+    """Reads whose table is not known any more from some page on."""
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return the first page of files; raises UnknownTableError for another."""
-        if asked["path"]:
+        """Return a page of files; raises UnknownTableError for a late one."""
+        if asked["path"] > "004":
             raise UnknownTableError("it went", reason="UnknownTable")
         return super().files(table, **asked)
 
@@ -147,7 +156,7 @@ def test_a_listing_that_breaks_off(domain: Followed) -> None:
 def test_little_memory() -> None:
     """Of a listing no more than a page and a chunk is held, however long it is."""
     row = FileRow(1, "x" * 100, "", ("1",), 1, 1, "", 1, 1, 0)
-    pages = 20
+    pages = 80
 
     def page(_source: None, last: FileRow | None, rows: int) -> Sequence[FileRow]:
         behind = 0 if last is None else last.size
@@ -172,6 +181,17 @@ def test_chunks_make_up_the_answer(found: object) -> None:
     while not answered.is_done:
         parts.append(answered.chunk(None))
     assert json.loads(b"".join(parts)) == (found if found != {} else [])
+
+
+def test_long_answers_give_way() -> None:
+    """While a short answer is under way a long one stands still, and goes on in the end."""
+    precedence = Precedence()
+    answered = Answered[None](list(range(100 * STRETCH)), precedence.give_way)
+    began_s = monotonic()
+    with precedence.short(), ThreadPoolExecutor(1) as pool:
+        chunk = pool.submit(answered.chunk, None)
+        assert json.loads(chunk.result()) == list(range(100 * STRETCH))
+    assert monotonic() - began_s >= YIELDED_MAX_S
 
 
 class Held(StoreReads):
