@@ -38,6 +38,7 @@ from ledger.sdk.session import UNNUMBERED, Answer
 from ledger.sdk.sessions import Labels, Sessions
 from ledger.sdk.tail import read_genesis
 from ledger.sdk.texts import check_name_of
+from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
@@ -68,6 +69,7 @@ class Ledger(LedgerTables, LedgerFiles):
         settings: ClientSettings | None = None,
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
+        time_zone: ZoneLike = "UTC",
     ) -> None:
         if log is None or open_reads is None or isinstance(log, str):
             raise TypeError(
@@ -76,7 +78,7 @@ class Ledger(LedgerTables, LedgerFiles):
             )
         # First, while there is nothing yet that would have to be ended.
         check_name_of("a catalog", catalog)
-        labels = Labels.of_process(application)
+        labels, zone = Labels.of_process(application), zone_named(time_zone)
         self._settings = settings or ClientSettings()
         created = read_genesis(log, self._settings.timeout_s)
         self.id, self.name, self.catalog = created.ledger, created.name, catalog
@@ -89,7 +91,7 @@ class Ledger(LedgerTables, LedgerFiles):
             clock=clock or SystemClock(),
         )
         origin = Token(created.ledger, created.domain, 0)
-        self._view = View(self._channel, origin, open_reads, self._settings.timeout_s)
+        self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
         self._names = Names(self._view, self._channel.tail, catalog)
         self._own = ExitStack()
         atexit.register(self._close_at_exit)
@@ -107,22 +109,23 @@ class Ledger(LedgerTables, LedgerFiles):
         timeout_s: float = 30.0,
         lease_s: float | None = None,
         log: Log | None = None,
+        time_zone: ZoneLike = "UTC",
     ) -> Self:
         """Connect to a ledger: the one named, else that of the environment, else that of this host.
 
         `client` are librdkafka settings of the deployment, such as the login, by default those of
         the file that LAKELEDGER_CLIENT_CONFIG names. `catalog` is that of table names, by default
         that of the settings (LAKELEDGER_CATALOG, else `main`). `reads` is where rows are read, by
-        default the store of this host's follower, or `HttpReads` of the URL in
-        LAKELEDGER_READS_URL; `log` replaces Kafka in tests. Both stay the caller's to close. Every
-        call waits up to `timeout_s` for its answer. Ledgers that one process connects alike have
-        sessions of their own and share what is costly, see `ledger.sdk.lines`.
-        The session ends with its open txns when this process was silent for `lease_s`, 0.5 to
-        86,400 s; by default LAKELEDGER_LEASE_S, else the ledger's lease (10 s). None of its beats
-        goes out while a call in C holds the interpreter's lock, such as a long sort or pickle.
+        default the store of this host's follower, or `HttpReads` of LAKELEDGER_READS_URL; `log`
+        replaces Kafka in tests. Both stay the caller's to close. Every call waits `timeout_s` for
+        its answer. In `time_zone` conditions read timestamps without a zone. Ledgers that one
+        process connects alike share what is costly, see `ledger.sdk.lines`. The session ends with
+        its open txns when this process was silent for `lease_s`, 0.5 to 86,400 s; by default
+        LAKELEDGER_LEASE_S, else the ledger's (10 s). No beat goes out while a call in C, such as a
+        long sort, holds the interpreter's lock.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away,
-        ValueError for a timeout or a lease that cannot be, TypeError for a name that is no text.
+        ValueError for a timeout, lease or zone that cannot be, TypeError for a name that is none.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
         address = None
@@ -137,10 +140,8 @@ class Ledger(LedgerTables, LedgerFiles):
                 configured = load().settings
                 client = configured.client() if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
-                if lease_s is None:
-                    settings = replace(settings, lease_s=configured.lease_s)
-                make_log = partial(KafkaLog, *where, client=client)
-                log = make_log()
+                settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
+                log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
             connected = cls(
@@ -150,6 +151,7 @@ class Ledger(LedgerTables, LedgerFiles):
                 application=application,
                 settings=settings,
                 open_channel=open_channel,
+                time_zone=time_zone,
             )
             if reads is None:
                 own.callback(connected._view.close)

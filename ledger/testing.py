@@ -29,6 +29,7 @@ from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
 from ledger.sdk.channel import Channel, Line
+from ledger.sdk.time_zones import ZoneLike
 from ledger.sequencer import Sequencer
 from ledger.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.state_reads.reads import StateReads
@@ -169,6 +170,7 @@ class InMemoryLedger:
         application: str | None = None,
         settings: ClientSettings | None = None,
         log: Log | None = None,
+        time_zone: ZoneLike = "UTC",
     ) -> Ledger:
         """Return a client of this ledger, as another process would have it.
 
@@ -182,6 +184,7 @@ class InMemoryLedger:
             settings=settings,
             clock=self.clock,
             open_channel=open_channel,
+            time_zone=time_zone,
         )
         self._ledgers.append(ledger)
         return ledger

@@ -6,7 +6,7 @@ external table everything at its location is read, as nobody commits there.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -15,6 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ledger.core.commands import TableDefinition
 from ledger.core.valid_lists import ValidWriteIdList
+from ledger.sdk.time_zones import zone_named
 from spark_sink.errors import UnreadableTableError
 from spark_sink.file_frames import files_frame
 from spark_sink.folders import (
@@ -59,9 +60,9 @@ def cached_table(
 
     `snapshot` is an open `Transaction`, `tables` those of this host by default. The txn remembers
     that it read all rows, as by `Transaction.read`: a commit that came after it and changed them
-    wins. `where`, a condition of Spark SQL or an expression, keeps the rows that it holds for, and
-    only they count as read; what filters the DataFrame later is not known here. `record=False`
-    says that nothing the txn writes depends on the rows.
+    wins. `where`, a condition of Spark SQL or an expression, keeps the rows that it holds for in
+    the session's time zone, and only they count as read; what filters the DataFrame later is not
+    known here. `record=False` says that nothing the txn writes depends on the rows.
 
     Of its own txn a reader gets folders, but not files that are only declared. Files are read by
     the names of columns: one that was renamed is NULL in those from before, unless a partition
@@ -76,9 +77,10 @@ def cached_table(
     makers, in other places or with a colon, an external table with a Delta log, and one without a
     location.
     """
+    zone = "UTC" if where is None else session_zone(spark)
 
     def resolved(tables: HostTables) -> HostTable:
-        return tables.resolve(name, snapshot, where=where, record=record)
+        return tables.resolve(name, snapshot, where=where, record=record, time_zone=zone)
 
     found = host_tables().ask(resolved) if tables is None else resolved(tables)
     table = found.metadata.definition
@@ -96,7 +98,30 @@ def cached_table(
     else:
         frame = external_frame(spark, table)
     frame = frame.select([quoted(each.name) for each in table.columns] or ["*"])
-    return frame if where is None else frame.where(where if isinstance(where, str) else where.sql())
+    return frame if where is None else frame.where(sql_in(where, zone))
+
+
+def session_zone(spark: SparkSession) -> str:
+    """Return the time zone of a session by the name of its rules: Spark takes PST for one, too."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - as `in_hadoop`
+    times = jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils
+    return str(times.getZoneId(spark.conf.get("spark.sql.session.timeZone")).toString())
+
+
+def sql_in(where: "str | Expression", zone: str) -> str:
+    """Return the SQL of a condition for a session of a time zone.
+
+    Raises ValueError for an expression that is meant in another one: SQL cannot say so.
+    """
+    if isinstance(where, str):
+        return where
+    others = where.zones() - {zone_named(zone)}
+    if others:
+        raise ValueError(
+            f"the condition is meant in time zone {min(others) or 'UTC'}, Spark's session is in "
+            f"{zone}: set spark.sql.session.timeZone, or leave out in_zone"
+        )
+    return where.sql()
 
 
 def folders_frame(

@@ -23,6 +23,7 @@ from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads
 from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.sdk.receipt import Token
+from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.view import check_identity
 from ledger.settings import CATALOG_DEFAULT
 from projections.cache.reads import MetadataCache
@@ -140,12 +141,14 @@ class HostTables:
         *,
         where: "str | Expression | None" = None,
         record: bool = True,
+        time_zone: ZoneLike = "UTC",
     ) -> HostTable:
         """Return what a snapshot sees of the table that had a name then.
 
         The txn of the snapshot remembers that it read all rows, or those of a condition `where`, as
         by `Transaction.read`; `record=False` says that nothing it writes depends on them. An
-        external table is nobody's to commit to, and is not remembered.
+        external table is nobody's to commit to, and is not remembered. `time_zone` is that of the
+        session in which the condition is meant.
 
         What its own txn created or renamed goes by the new name. Changes of tables outside a txn
         hold for every reader from their position on, but none gives a name to another table that
@@ -168,7 +171,8 @@ class HostTables:
             )
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
-                read = None if ids is None else self._read(found, snapshot, where)
+                zone = zone_named(time_zone)
+                read = None if ids is None else self._read(found, snapshot, where, zone)
                 if record and read is not None:
                     snapshot.use(read)
                 return self._host_table(found, snapshot, ids, read)
@@ -191,7 +195,7 @@ class HostTables:
         return self.reads.valid_write_ids(table, snapshot.valid_txns)
 
     def _read(
-        self, found: TableMetadata, snapshot: Snapshot, where: "str | Expression | None"
+        self, found: TableMetadata, snapshot: Snapshot, where: "str | Expression | None", zone: str
     ) -> TableFiles:
         """Return the files that a condition may concern; folders tell by their names what they are.
 
@@ -199,9 +203,9 @@ class HostTables:
         """
         if found.definition.layout == "directories":
             row = known_row(self.reads, found.table)
-            tree = condition_of(where, self.reads, row, snapshot.opened)
+            tree = condition_of(where, self.reads, row, snapshot.opened, zone=zone)
             return TableFiles(row, snapshot.opened, tree, (), whole=where is None)
-        return read_files(self.reads, found.table, where, snapshot.opened)
+        return read_files(self.reads, found.table, where, snapshot.opened, zone=zone)
 
     def _host_table(
         self,

@@ -36,6 +36,7 @@ COMPARISONS: Final[Mapping[str, Callable[..., bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+CLOCKS: Final = {Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ}
 BIGINT_MAX: Final = 2**63 - 1
 
 
@@ -77,9 +78,17 @@ def only(type_: SparkType, number: int, *, key: Key) -> Points:
 
 
 def cast(inner: Typed, target: SparkType) -> Typed:
-    """Return the expression cast to a type."""
+    """Return the expression cast to a type.
+
+    Between instants and times of day of a zone that is judged of constants only: from others Spark
+    takes the cast away, and casts what they are compared with, which another answer comes of where
+    clocks change.
+    """
     if inner.type == target:
         return inner
+    is_moved = {inner.type.kind, target.kind} == CLOCKS and not inner.constant
+    if is_moved and (inner.type.zone or target.zone):
+        raise UndecidableError(f"a cast from {inner.type} to {target} is not judged in a zone")
     return strict(target, cast_between(inner.type, target), inner)
 
 

@@ -14,17 +14,16 @@ from ledger.core.spark_casts import Value, cast_between
 from ledger.core.spark_types import (
     BITS,
     BOOLEAN,
-    DATE,
     DOUBLE,
     INT,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
+    TIMES,
     Kind,
     SparkType,
     UndecidableError,
     common_type,
 )
+from ledger.core.time_zones import to_local
 
 LIKE_ESCAPE: Final = "\\"
 LIKE_STEPS_MAX: Final = 10_000
@@ -85,13 +84,14 @@ def coalesce(*arguments: Typed) -> Typed:
     return made(type_, value, arguments)
 
 
-def part_of(name: str, *types: SparkType) -> Callable[[Typed], Typed]:
-    """Return the function that takes one field out of values of these types."""
+def part_of(name: str, *kinds: Kind) -> Callable[[Typed], Typed]:
+    """Return the function that takes one field out of values of types of these kinds."""
 
     def taken(inner: Typed) -> Typed:
-        if inner.type not in types:
+        if inner.type.kind not in kinds:
             raise UndecidableError(f"{name} of {inner.type} is not judged")
-        return strict(INT, operator.attrgetter(name), inner)
+        take, zone = operator.attrgetter(name), inner.type.zone
+        return strict(INT, (lambda at: take(to_local(at, zone))) if zone else take, inner)
 
     return taken
 
@@ -197,10 +197,10 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Value]]] = {
 FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Typed], int, int]]] = {
     "abs": (absolute, 1, 1),
     "coalesce": (coalesce, 1, 100),
-    "year": (part_of("year", DATE, TIMESTAMP, TIMESTAMP_NTZ), 1, 1),
-    "month": (part_of("month", DATE, TIMESTAMP, TIMESTAMP_NTZ), 1, 1),
-    "day": (part_of("day", DATE, TIMESTAMP, TIMESTAMP_NTZ), 1, 1),
-    "hour": (part_of("hour", TIMESTAMP, TIMESTAMP_NTZ), 1, 1),
+    "year": (part_of("year", *TIMES), 1, 1),
+    "month": (part_of("month", *TIMES), 1, 1),
+    "day": (part_of("day", *TIMES), 1, 1),
+    "hour": (part_of("hour", Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ), 1, 1),
     "length": (of_text(INT, len), 1, 1),
     "lower": (of_text(STRING, lower), 1, 1),
     "substring": (substring, 2, 3),

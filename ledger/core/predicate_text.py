@@ -47,6 +47,9 @@ def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for 
             return identifier(name)
         case ["unknown", str(sql), *_]:
             return sql
+        case ["in_zone", str(zone), value]:
+            # No text of Spark SQL says it: a session has one.
+            return f"{operand(value)} /* in time zone {json.dumps(zone)[1:-1]} */"
         case [str(symbol), left, right]:
             return f"{operand(left)} {symbol.upper()} {operand(right)}"
     raise ValueError(f"{node} is no part of a predicate")

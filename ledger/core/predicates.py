@@ -10,10 +10,11 @@ A predicate is one compact JSON text, a tree of arrays that begin with a word:
     ["lit", text, type]              CAST(text AS type); NULL is ["lit", null, "void"]
     ["unknown", sql, [name, ...]]    not representable, not deterministic: it reads these columns
     ["unknown", sql]                 and this one may read anything
+    ["in_zone", zone, x]             x in a session of another time zone than UTC
 
 Types are Spark SQL's. The functions are those of `predicate_functions.FUNCTIONS`. An order between
-values is Spark's in ANSI mode with UTC as the session time zone: a timestamp without a zone, in a
-literal or a partition value, is taken as UTC.
+values is Spark's in ANSI mode in the session time zone that the predicate names, else in UTC: a
+timestamp without a zone, in a literal or a partition value, is taken as one of there.
 
 What is not judged counts as TRUE, so a predicate may match too much, never too little. From the
 root down through AND and OR, a part that is not understood, not deterministic or over other columns
@@ -50,7 +51,8 @@ from ledger.core.predicate_expressions import (
     null_safe,
 )
 from ledger.core.predicate_functions import ARITHMETIC, FUNCTIONS, arithmetic, like, negative
-from ledger.core.spark_types import BOOLEAN, SparkType, UndecidableError, parse_type
+from ledger.core.spark_types import BOOLEAN, Kind, SparkType, UndecidableError, parse_type
+from ledger.core.time_zones import canonical_zone
 
 __all__ = [
     "TREE_CHARS_MAX",
@@ -71,7 +73,18 @@ LEAVES: Final = frozenset({"col", "lit"})
 
 # A node of the tree, as JSON gives it: nothing is known of what a client sends.
 Node = Any
-Columns = Mapping[str, tuple[int, str]]
+
+
+class Scope(NamedTuple):
+    """What names stand for: columns by number and type, timestamps in a session time zone."""
+
+    columns: Mapping[str, tuple[int, str]]
+    zone: str = ""
+
+    def type_of(self, text: str) -> SparkType:
+        """Return the type of a text; raises UndecidableError if it is not judged."""
+        found = known_type(text)
+        return found._replace(zone=self.zone) if found.kind is Kind.TIMESTAMP else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +130,9 @@ def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> Co
     raises: a text that is not understood is TRUE, and so is every predicate without partition
     columns.
     """
-    columns = {name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)}
+    scope = Scope({name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)})
     tree = read_tree(text)
-    bound = top_bound(tree, columns, derive=derive) if schema else ALWAYS
+    bound = top_bound(tree, scope, derive=derive) if schema else ALWAYS
     words = list(words_of(tree))
     operators = sum(each[0] not in LEAVES for each in words)
     wildcards = sum(len(str(each[-1])) for each in words if each[0] == "like")
@@ -147,43 +160,47 @@ def read_tree(text: str) -> Node:
         return None
 
 
-def top_bound(node: Node, columns: Columns, *, derive: bool) -> Bound:
+def top_bound(node: Node, scope: Scope, *, derive: bool) -> Bound:
     """Return the bound of the conjuncts at the top."""
     match node:
         case ["and", *conjuncts] if conjuncts:
-            return every(top_bound(each, columns, derive=derive) for each in conjuncts)
-        case _ if derive or is_own(node, columns):
-            return bound_of(node, columns)
+            return every(top_bound(each, scope, derive=derive) for each in conjuncts)
+        case ["in_zone", str(zone), inner]:
+            return top_bound(inner, within(scope, zone), derive=derive)
+        case _ if derive or is_own(node, scope):
+            return bound_of(node, scope)
         case _:
             return ALWAYS
 
 
-def is_own(node: Node, columns: Columns) -> bool:
+def is_own(node: Node, scope: Scope) -> bool:
     """Tell whether an expression reads partition columns only."""
     match node:
         case ["col", str(name)]:
-            return name.lower() in columns
+            return name.lower() in scope.columns
         case ["unknown", str(), [*names]]:
-            return all(is_own(["col", name], columns) for name in names)
+            return all(is_own(["col", name], scope) for name in names)
         case ["col" | "unknown", *_]:
             return False
         case ["lit", *_]:
             return True
         case [*parts]:
-            return all(is_own(part, columns) for part in parts)
+            return all(is_own(part, scope) for part in parts)
         case _:
             return True
 
 
-def bound_of(node: Node, columns: Columns) -> Bound:
+def bound_of(node: Node, scope: Scope) -> Bound:
     """Return the bound of a condition, widened where it is not understood."""
     match node:
         case ["and", *parts] if parts:
-            return every(bound_of(part, columns) for part in parts)
+            return every(bound_of(part, scope) for part in parts)
         case ["or", *parts] if parts:
-            return some(bound_of(part, columns) for part in parts)
+            return some(bound_of(part, scope) for part in parts)
+        case ["in_zone", str(zone), inner]:
+            return bound_of(inner, within(scope, zone))
         case _:
-            return leaf(node, columns)
+            return leaf(node, scope)
 
 
 def every(bounds: Iterable[Bound]) -> Bound:
@@ -214,10 +231,10 @@ def some(bounds: Iterable[Bound]) -> Bound:
     return Bound(lambda row: any(test(row) for test in tests), points)
 
 
-def leaf(node: Node, columns: Columns) -> Bound:
+def leaf(node: Node, scope: Scope) -> Bound:
     """Return the bound of a condition that is judged as a whole."""
     try:
-        found = typed(node, columns)
+        found = typed(node, scope)
     except FAILURES:
         return ALWAYS
     if found.type != BOOLEAN and not found.constant:
@@ -245,21 +262,23 @@ def judged(evaluate: Evaluate) -> Callable[[Row], bool]:
 
 
 def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
-    node: Node, columns: Columns
+    node: Node, scope: Scope
 ) -> Typed:
     """Return the expression of a node; raises one of FAILURES if it is not understood."""
 
     def inner(each: Node) -> Typed:
-        return typed(each, columns)
+        return typed(each, scope)
 
     match node:
         case ["col", str(name)]:
-            number, type_ = columns[name.lower()]
-            return column(number, known_type(type_))
+            number, type_ = scope.columns[name.lower()]
+            return column(number, scope.type_of(type_))
         case ["lit", str() | None as text, str(type_)]:
-            return literal(text, known_type(type_))
+            return literal(text, scope.type_of(type_))
         case ["cast", value, str(type_)]:
-            return cast(inner(value), known_type(type_))
+            return cast(inner(value), scope.type_of(type_))
+        case ["in_zone", str(zone), value]:
+            return typed(value, within(scope, zone))
         case ["and" | "or" as word, *parts] if parts:
             return connected(word, [inner(part) for part in parts])
         case ["not", value]:
@@ -289,6 +308,17 @@ def called(name: str, arguments: list[Typed]) -> Typed:
     if not fewest <= len(arguments) <= most:
         raise UndecidableError(f"{name} of {len(arguments)} arguments is not understood")
     return function(*arguments)
+
+
+def within(scope: Scope, zone: str) -> Scope:
+    """Return a scope in another session time zone, by the one name that the zone has.
+
+    One that is not known is left as it is: what needs its rules cannot be judged.
+    """
+    try:
+        return scope._replace(zone=canonical_zone(zone))
+    except UndecidableError:
+        return scope._replace(zone=zone)
 
 
 def known_type(text: str) -> SparkType:

@@ -1,4 +1,4 @@
-"""CAST as Spark SQL does it in ANSI mode, with UTC as the session time zone.
+"""CAST as Spark SQL does it in ANSI mode, in the session time zone that a timestamp's type names.
 
 Values are Python's own: bool, int, float, Decimal, str, date, datetime without a zone (UTC for a
 timestamp), None for NULL. A cast gives exactly Spark's value or raises UndecidableError: because
@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final
 
 from ledger.core.spark_types import BITS, Kind, SparkType, UndecidableError
+from ledger.core.time_zones import start_of_day, to_local, to_utc
 
 Value = Any
 Cast = Callable[[Value, SparkType], Value]
@@ -67,12 +68,14 @@ def read_date(text: str, _: SparkType) -> date:
 
 
 def read_timestamp(text: str, target: SparkType) -> datetime:
-    """Return the instant of a text in UTC; without a zone it is taken as UTC."""
+    """Return the instant of a text in UTC; without a zone it is one of the session's."""
     *fields, fraction, zone = matched(TIMESTAMP_FORM, text).groups(default="")
     year, month, day, hour, minute, second = (int(field or 0) for field in fields)
     micros = int(fraction[:6].ljust(6, "0"))
-    moment = datetime(year, month, day, hour, minute, second, micros)  # noqa: DTZ001 - UTC by rule
-    if zone and target.kind is Kind.TIMESTAMP_NTZ:
+    moment = datetime(year, month, day, hour, minute, second, micros)  # noqa: DTZ001 - see below
+    if not zone:
+        return to_utc(moment, target.zone)
+    if target.kind is Kind.TIMESTAMP_NTZ:
         raise UndecidableError(f"'{text}' has a zone, its type has none")
     return moment - offset(zone)
 
@@ -214,4 +217,18 @@ def cast_between(source: SparkType, target: SparkType) -> Callable[[Value], Valu
     cast = CASTS[family(source.kind)].get(family(target.kind))
     if cast is None:
         raise UndecidableError(f"no cast from {source} to {target} is known")
+    zone = source.zone or target.zone
+    if zone and source.kind is not target.kind:
+        return in_zone(cast, source, target)
+    return lambda value: cast(value, target)
+
+
+def in_zone(cast: Cast, source: SparkType, target: SparkType) -> Callable[[Value], Value]:
+    """Return a cast from or to a timestamp whose type names a zone."""
+    if source.kind is Kind.TIMESTAMP:
+        return lambda value: cast(to_local(value, source.zone), target)
+    if source.kind is Kind.DATE:
+        return lambda value: start_of_day(value, target.zone)
+    if source.kind is Kind.TIMESTAMP_NTZ:
+        return lambda value: to_utc(value, target.zone)
     return lambda value: cast(value, target)

@@ -57,11 +57,16 @@ TIMES: Final = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
 
 class SparkType(NamedTuple):
-    """A type: its kind and, of a decimal only, the number of digits and those behind the point."""
+    """A type: its kind and, of a decimal only, the number of digits and those behind the point.
+
+    Values of a timestamp are instants; `zone` is that of the session in which they are read and
+    written as a time of day, "" = UTC.
+    """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
+    zone: str = ""
 
     def __str__(self) -> str:
         """Return the type as Spark SQL writes it."""
@@ -136,7 +141,8 @@ def wider(left: SparkType, right: SparkType) -> SparkType:
     if kinds <= NUMBERS:
         return wider_number(left, right)
     if kinds <= TIMES:
-        return TIMESTAMP if Kind.TIMESTAMP in kinds else TIMESTAMP_NTZ
+        instants = (each for each in (left, right) if each.kind is Kind.TIMESTAMP)
+        return next(instants, TIMESTAMP_NTZ)
     raise UndecidableError(f"Spark does not compare {left} with {right}")
 
 
@@ -169,5 +175,10 @@ def as_decimal(number: SparkType) -> SparkType:
 
 
 def embeds(source: SparkType, target: SparkType) -> bool:
-    """Tell whether values of a type can all be cast to another and stay as different as before."""
+    """Tell whether values of a type can all be cast to another and stay as different as before.
+
+    Not where a zone reads them: two times of day may be one instant there, or one in UTC.
+    """
+    if source.zone:
+        return False
     return source == target or {source.kind, target.kind} <= EXACT_NUMBERS

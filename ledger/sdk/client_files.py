@@ -19,6 +19,7 @@ from ledger.sdk.refusals import check_done
 from ledger.sdk.session import UNNUMBERED, Answer
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import riding
+from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.transaction import Transaction
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites, level_named
@@ -64,15 +65,23 @@ class LedgerFiles:
         version: int | None = None,
         position: Token | int | None = None,
         whole: bool = False,
+        time_zone: ZoneLike | None = None,
     ) -> TableFiles:
         """Return the files that a condition may concern, now or at a `version` or `position`.
 
         They are left out by partition only, so a condition on any other column returns all. A txn
-        that is opened later can build on it, see `Transaction.use`. Raises as `Transaction.read`.
+        that is opened later can build on it, see `Transaction.use`. `time_zone` and what is raised
+        as for `Transaction.read`.
         """
         number, _ = self._names.find(table)
         return read_table(
-            self._view, number, where, version=version, position=position, whole=whole
+            self._view,
+            number,
+            where,
+            version=version,
+            position=position,
+            whole=whole,
+            time_zone=time_zone,
         )
 
     def append(

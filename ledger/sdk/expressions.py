@@ -6,6 +6,7 @@ answering, so `&`, `|` and `~` take the places of `and`, `or` and `not`.
 """
 
 import math
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from ledger.sdk.predicate_sql import (
     unknown_text,
     wire_text,
 )
+from ledger.sdk.time_zones import ZoneLike, zone_named
 
 Constant = bool | int | float | Decimal | str | date | datetime
 
@@ -99,6 +101,18 @@ class Expression:
         null = ["lit", None, "void"]
         return Expression(["<=>", self._node, null if other is None else operand(other)])
 
+    def in_zone(self, time_zone: ZoneLike) -> "Expression":
+        """Return the condition as a session of a time zone means it, whoever reads by it.
+
+        In it timestamps without a zone are read, and days begin. Raises ValueError for a time zone
+        that is not known.
+        """
+        return Expression(["in_zone", zone_named(time_zone) or "UTC", self._node])
+
+    def zones(self) -> set[str]:
+        """Return the time zones that parts of it are meant in, "" for UTC."""
+        return {zone_named(zone) for zone in zones_in(self._node)}
+
     def _compared(self, symbol: str, other: object) -> "Expression":
         return Expression([symbol, self._node, operand(other)])
 
@@ -111,6 +125,19 @@ def col(name: str) -> Expression:
 def lit(value: Constant) -> Expression:
     """Return a constant."""
     return Expression(constant_node(value))
+
+
+def zones_in(node: Any) -> Iterator[str]:
+    """Yield the time zones that a node and its parts name."""
+    match node:
+        case ["in_zone", str(zone), inner]:
+            yield zone
+            yield from zones_in(inner)
+        case ["col" | "lit" | "unknown", *_]:
+            return
+        case [*parts]:
+            for part in parts:
+                yield from zones_in(part)
 
 
 def within_bounds(node: Node) -> Node:

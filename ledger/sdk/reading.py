@@ -16,6 +16,7 @@ from ledger.read_errors import unknown_table, unknown_version
 from ledger.reads import FileRow, Reads, TableRow
 from ledger.sdk.condition_columns import check_columns
 from ledger.sdk.receipt import Token
+from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.view import View
 from ledger.whole_numbers import whole as whole_number
 
@@ -74,10 +75,12 @@ def read_table(
     position: Token | int | None = None,
     whole: bool = False,
     own: TableRow | None = None,
+    time_zone: ZoneLike | None = None,
 ) -> TableFiles:
     """Return the files of a table at a version or a position, else at the newest position read.
 
-    `own` is the table as a txn has changed it. Raises UnknownTableError, UnknownVersionError,
+    `own` is the table as a txn has changed it; `time_zone` is that of the condition, by default
+    the client's. Raises UnknownTableError, UnknownVersionError,
     ReaderBehindError, FilesUnknownError, and ValueError if both a version and a position are named,
     or position 0, at which there was nothing.
     """
@@ -90,7 +93,10 @@ def read_table(
     reads = view.reads(place)
     if version is not None:
         place = position_of_version(reads, table, version)
-    return read_files(reads, table, where, place or reads.position(), whole=whole, own=own)
+    zone = view.zone if time_zone is None else zone_named(time_zone)
+    return read_files(
+        reads, table, where, place or reads.position(), whole=whole, own=own, zone=zone
+    )
 
 
 def read_files(
@@ -101,6 +107,7 @@ def read_files(
     *,
     whole: bool = False,
     own: TableRow | None = None,
+    zone: str = "",
 ) -> TableFiles:
     """Return the files of a table at a position that `reads` has reached.
 
@@ -108,7 +115,7 @@ def read_files(
     PredicateSyntaxError for a text that is no condition, and UnknownColumnError.
     """
     row = known_row(reads, table)
-    tree = condition_of(where, reads, row, position, own)
+    tree = condition_of(where, reads, row, position, own, zone=zone)
     check_listed(row)
     schema = traits_of(row.definition).schema
     # What follows from parts of a condition is weaker than it: no file it may concern is left out.
@@ -120,7 +127,13 @@ def read_files(
 
 
 def scan_of(
-    view: View, table: int, where: "str | Expression | None", position: int, own: TableRow | None
+    view: View,
+    table: int,
+    where: "str | Expression | None",
+    position: int,
+    own: TableRow | None,
+    *,
+    time_zone: ZoneLike | None = None,
 ) -> TableFiles:
     """Return a read of the rows of a table in folders: of which files they are is not known.
 
@@ -128,7 +141,8 @@ def scan_of(
     """
     reads = view.reads(position)
     row = known_row(reads, table)
-    tree = condition_of(where, reads, row, position, own)
+    zone = view.zone if time_zone is None else zone_named(time_zone)
+    tree = condition_of(where, reads, row, position, own, zone=zone)
     return TableFiles(row, position, tree, (), whole=where is None)
 
 
@@ -138,12 +152,16 @@ def condition_of(
     row: TableRow,
     position: int,
     own: TableRow | None = None,
+    *,
+    zone: str = "",
 ) -> str:
     """Return the wire form of a condition on a table, which `own` is in a txn that changed it.
 
+    It is meant in a session of the time zone `zone`, "" = UTC.
+
     Raises PredicateSyntaxError, and UnknownColumnError for a column that the table does not have.
     """
-    tree = tree_of(where)
+    tree = meant_in(tree_of(where), zone)
     check_columns(tree, reads, row, position, own)
     return tree
 

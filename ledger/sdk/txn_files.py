@@ -23,6 +23,7 @@ from ledger.sdk.reading import (
     scan_of,
 )
 from ledger.sdk.receipt import Token
+from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
@@ -60,6 +61,7 @@ class TxnFiles(OfOneProcess):
         position: Token | int | None = None,
         whole: bool = False,
         record: bool = True,
+        time_zone: ZoneLike | None = None,
     ) -> TableFiles:
         """Return the files that a condition may concern, and remember that they were read.
 
@@ -68,7 +70,8 @@ class TxnFiles(OfOneProcess):
         of Spark SQL or an expression; files are left out by partition only, so one on any other
         column returns all files. `whole` says that the txn depends on all files of the table, and
         names none of them. `record=False` says that nothing the txn writes depends on them, so the
-        read is not remembered.
+        read is not remembered. `time_zone` is that of the session in which the condition is meant,
+        by default the client's: in it timestamps without a zone are read.
 
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError,
         UnknownColumnError for a column that the table does not have, and FilesUnknownError where
@@ -87,6 +90,7 @@ class TxnFiles(OfOneProcess):
             position=position,
             whole=whole,
             own=self._names.own(number),
+            time_zone=time_zone,
         )
         self._ending.check_as_read()
         if not found.files:
@@ -95,18 +99,26 @@ class TxnFiles(OfOneProcess):
             self._writes.read(found)
         return found
 
-    def depends_on(self, table: TableLike, where: "str | Expression | None" = None) -> None:
+    def depends_on(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        *,
+        time_zone: ZoneLike | None = None,
+    ) -> None:
         """Say that what the txn writes depends on the rows of a condition, read by other means.
 
         They are those of the txn's snapshot; a commit that came after it and changed such rows
-        wins. Raises as `read`, but not of a table in folders: for those this is made.
+        wins. `time_zone` as for `read`. Raises as `read`, but not of a table in folders: for those
+        this is made.
         """
         number, row = self._names.find(table)
         if row is not None and not is_in_folders(row):
-            self.read(table, where)
+            self.read(table, where, time_zone=time_zone)
             return
         own = self._names.own(number)
-        self._writes.read(scan_of(self._view, number, where, self.opened, own))
+        found = scan_of(self._view, number, where, self.opened, own, time_zone=time_zone)
+        self._writes.read(found)
 
     def read_whole(self, table: TableLike) -> None:
         """Say that the txn depends on everything in a table, without asking for its files."""

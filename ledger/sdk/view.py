@@ -34,12 +34,19 @@ class View:
         origin: a token of the domain.
         written: the position of this client's last write.
         seen: how far this client has read or written; no later read shows less, or another log.
+        zone: the time zone in which this client means its conditions, "" = UTC.
     """
 
     def __init__(
-        self, channel: Channel, origin: Token, open_reads: Callable[[], Reads], timeout_s: float
+        self,
+        channel: Channel,
+        origin: Token,
+        open_reads: Callable[[], Reads],
+        timeout_s: float,
+        zone: str = "",
     ) -> None:
         self.origin = origin
+        self.zone = zone
         self.written = 0
         self.seen = Reached()
         self._channel = channel

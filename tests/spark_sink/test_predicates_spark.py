@@ -11,6 +11,7 @@ from ledger.core.partition_keys import UNCASTABLE
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import compile_predicate, key_of
 from ledger.sdk.predicate_sql import predicate_tree
+from ledger.sdk.time_zones import meant_in
 from tests.core.predicate_trees import SCHEMA, VALUES, condition, row
 
 pytestmark = pytest.mark.spark
@@ -138,9 +139,9 @@ def answers(spark: SparkSession, rows: list[tuple[str | None, ...]], sqls: list[
     return ["".join("x" if one[number] else "." for one in found) for number in range(len(sqls))]
 
 
-def own_answers(rows: list[tuple[str | None, ...]], sql: str) -> str:
-    """Return which rows the compiled predicate matches."""
-    predicate = compile_predicate(predicate_tree(sql), SCHEMA, derive=False)
+def own_answers(rows: list[tuple[str | None, ...]], sql: str, zone: str = "") -> str:
+    """Return which rows the compiled predicate matches, meant in a time zone."""
+    predicate = compile_predicate(meant_in(predicate_tree(sql), zone), SCHEMA, derive=False)
     return "".join("x" if predicate.matches(each) else "." for each in rows)
 
 
@@ -156,6 +157,59 @@ def test_predicates_match_where_spark_says_true(spark: SparkSession) -> None:
         if (ours := own_answers(rows, sql)) != theirs
     }
     assert wrong == {}
+
+
+# Instants about changes of clocks: an hour skipped and one that comes twice, and days without a
+# midnight.
+TIMES: Final = [
+    *("2024-03-31 01:30:00", "2024-03-31 02:30:00", "2024-03-31 03:30:00", "2024-03-31 01:30:00Z"),
+    *("2024-10-27 02:30:00", "2024-10-27 00:30:00Z", "2024-10-27 01:30:00Z", "2024-10-27"),
+    *("2018-11-04 00:30:00", "2018-11-04 01:00:00", "2018-11-04", "2018-11-04 03:00:00Z"),
+    *("1919-03-31", "1919-03-31 00:10:00", "1919-03-31 04:30:00Z", "1919-03-31 00:30:00"),
+]
+ABOUT_TIMES: Final = [
+    "t = {}",
+    "t < {}",
+    "t <=> CAST({} AS DATE)",
+    "CAST(t AS DATE) = CAST({} AS DATE)",
+    "d = {}",
+    "d <= {}",
+    "CAST(t AS STRING) = CAST({} AS STRING)",
+    "hour(t) = hour({}) AND day(t) = day({})",
+    "t IN ({}, TIMESTAMP '2024-10-27 01:30:00Z')",
+    "coalesce(t, d) = {}",
+]
+# Spark casts the other side of these.
+MOVED: Final = [
+    "CAST(t AS TIMESTAMP_NTZ) = CAST({} AS TIMESTAMP_NTZ)",
+    "CAST(t AS TIMESTAMP_NTZ) <> CAST({} AS TIMESTAMP_NTZ)",
+    "CAST(t AS TIMESTAMP_NTZ) < {}",
+]
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "America/Sao_Paulo", "America/Toronto", "+05:30", "-03:00"]
+)
+def test_times_in_a_zone(spark: SparkSession, zone: str) -> None:
+    """In each session time zone those rows match that Spark selects there, of some also others."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", zone)
+    days = [text[:10] for text in TIMES]
+    rows: list[tuple[str | None, ...]] = [
+        ("1", "1", "a", "1", day, text, "1", "true", "1")
+        for day, text in zip(days, TIMES, strict=True)
+    ]
+    literals = [f"TIMESTAMP '{text}'" for text in TIMES]
+    literals += [f"TIMESTAMP_NTZ '{text}'" for text in TIMES if not text.endswith("Z")]
+    sqls = [form.replace("{}", each) for form in (*ABOUT_TIMES, *MOVED) for each in literals]
+
+    found = {
+        sql: (own_answers(rows, sql, zone), theirs)
+        for sql, theirs in zip(sqls, answers(session, rows, sqls), strict=True)
+    }
+    assert [sql for sql, each in found.items() if (".", "x") in zip(*each, strict=True)] == []
+    exact = {sql: each for sql, each in found.items() if "CAST(t AS TIMESTAMP_NTZ)" not in sql}
+    assert {sql: each for sql, each in exact.items() if each[0] != each[1]} == {}
 
 
 def test_delicate_conditions_are_never_narrower(spark: SparkSession) -> None:
