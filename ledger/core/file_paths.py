@@ -13,8 +13,6 @@ SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 LOCAL: Final = frozenset({"", "localhost"})
 FILE: Final = "file"
-# What a path has that is not its own key already.
-SPELLED: Final = re.compile(r"%|//|:/|(?:^|/)\.\.?(?:/|$)|^/|/$")
 
 
 def file_key(path: str, table: str = "") -> str:
@@ -23,10 +21,32 @@ def file_key(path: str, table: str = "") -> str:
     `table` is the folder of the table as a plain path, from which relative paths start. The key of
     a file inside it is relative.
     """
-    if not SPELLED.search(path):
+    if is_plain(path) and "%" not in path:
         return path
     scheme, authority, rest = parts_of(path)
-    key = normal(decoded(rest))
+    return placed(scheme, authority, decoded(rest), table)
+
+
+def path_key(path: str, location: str = "") -> str:
+    """Return the key of a file whose path is plain text, in which `%` stands for itself.
+
+    `location` is that of its table.
+    """
+    if is_plain(path):
+        return path
+    return placed(*parts_of(path), parts_of(location)[2])
+
+
+def is_plain(path: str) -> bool:
+    """Tell whether nothing but an escape can keep a path from being its own key."""
+    return not (
+        "//" in path or "/." in path or ":/" in path or path[:1] in ("/", ".") or path[-1:] == "/"
+    )
+
+
+def placed(scheme: str, authority: str, path: str, table: str) -> str:
+    """Return the key of a path in some file system, relative where it lies in the table."""
+    key = normal(path)
     if scheme not in ("", FILE) or authority not in LOCAL:
         return f"{scheme}://{authority}{key}"
     folder = normal(table).rstrip("/") + "/"

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 from ledger.core.commands import Footprint
+from ledger.core.file_paths import file_key
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.partitions import partition_values
 
@@ -72,8 +73,10 @@ EMPTY_FOOTPRINT: Final = Footprint(
 
 
 def path_hash(path: str) -> bytes:
-    """Return the 8 bytes a path is known by; paths are compared as they are written (a.4)."""
-    return blake2b(path.encode(), digest_size=HASH_BYTES).digest()
+    """Return the 8 bytes a path is known by, the same for every spelling of one file."""
+    key = file_key(path)
+    # Bytes of an escape that are no text still tell two paths apart.
+    return blake2b(key.encode(errors="surrogateescape"), digest_size=HASH_BYTES).digest()
 
 
 def packed(paths: Iterable[str]) -> bytes:

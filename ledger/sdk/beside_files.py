@@ -61,10 +61,11 @@ def grouped(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list
     group: list[Item] = []
     room = RECORD_BYTES_MAX
     for item in items:
-        room -= size(item)
+        needed = size(item) + NUMBERS_BYTES_MAX
+        room -= needed
         if group and room < 0:
             yield group
-            group, room = [], RECORD_BYTES_MAX - size(item)
+            group, room = [], RECORD_BYTES_MAX - needed
         group.append(item)
     if group:
         yield group
@@ -82,7 +83,7 @@ def app_bytes(footprint: Footprint) -> int:
 
 def bytes_of_domain(domain: Domain) -> int:
     """Return about how many bytes a domain takes in a record."""
-    return len((domain.name + domain.configuration).encode()) + NUMBERS_BYTES_MAX
+    return len((domain.name + domain.configuration).encode())
 
 
 def bytes_of_app(app: AppVersion) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
+from ledger.core.file_paths import path_key
 from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, joined_names, packed, path_hash
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.file_list import (
@@ -43,6 +44,9 @@ class FootprintWriter:
         # Files added up to here may have the values of other columns than the partition has now.
         self._partitioned = 0
         self._read: dict[str, FileRow] = {}
+        self._location = ""
+        # By key, once a path was named that is not spelled as it was read.
+        self._keys: dict[str, FileRow] | None = None
         self._adds: dict[FileKey, AddFile] = {}
         self._removes: dict[FileKey, RemoveFile] = {}
         self._protocol: Protocol | None = None
@@ -74,6 +78,8 @@ class FootprintWriter:
         self._reads_whole |= files.whole
         self._partitioned = max(self._partitioned, files.table.partitioned)
         self._read.update((each.path, each) for each in files)
+        self._location = files.table.definition.location
+        self._keys = None
 
     def name(self, operation: str) -> None:
         """Say what is done, in Delta's words, besides what was said before.
@@ -132,7 +138,7 @@ class FootprintWriter:
                 known = tuple(file.partition) if file.added > self._partitioned else None
                 return RemoveFile(file.path, known, vector=file.vector)
             case str():
-                found = self._read.get(file)
+                found = self._read.get(file) or self._spelled(file)
                 return RemoveFile(file) if found is None else self.removal(found)
             case other:
                 raise TypeError(
@@ -188,6 +194,16 @@ class FootprintWriter:
 
     def _knows_partitions(self) -> bool:
         return all(each.partition is not None for each in self._removes.values())
+
+    def _spelled(self, path: str) -> FileRow | None:
+        """Return a file that was read and whose path is spelled otherwise, None if there is none.
+
+        An escape stands for itself: in a table of the ledger, `a%20b` and `a b` are two files.
+        """
+        if self._keys is None:
+            rows = self._read.values()
+            self._keys = {path_key(each.path, self._location): each for each in rows}
+        return self._keys.get(path_key(path, self._location))
 
     def _removed(self, file: RemoveLike) -> RemoveFile:
         return removed(*self.removal(file))

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.core.file_paths import file_key
+from ledger.core.file_paths import file_key, path_key
+from ledger.core.footprints import path_hash
 
 TABLE = "/lake/all flüge"
 
@@ -72,3 +73,29 @@ def escaped_all(segment: str) -> str:
 def escaped_some(segment: str) -> str:
     """Return a segment with those letters escaped that a URI gives a meaning."""
     return segment.replace("%", "%25").replace(":", "%3A").replace(" ", "%20")
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("p=a%20b/./x", "p=a%20b/x"),
+        ("file:///lake/t/p=a%20b//x", "p=a%20b/x"),
+        ("/lake/t/x", "x"),
+        ("/lake/t2/x", "/lake/t2/x"),
+        ("s3://b/t//x", "s3://b/t/x"),
+        ("p=12:00/x", "p=12:00/x"),
+    ],
+)
+def test_plain_paths(path: str, key: str) -> None:
+    """In a path of a table of the ledger an escape stands for itself."""
+    assert path_key(path, "file:///lake/t/") == key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("x//a", "x/./a"), ("p=a%20b", "p=a b"), ("file:/x/a", "file:///x/a"), ("a%FF", "./a%ff")],
+)
+def test_one_hash(one: str, other: str) -> None:
+    """A decision knows a file by one hash: whoever removes it under two spellings conflicts."""
+    assert path_hash(one) == path_hash(other)
+    assert path_hash("a%FF") != path_hash("a%FE")
