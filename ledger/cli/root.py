@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from ledger.cli.acl import acl
 from ledger.cli.backup import backup, restore
 from ledger.cli.failures import Stopped, tell, wants_json
 from ledger.cli.sequencer import init, serve_sequencer
@@ -67,6 +68,7 @@ serve = typer.Typer(help="Run one role in this process, for a supervisor of your
 app.add_typer(serve, name="serve")
 app.command()(up)
 app.command()(init)
+app.command()(acl)
 app.command()(backup)
 app.command()(restore)
 serve.command("sequencer")(serve_sequencer)

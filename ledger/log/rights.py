@@ -9,6 +9,7 @@ and a broker takes idempotent writes from a user that may write to a topic.
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
+from ledger.errors import SettingsError
 from ledger.log.port import REQUIRED, Topic
 from ledger.log.topic_settings import topic_name
 
@@ -26,8 +27,11 @@ DELETE: Final = "DELETE"
 
 Rights = Mapping[Topic, tuple[Right, ...]]
 
-CHECKED: Final[Rights] = dict.fromkeys(REQUIRED, (DESCRIBE, DESCRIBE_CONFIGS))
-EVENTS_READ: Final[Rights] = {Topic.EVENTS: (READ,)}
+# Where events were restored from a backup the catalogs say so, and each reader looks there.
+FOLLOWED: Final[Rights] = {Topic.EVENTS: (READ,), Topic.CATALOGS: (READ,)}
+READ_AND_COMPARED: Final[Rights] = dict.fromkeys(
+    (Topic.EVENTS, Topic.CATALOGS), (READ, DESCRIBE_CONFIGS)
+)
 
 
 class Role(NamedTuple):
@@ -45,12 +49,12 @@ ROLES: Final[Mapping[str, Role]] = {
     "sequencer": Role(
         "`lakeledger serve sequencer`: leads, or stands by",
         {
-            **CHECKED,
             Topic.COMMANDS: (READ, DESCRIBE_CONFIGS),
             Topic.EVENTS: (READ, WRITE, DESCRIBE_CONFIGS),
             Topic.HEARTBEATS: (READ, WRITE, DESCRIBE_CONFIGS),
             Topic.BEATS: (READ, WRITE, DESCRIBE_CONFIGS),
             Topic.CHECKPOINTS: (READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.CATALOGS: (READ, DESCRIBE_CONFIGS),
         },
     ),
     "client": Role(
@@ -58,25 +62,39 @@ ROLES: Final[Mapping[str, Role]] = {
         {
             Topic.COMMANDS: (WRITE,),
             Topic.HEARTBEATS: (WRITE,),
-            Topic.EVENTS: (READ,),
+            **FOLLOWED,
             Topic.CHECKPOINTS: (READ,),
         },
     ),
-    "follower": Role("`lakeledger serve follower`: keeps the rows of a host", EVENTS_READ),
+    "follower": Role("`lakeledger serve follower`: keeps the rows of a host", FOLLOWED),
     "cache": Role(
         "`lakeledger serve cache`: keeps metadata in memory, beside the rows of its host",
-        {**EVENTS_READ, Topic.CHECKPOINTS: (READ,)},
+        {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
     ),
     "published-cache": Role(
         "`lakeledger serve cache --source published`: keeps what a publisher sends",
         {Topic.CACHE: (READ,), Topic.EVENTS: (DESCRIBE,)},
     ),
-    "feeder": Role("`lakeledger serve feeder`: keeps the rows of a host by Spark", EVENTS_READ),
+    "feeder": Role("`lakeledger serve feeder`: keeps the rows of a host by Spark", FOLLOWED),
     "publisher": Role(
         "`lakeledger serve feeder --publish`: also sends metadata to published caches",
         {
+            **FOLLOWED,
             Topic.EVENTS: (READ, DESCRIBE_CONFIGS),
             Topic.CACHE: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
+        },
+    ),
+    "backup": Role(
+        "`lakeledger backup`: copies the events, and notes how the topics are kept",
+        {**dict.fromkeys(Topic, (DESCRIBE, DESCRIBE_CONFIGS)), **READ_AND_COMPARED},
+    ),
+    "restore": Role(
+        "`lakeledger restore`: makes the topics, and writes the events of a backup",
+        {
+            **dict.fromkeys(Topic, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
+            Topic.EVENTS: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.CATALOGS: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.CACHE: (DESCRIBE,),
         },
     ),
 }
@@ -89,8 +107,18 @@ class Binding(NamedTuple):
     right: Right
 
 
+def shown(rights: Rights) -> str:
+    """Return rights as the docs write them: the topics that have the same ones stand together."""
+    topics: dict[tuple[Right, ...], list[Topic]] = {}
+    for topic, each in rights.items():
+        topics.setdefault(each, []).append(topic)
+    return "; ".join(f"{', '.join(each)} on {', '.join(of)}" for each, of in topics.items())
+
+
 def bindings(ledger: str, role: str) -> Iterator[Binding]:
-    """Yield the rights of a role; raises SettingsError for a name that no ledger can have."""
+    """Yield the rights of a role; raises SettingsError for no role, and for no name of a ledger."""
+    if role not in ROLES:
+        raise SettingsError(f"{role!r} is no role; there are {', '.join(ROLES)}")
     for topic, rights in ROLES[role].rights.items():
         for right in rights:
             yield Binding(topic_name(ledger, topic), right)

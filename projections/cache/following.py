@@ -27,6 +27,7 @@ from ledger.reads import Identity
 from projections.cache.folds import CacheFold, ManyVersions
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import Tag
+from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import Entries, HeldTables
 from projections.lag import Backlog, Lag
@@ -59,6 +60,7 @@ class FollowedEntries(Entries):
         # The lag is counted from here: records that do not count are read as well.
         self._read_to = offset
         self._has_come = False
+        self.refusal = Refusal()
         self.tables = HeldTables(bytes_max)
         self._created = state.genesis
         self._fold = fold(state)
@@ -190,7 +192,8 @@ class FollowedEntries(Entries):
         while not self._stop.is_set():
             try:
                 self._follow()
-            except LogUnavailableError:
+            except LogUnavailableError as away:
+                self.refusal.note(away)
                 self._stop.wait(AWAY_PAUSE_S)
             except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
                 with self._changed:
@@ -200,6 +203,8 @@ class FollowedEntries(Entries):
 
     def _follow(self) -> None:
         with closing(self._batches.open()) as events:
+            # What was applied last was read again.
+            self.refusal.clear()
             while not self._stop.is_set():
                 has_come = self._has_come or events.next_offset() >= self._end
                 if has_come and not self._has_come:

@@ -11,12 +11,13 @@ from threading import Thread
 from typing import Final, Self
 
 from ledger.clock import SystemClock
-from ledger.errors import LogUnavailableError
+from ledger.errors import LogRefusedError, LogUnavailableError
 from ledger.log.port import Log
 from ledger.metadata import Answer
 from ledger.reads import Identity
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
+from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import HeldTables, ServedEntries
 from projections.lag import Lag
@@ -35,6 +36,7 @@ class StartingEntries(ServedEntries):
         self.tables = HeldTables(bytes_max)
         self._followed: FollowedEntries | None = None
         self._ended: Exception | None = None
+        self._refusal = Refusal()
         self._stop = Signal()
         self._thread = Thread(target=self._load, name="lakeledger-cache-loading", daemon=True)
 
@@ -61,9 +63,11 @@ class StartingEntries(ServedEntries):
     def problem(self) -> str:
         """Return why they do not follow: they load still, or something ended them."""
         try:
-            return f"loading, at position {self.position()}" if self.is_loading() else ""
+            text = f"loading, at position {self.position()}" if self.is_loading() else ""
         except Exception as ended:  # noqa: BLE001 - whichever it is, it is told
             return str(ended)
+        refused = self._refused()
+        return text if refused is None else ": ".join(filter(None, (text, str(refused))))
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
         """Wait up to `timeout_s` until something more has been applied, since `beyond` if given."""
@@ -81,8 +85,13 @@ class StartingEntries(ServedEntries):
         return 0 if self._followed is None else self._followed.at_ms()
 
     def lag(self) -> Lag | None:
-        """Return how far they are behind the log, None before they have begun to follow."""
-        followed = self._followed
+        """Return how far they are behind the log, None before they have begun to follow.
+
+        Raises LogUnavailableError if nobody knows, or if the log refuses them.
+        """
+        followed, refused = self._followed, self._refused()
+        if followed is None and refused is not None:
+            raise copy(refused) from refused
         return None if followed is None else followed.lag(SystemClock())
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
@@ -121,17 +130,23 @@ class StartingEntries(ServedEntries):
         if self._followed is not None:
             self._followed.close()
 
+    def _refused(self) -> LogRefusedError | None:
+        followed = self._followed
+        return self._refusal.now if followed is None else followed.refusal.now
+
     def _load(self) -> None:
         while not self._stop.is_set():
             try:
                 bytes_max = self.tables.bytes_max
                 followed = FollowedEntries.start(self._log, bytes_max=bytes_max)
-            except LogUnavailableError:
+            except LogUnavailableError as away:
+                self._refusal.note(away)
                 self._stop.wait(AWAY_PAUSE_S)
             except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
                 self._ended = error
                 return
             else:
+                self._refusal.clear()
                 self._followed, self.tables = followed, followed.tables
                 self._wait_for_end(followed)
                 return

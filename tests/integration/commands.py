@@ -55,9 +55,12 @@ class Command:
     In a `with` block it is killed at the end, should it still run.
     """
 
-    def __init__(self, home: Path, *arguments: str) -> None:
+    def __init__(self, home: Path, *arguments: str, **environ: str) -> None:
         self.process = subprocess.Popen(
-            [*PROGRAM, *arguments], env=environment(home), stderr=subprocess.PIPE, text=True
+            [*PROGRAM, *arguments],
+            env={**environment(home), **environ},
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.said: list[str] = []
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()

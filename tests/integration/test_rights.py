@@ -1,0 +1,263 @@
+"""Each role works with exactly the rights of the table, on a broker that denies everything else."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from ledger.client import Ledger
+from ledger.errors import AccessDeniedError, OutcomeUnknownError, TopicMissingError
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
+from ledger.log.rights import READ, ROLES, WRITE, bindings
+from ledger.log.topic_settings import topic_name
+from ledger.machine.process import ExitCode
+from ledger.verify import verify
+from projections.queries import open_reads
+from tests.command_line import Done, done_in
+from tests.integration.commands import Command
+from tests.integration.conftest import NOBODY
+from tests.integration.secure_broker import ADMIN, ANSWER_S, SecureBroker
+
+pytestmark = pytest.mark.kafka
+
+LEDGER: Final = "rights"
+LEASE_S: Final = 1.0
+# So many heartbeats of a session and of its leader come in several leases.
+BEATS: Final = 15
+SOON_S: Final = 8.0
+PATIENT_S: Final = 30.0
+
+
+@pytest.fixture(scope="module")
+def ledger(secured: SecureBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the name of a ledger that `init` made and a sequencer leads, each by its rights."""
+    home = tmp_path_factory.mktemp("rights")
+    for role in ROLES:
+        secured.grant([secured.binding(role, *each) for each in bindings(LEDGER, role)])
+    done = done_of(secured, home, "init", "init", "--replication", "1")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    with sequencer(secured, home, "first") as first:
+        first.wait_for("leading")
+        yield LEDGER
+    for role in ROLES:
+        secured.revoke(role)
+
+
+def done_of(secured: SecureBroker, home: Path, user: str, *arguments: str) -> Done:
+    """Run a command as a user."""
+    return done_in(home, *arguments, **secured.environ(user, LEDGER), LAKELEDGER_HOME=str(home))
+
+
+def role_of(secured: SecureBroker, home: Path, user: str, *arguments: str) -> Command:
+    """Return a role that a user runs."""
+    return Command(home, "serve", *arguments, **secured.environ(user, LEDGER))
+
+
+def sequencer(secured: SecureBroker, home: Path, name: str) -> Command:
+    """Return a sequencer that soon writes a checkpoint."""
+    often = ("--set", "sequencer.checkpoint_positions=3", "--lease-s", str(LEASE_S))
+    return role_of(secured, home, "sequencer", "sequencer", "--name", name, *often)
+
+
+def connected(secured: SecureBroker, user: str = "client") -> Ledger:
+    """Return a client of a user."""
+    return Ledger.connect(
+        secured.bootstrap, LEDGER, client=secured.login(user), timeout_s=PATIENT_S
+    )
+
+
+@pytest.mark.usefixtures("ledger")
+def test_client(secured: SecureBroker) -> None:
+    """A client commits, and its session stays open for longer than a lease: it may beat."""
+    with closing(log_of(secured, ADMIN)) as log, connected(secured) as client:
+        client.create_table("db.flights", layout="directories")
+        txn = client.begin(tables=["db.flights"])
+        heard = log.ends(Topic.HEARTBEATS)[1]
+        until_s = time.monotonic() + PATIENT_S
+        while log.ends(Topic.HEARTBEATS)[1] < heard + BEATS:
+            assert time.monotonic() < until_s
+        assert txn.commit().position > txn.opened
+
+
+@pytest.mark.usefixtures("ledger")
+def test_second_sequencer(secured: SecureBroker, tmp_path: Path) -> None:
+    """A sequencer stands by, writes a checkpoint, and leads once it is the only one."""
+    with sequencer(secured, tmp_path, "second") as second:
+        second.wait_for("standing by")
+        with connected(secured) as client:
+            for _ in range(3):
+                client.begin().commit()
+        second.wait_for("checkpoint written")
+
+
+@pytest.mark.usefixtures("ledger")
+def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
+    """A follower comes to the end of the log, and so does a cache beside its rows."""
+    rows, anywhere = tmp_path / "rows", ("--http", "127.0.0.1:0")
+    with role_of(secured, tmp_path, "follower", "follower", "--store", str(rows), *anywhere) as it:
+        it.wait_for("caught up")
+        with role_of(secured, tmp_path, "cache", "cache", "--store", str(rows), *anywhere) as cache:
+            cache.wait_for("caught up")
+            with connected(secured) as client:
+                client.begin().commit()
+                written = client.token.position
+            with closing(open_reads(rows)) as reads:
+                assert reads.wait(written, round(PATIENT_S * 1000)) >= written
+            assert cache.process.poll() is None
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("ledger")
+@pytest.mark.parametrize("user", [pytest.param("feeder", marks=pytest.mark.slow), "publisher"])
+def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
+    """A feeder folds by Spark; one that publishes fills a cache that reads nothing else."""
+    with connected(secured) as client:
+        client.begin().commit()
+        written = client.token.position
+    environ = secured.environ(user, LEDGER)
+    environ["LAKELEDGER_FEEDER__CLIENT_CONFIG"] = str(secured.spark_file(user))
+    publish = ("--publish",) if user == "publisher" else ()
+    arguments = ("serve", "feeder", "--store", str(tmp_path / user), *publish)
+    with Command(tmp_path, *arguments, **environ) as feeder:
+        feeder.wait_for("feeding")
+        with closing(open_reads(tmp_path / user / "rows")) as reads:
+            reads.wait(written, round(3 * PATIENT_S * 1000))
+        if publish:
+            source = ("cache", "--source", "published", "--http", "127.0.0.1:0")
+            with role_of(secured, tmp_path, "published-cache", *source) as cache:
+                cache.wait_for("caught up")
+
+
+@pytest.mark.usefixtures("ledger")
+def test_backup(secured: SecureBroker, tmp_path: Path) -> None:
+    """A backup of the events is taken by a user that may write nowhere."""
+    done = done_of(secured, tmp_path, "backup", "backup", str(tmp_path / "copy"))
+    assert done.returncode == ExitCode.DONE, done.stderr
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_other_writing(secured: SecureBroker, ledger: str, role: str) -> None:
+    """No role writes to a topic that is not its own to write to."""
+    foreign = [topic for topic in Topic if WRITE not in ROLES[role].rights.get(topic, ())]
+    with closing(log_of(secured, role)) as log:
+        for topic in foreign:
+            with closing(log.writer(topic)) as writer:
+                writer.append(b"key", b"forged")
+                # Published metadata has no topic before there is a publisher.
+                with pytest.raises((AccessDeniedError, TopicMissingError)) as told:
+                    writer.flush(PATIENT_S)
+            found = told.value
+            assert getattr(found, "topic", None) == topic_name(ledger, topic)
+            assert topic is Topic.CACHE or getattr(found, "right", None) == WRITE
+    assert foreign
+
+
+@pytest.mark.usefixtures("ledger")
+@pytest.mark.parametrize("role", ROLES)
+def test_no_other_reading(secured: SecureBroker, role: str) -> None:
+    """No role learns what a topic holds that it has no right on."""
+    rights = ROLES[role].rights
+    with closing(log_of(secured, role)) as log:
+        for topic in (each for each in Topic if each not in rights):
+            with pytest.raises(AccessDeniedError) as told:
+                log.ends(topic, PATIENT_S)
+            assert told.value.right == READ
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_other_change(secured: SecureBroker, ledger: str, role: str) -> None:
+    """No role deletes records or topics, changes settings of one, or makes topics of its own."""
+    admin = AdminClient(
+        {"bootstrap.servers": secured.bootstrap, "log_level": 0, **secured.login(role)}
+    )
+    events = topic_name(ledger, Topic.EVENTS)
+    shorter = ConfigEntry("retention.ms", "1", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, events, incremental_configs=[shorter])
+    tried: list[Any] = [
+        admin.delete_records([TopicPartition(events, 0, 1)]),
+        admin.delete_topics([events]),
+        admin.incremental_alter_configs([resource]),
+        admin.create_topics([NewTopic(f"{ledger}.own", 1, 1)]),
+    ]
+    for answer in (each for answers in tried for each in answers.values()):
+        with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
+            answer.result(ANSWER_S)
+    with closing(log_of(secured, ADMIN)) as log:
+        assert verify(log).head.position > 0
+
+
+def test_client_without_writing(secured: SecureBroker, ledger: str) -> None:
+    """A client that may only read is told so by its first command, soon, by an error of ours."""
+    began_s = time.monotonic()
+    with connected(secured, "cache") as client, pytest.raises(AccessDeniedError) as told:
+        client.begin()
+    assert (told.value.topic, told.value.right) == (f"{ledger}.commands", WRITE)
+    assert time.monotonic() - began_s < SOON_S
+
+
+def test_right_taken_away(secured: SecureBroker, ledger: str) -> None:
+    """A client whose rights are taken away while it works is refused, and not left to wait."""
+    given = [secured.binding("client", *each) for each in bindings(ledger, "client")]
+    with connected(secured) as client:
+        client.begin().commit()
+        txn = client.begin()
+        secured.revoke("client")
+        began_s = time.monotonic()
+        # Whether the answer can still be heard is the broker's to say.
+        with pytest.raises((AccessDeniedError, OutcomeUnknownError), match="lacks"):
+            txn.commit()
+        assert time.monotonic() - began_s < SOON_S
+        secured.grant(given)
+
+
+def test_nobody(secured: SecureBroker, ledger: str, tmp_path: Path) -> None:
+    """Every role of a user without rights says soon which right is missing, and ends."""
+    store = ("--store", str(tmp_path / "rows"))
+    asked = {
+        ("init", "--replication", "1"): "DESCRIBE",
+        ("log", "verify"): "READ",
+        ("backup", str(tmp_path / "copy")): "DESCRIBE",
+    }
+    for arguments, right in asked.items():
+        done = done_of(secured, tmp_path, NOBODY, *arguments)
+        assert f"AccessDeniedError: {ledger}." in done.stderr
+        assert f"user {NOBODY} lacks {right}" in done.stderr
+    for role in ("sequencer",), ("follower", *store, "--no-http"):
+        with role_of(secured, tmp_path, NOBODY, *role) as command:
+            command.wait_for(f"user {NOBODY} lacks DESCRIBE")
+            assert command.process.wait(PATIENT_S) != ExitCode.DONE
+
+
+@pytest.mark.usefixtures("ledger")
+def test_refused_cache(secured: SecureBroker, tmp_path: Path) -> None:
+    """A cache that is refused says so in its log, and where its health is asked."""
+    store = ("--store", str(tmp_path / "rows"), "--http", "127.0.0.1:0")
+    with role_of(secured, tmp_path, NOBODY, "cache", *store) as cache:
+        url = json.loads(cache.wait_for("answering HTTP"))["url"]
+        refused = f"user {NOBODY} lacks READ"
+        assert any(refused in line for line in cache.said) or cache.wait_for(refused)
+        with pytest.raises(HTTPError) as told:
+            urlopen(f"{url}/readyz", timeout=PATIENT_S)  # noqa: S310
+        checks = json.loads(told.value.read())["checks"]
+    assert all("lacks READ" in checks[each]["detail"] for each in ("following", "lag"))
+
+
+def log_of(secured: SecureBroker, user: str) -> KafkaLog:
+    """Return the log as a user may see it."""
+    return KafkaLog(secured.bootstrap, LEDGER, client=secured.login(user))

@@ -1,0 +1,92 @@
+"""The rights of the roles: one table, which the command prints and the docs show."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ledger.access import acls, commands, spelled
+from ledger.errors import SettingsError
+from ledger.log.port import Topic
+from ledger.log.rights import ROLES, WRITE, shown
+from ledger.machine.process import ExitCode
+from tests.command_line import done_in
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "security.md"
+KAFKA: Final = "kafka:9092"
+# What a role may write to is what no other kind of process may.
+WRITERS: Final = {
+    Topic.COMMANDS: {"client"},
+    Topic.EVENTS: {"sequencer", "restore"},
+    Topic.HEARTBEATS: {"sequencer", "client"},
+    Topic.BEATS: {"sequencer"},
+    Topic.CHECKPOINTS: {"sequencer"},
+    Topic.CATALOGS: {"restore"},
+    Topic.CACHE: {"publisher"},
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_docs(role: str) -> None:
+    """The page shows each role with its rights."""
+    does, rights = ROLES[role]
+    assert f"| `{role}` | {does} | {shown(rights)} |" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_writers(topic: Topic) -> None:
+    """Each topic is written to by those whose records belong there, and by no other role."""
+    writers = {name for name, role in ROLES.items() if WRITE in role.rights.get(topic, ())}
+    assert writers == WRITERS[topic]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_commands(role: str, tmp_path: Path) -> None:
+    """The commands of a role and its rights as data say the same."""
+    asked = ("acl", "--principal", "etl", "--role", role, "--bootstrap", KAFKA, "--ledger", "lake")
+    said = done_in(tmp_path, *asked)
+    rows = json.loads(done_in(tmp_path, *asked, "--output", "json").stdout)
+    found = set()
+    for words in map(shlex.split, said.stdout.splitlines()):
+        assert words[:4] == ["kafka-acls.sh", "--bootstrap-server", KAFKA, "--add"]
+        given = list(zip(words[4::2], words[5::2], strict=True))
+        assert given[0] == ("--allow-principal", "User:etl")
+        topic = dict(given)["--topic"]
+        found |= {(topic, value) for name, value in given if name == "--operation"}
+    assert found == {(row["name"], spelled(row["operation"])) for row in rows}
+    assert found
+
+
+def test_json(tmp_path: Path) -> None:
+    """A right as data has all that Kafka's API for rights asks for; no broker has to be known."""
+    asked = ("acl", "--principal", "User:CN=lake", "--role", "follower", "--output", "json")
+    assert json.loads(done_in(tmp_path, *asked).stdout)[0] == {
+        "principal": "User:CN=lake",
+        "host": "*",
+        "resource": "TOPIC",
+        "name": "lake.events",
+        "pattern": "LITERAL",
+        "operation": "READ",
+        "permission": "ALLOW",
+    }
+
+
+def test_quoted() -> None:
+    """A principal with a blank is one word of the command."""
+    line = next(commands(acls("lake", "User:CN=a lake,O=x", "follower"), KAFKA))
+    assert "User:CN=a lake,O=x" in shlex.split(line)
+
+
+def test_no_such_role(tmp_path: Path) -> None:
+    """A role that is not one is a wrong usage, and the roles are named."""
+    done = done_in(tmp_path, "acl", "--principal", "etl", "--role", "leader")
+    assert done.returncode == ExitCode.USAGE
+    assert "published-cache" in done.stderr
+
+
+def test_no_such_ledger() -> None:
+    """A name that no ledger can have is refused."""
+    with pytest.raises(SettingsError, match="cannot be the name of a ledger"):
+        acls("a.b", "etl", "client")
