@@ -28,6 +28,7 @@ Columns = Sequence[PartitionColumn]
 Spell = Callable[[Sequence[Any]], Values]
 Listed = TypeVar("Listed", AddFile, RemoveFile)
 
+PLAIN: Final = {str, type(None)}
 SINGLE_FILES: Final = (AddFile, RemoveFile, FileRow)
 
 
@@ -57,10 +58,10 @@ def added_files(
     Raises ValueError for a file that does not have one value per partition column, and for a value
     that its column cannot hold, TypeError for what is no file, and for one in the place of several.
     """
-    spell = speller(columns)
+    spell, is_same = speller(columns), data_change is True
     for each in several(files):
-        given = AddFile(path_of(each)) if isinstance(each, str | PathLike) else each
-        if not isinstance(given, AddFile):
+        given = each if isinstance(each, AddFile) else lone(each)
+        if given is None:
             raise TypeError(f"{shown(each)} is no file to add: give an AddFile, or a path")
         path = path_of(given.path)
         values = in_order(path, given.partition)
@@ -70,11 +71,17 @@ def added_files(
                 f"file {path} has {len(values)} partition values, the table is partitioned by "
                 f"{names or 'nothing'}: give one per column"
             )
-        check_data_change(path, data_change)
+        if not is_same:
+            check_data_change(path, data_change)
         partition = said_of(path, spell, values)
         size, modified = whole(path, "size", given.size), whole(path, "modified", given.modified)
         file = added(path, partition, size, modified, *given[4:])
-        yield file._replace(data_change=file.data_change and data_change)
+        yield file if is_same else file._replace(data_change=file.data_change and data_change)
+
+
+def lone(path: object) -> AddFile | None:
+    """Return the file of a path alone, None for what is no path."""
+    return AddFile(path_of(path)) if isinstance(path, str | PathLike) else None
 
 
 def removed_files(files: Iterable[RemoveLike], columns: Columns | None) -> list[RemoveLike]:
@@ -107,6 +114,8 @@ def removal_of(file: Any, columns: Columns | None, spell: Spell) -> Any:
 
 def path_of(path: Any) -> Any:
     """Return a path as a text; what is none comes back as it is, to be refused with its file."""
+    if type(path) is str:
+        return path
     if isinstance(path, PurePath):
         return path.as_posix()
     if isinstance(path, PathLike):
@@ -116,6 +125,8 @@ def path_of(path: Any) -> Any:
 
 def whole(path: str, what: str, number: Any) -> int:
     """Return a number of any library as a plain one; raises TypeError for what is no whole one."""
+    if type(number) is int:
+        return number
     try:
         if not isinstance(number, bool):
             return index(number)
@@ -129,6 +140,8 @@ def in_order(path: Any, partition: Any) -> tuple[Any, ...]:
 
     The names of a mapping would be taken for the values.
     """
+    if type(partition) is tuple:
+        return partition
     if isinstance(partition, Mapping | AbstractSet):
         raise TypeError(
             f"file {path!r} has partition {partition!r}: give the values alone, in the order of "
@@ -156,7 +169,7 @@ def speller(columns: Columns | None) -> Spell:
         if columns is None or len(values) != len(columns):
             return tuple(values)
         # Other values may be equal and differ in type, as 1 and True do.
-        is_plain = all(value is None or type(value) is str for value in values)
+        is_plain = {type(value) for value in values} <= PLAIN
         if is_plain and values in known:
             return known[values]
         texts = tuple(text_of(value, each) for value, each in zip(values, columns, strict=True))

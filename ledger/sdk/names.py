@@ -6,19 +6,28 @@ a table; then the read model is asked again. A txn sees its own changes of names
 
 from collections.abc import Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from threading import Lock
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.events import Control, TableCreated
 from ledger.core.metadata_diff import metadata_kind
 from ledger.core.outcomes import Reason
 from ledger.core.tables import name_key
-from ledger.errors import MetadataChangedException, SettingsError, UnknownTableError
-from ledger.reads import TableRow
+from ledger.errors import (
+    LedgerError,
+    MetadataChangedException,
+    SettingsError,
+    UnknownTableError,
+)
+from ledger.reads import Reads, TableRow
 from ledger.sdk.lists import check_list
 from ledger.sdk.tail import Tail
 from ledger.sdk.texts import check_name_of, check_text
 from ledger.sdk.view import View
+
+ALIKE_MAX: Final = 10_000
+"""Among more tables no name is looked for that may be meant."""
 
 TableLike = str | int | TableRow
 """A table by its name in the client's catalog, by its id, or as a row of it."""
@@ -121,7 +130,8 @@ class Names:
         position, reads = self.view.look()
         row = reads.table_named(self.catalog, name)
         if row is None:
-            raise unknown_table(f"catalog {self.catalog} has no table {name}")
+            meant = alike(reads, self.catalog, name)
+            raise unknown_table(f"catalog {self.catalog} has no table {name}{meant}")
         return row, standing(row, position)
 
     def _unchanged(self, row: TableRow) -> Standing:
@@ -242,8 +252,24 @@ def changed_since(then: TableRow, now: TableRow) -> MetadataChangedException:
     )
 
 
+def alike(reads: Reads, catalog: str, name: str) -> str:
+    """Return which table may be meant by a name that none has, as a message ends; "" for none."""
+    with suppress(LedgerError):
+        if reads.counts().tables > ALIKE_MAX:
+            return ""
+        rows = reads.tables()
+        names = {row.name.lower(): row.name for row in rows if row.catalog == catalog}
+        if found := get_close_matches(name.lower(), names, n=1):
+            return f", did you mean {names[found[0]]}?"
+        if any(row.name.lower() == name.lower() for row in rows):
+            others = sorted({row.catalog for row in rows if row.name.lower() == name.lower()})
+            return f", there is one in catalog {', '.join(others)}: connect with catalog=..."
+    return ""
+
+
 def unknown_table(what: str) -> UnknownTableError:
     """Return the error for a name that no table has."""
+    end = "" if what.endswith("?") else "."
     return UnknownTableError(
-        f"{what}. See ledger.tables() for those there are", reason=Reason.UNKNOWN_TABLE
+        f"{what}{end} See ledger.tables() for those there are", reason=Reason.UNKNOWN_TABLE
     )

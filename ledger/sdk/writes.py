@@ -20,6 +20,8 @@ from ledger.file_list import AddFile
 from ledger.reads import TableRow
 from ledger.sdk.condition_columns import raise_unknown
 from ledger.sdk.footprint_writer import FootprintWriter
+from ledger.sdk.given_files import columns_of
+from ledger.sdk.partition_texts import text_of
 from ledger.sdk.reading import TableFiles
 from ledger.sdk.refusals import ROWS
 from ledger.sdk.texts import check_text
@@ -251,7 +253,7 @@ def coarse_write(
         if row is not None and is_known_unpartitioned(row):
             raise ValueError(f"table {row.name} is not partitioned: name no partition of it")
         if row is not None and row.definition.partition_columns:
-            check_partition(partition, row)
+            check_partition(partition, row, operation)
         return CoarseWrite("partition", partition, operation)
     if row is not None and is_known_unpartitioned(row) and not whole_table:
         return CoarseWrite("unpartitioned", "", operation)
@@ -264,10 +266,11 @@ def coarse_write(
     )
 
 
-def check_partition(partition: str, row: TableRow) -> None:
+def check_partition(partition: str, row: TableRow, operation: Operation) -> None:
     """Raise ValueError for a text that no partition of a partitioned table can have.
 
-    A misspelled column would count as the whole table, without a word.
+    A misspelled column would count as the whole table, without a word. Rows can be inserted only
+    where a value is one of its column; what lies elsewhere already may be changed and deleted.
     """
     names, found = row.definition.partition_columns, folder_values(partition)
     if found is None:
@@ -279,6 +282,9 @@ def check_partition(partition: str, row: TableRow) -> None:
     for name in found:
         if name not in known:
             raise_unknown(row, name, names, "partition ")
+    if operation == "insert":
+        for column in columns_of(row) or ():
+            text_of(found.get(column.name.lower()), column)
 
 
 def is_known_unpartitioned(row: TableRow) -> bool:

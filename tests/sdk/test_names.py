@@ -1,6 +1,7 @@
 """Which table a name means to a client and to its txns, and what becomes of tables."""
 
 import gc
+import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
@@ -376,3 +377,18 @@ def test_dropped_tables_are_forgotten(ledger: Ledger) -> None:
 def kept(row: TableRow) -> int:
     """Return how often a row is kept beside the position it was given at."""
     return sum(type(each) is tuple for each in gc.get_referrers(row))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("db.flihgts", "has no table db.flihgts, did you mean db.Flights? See ledger.tables()"),
+        ("weather", "has no table weather. See ledger.tables() for those there are"),
+    ],
+)
+def test_misspelled(ledger: Ledger, name: str, said: str) -> None:
+    """A name that is nearly right is told with the one that may be meant."""
+    ledger.create_table("db.Flights")
+    for call in (ledger.table, ledger.read, ledger.begin().write_id):
+        with pytest.raises(UnknownTableError, match=re.escape(said)):
+            call(name)

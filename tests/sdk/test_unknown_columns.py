@@ -116,6 +116,18 @@ WRITES: list[Callable[[Transaction, str], object]] = [
 ]
 
 
+def test_inserts_into_no_partition(ledger: Ledger, table: int) -> None:
+    """Rows come only where a value is one of its column; what is there may be changed."""
+    with ledger.transaction() as txn:
+        for partition in ("month=march", "month=2147483648"):
+            with pytest.raises(ValueError, match="partition column month must be a whole number"):
+                txn.insert(table, partition)
+            txn.update(table, partition)
+            txn.delete(table, partition)
+        for partition in ("month=03", "month=", "month=__HIVE_DEFAULT_PARTITION__"):
+            txn.insert(table, partition)
+
+
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize(("partition", "said"), COARSE)
 def test_partitions_of_unknown_columns(
