@@ -18,13 +18,15 @@ from fastavro import parse_schema, schemaless_reader
 
 from ledger.core import commands, events
 from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, next_chain
-from ledger.core.commands import Command, Unreadable
+from ledger.core.commands import Command, TableDefinition, Unreadable
 from ledger.core.events import Body, Control, Event
 from ledger.errors import IncompatibleError
 from ledger.log.avro_rows import Write, longs_bytes, read_longs, row_writer
+from ledger.log.packed_definitions import packed, unpacked
 
 MAGIC = 0
 HEADER = struct.Struct(">BI")
+DEFINITION: Final = "definition"
 CONTROL_FIELDS: Final = len(Control._fields)
 
 Convert = Callable[[Any], Any]
@@ -84,14 +86,21 @@ def record_converter(record: type) -> Convert:
     inward = conversions(record)
     if not inward:
         return lambda fields: record(*fields.values())
+    if record is TableDefinition:
+        return lambda fields: unpacked(TableDefinition(*converted(fields, inward)))
 
     def convert(fields: dict[str, Any]) -> Row:
-        values = [*fields.values()]
-        for at, into in inward:
-            values[at] = into(values[at])
-        return cast("Row", record(*values))
+        return cast("Row", record(*converted(fields, inward)))
 
     return convert
+
+
+def converted(fields: dict[str, Any], inward: list[tuple[int, Convert]]) -> list[Any]:
+    """Return the values of a record, with those that are nested as records."""
+    values = [*fields.values()]
+    for at, into in inward:
+        values[at] = into(values[at])
+    return values
 
 
 def many_of(convert: Convert) -> Convert:
@@ -125,13 +134,19 @@ def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) ->
     assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
     assert len(set(names)) == len(names), f"{name} repeats a control field"
     schema = cast("dict[str, Any]", parse_schema(whole))
+    write = row_writer({**schema, "fields": schema["fields"][len(leading) :]})
     return Shape(
         HEADER.pack(MAGIC, schema_id),
         schema,
-        row_writer({**schema, "fields": schema["fields"][len(leading) :]}),
+        packing(write) if DEFINITION in names else write,
         kind,
         tuple((len(leading) + at, convert) for at, convert in conversions(kind)),
     )
+
+
+def packing(write: Write) -> Write:
+    """Return what writes a record with the definition of a table, packed where that is large."""
+    return lambda row: write(row._replace(definition=packed(row.definition)))
 
 
 def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Shape]]:
@@ -173,8 +188,12 @@ def read_framed(shape: Shape, framed: bytes) -> list[Any]:
         raise UnreadableError(f"{len(framed)} bytes are no {name}: {error!r}") from error
     if body.tell() != len(framed):
         raise UnreadableError(f"{len(framed) - body.tell()} bytes follow a {shape.make.__name__}")
-    for at, convert in shape.inward:
-        values[at] = convert(values[at])
+    try:
+        for at, convert in shape.inward:
+            values[at] = convert(values[at])
+    except ValueError as error:
+        name = shape.make.__name__
+        raise UnreadableError(f"{len(framed)} bytes are no {name}: {error}") from error
     return values
 
 

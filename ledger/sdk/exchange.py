@@ -168,7 +168,7 @@ def is_done_once(command: OpenSession | SessionCommand) -> bool:
 def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceededError:
     """Return the error for a command that was not sent because of its size."""
     share = largest_share(command)
-    most = f", {share.size} of them are {share.what}" if share.size else ""
+    most = f", most of it {share.what}, {share.size} bytes" if share.size else ""
     error = LimitExceededError(
         f"{type(command).__name__} has {size} bytes{most}; a record holds {COMMAND_BYTES_MAX}. "
         f"Nothing was sent: {share.remedy}",

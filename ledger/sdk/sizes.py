@@ -54,13 +54,13 @@ def shares_of_definition(definition: TableDefinition) -> Iterator[Share]:
     columns = {each.name: bytes_of(each[:2]) + bytes_of([each.metadata]) for each in definition[3]}
     yield Share(
         sum(columns.values()),
-        f"the schema of {len(columns)} columns{longest(columns, 'column')}",
+        f"the schema of {len(columns)} columns{longest(columns, 'column')}, before it is packed",
         "shorten comments and other metadata of columns, or keep fewer columns in one table",
     )
     properties = {each.key: bytes_of(each) for each in definition.properties}
     yield Share(
         sum(properties.values()),
-        f"the {len(properties)} properties{longest(properties, 'key')}",
+        f"the {len(properties)} properties{longest(properties, 'key')}, before they are packed",
         "shorten or remove properties of the table",
     )
 

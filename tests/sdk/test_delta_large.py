@@ -9,6 +9,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import Domain
 from ledger.core.footprints import IMPORT_APPS, TEXT_MAX
+from ledger.core.metadata_diff import properties
 from ledger.delta_import import import_delta
 from ledger.errors import CommandInvalidError, LimitExceededError
 from ledger.testing import InMemoryLedger
@@ -97,20 +98,37 @@ def test_names_that_are_too_long(ledger: Ledger, tmp_path: Path, action: Action,
         import_delta(ledger, tmp_path, NAME)
 
 
-WIDE = [(f"column_of_a_longer_name_{n}", "string") for n in range(30_000)]
+WIDE = [(f"column_{n}", "string") for n in range(20_000)]
+COMMENTS = {name: {"comment": "lorem ipsum dolor sit amet, " * 2} for name, _ in WIDE}
+BEYOND = {name: {"comment": secrets.token_hex(500)} for name, _ in WIDE[:3_000]}
+
+
+def test_wide_schema(ledger: Ledger, tmp_path: Path) -> None:
+    """A schema of 20,000 commented columns is imported, changed, and there for every reader."""
+    wide = schema(*WIDE, **COMMENTS)
+    large = {"note": "lorem ipsum " * 100_000}
+    write_log(tmp_path, [PROTOCOL, metadata(wide)], [metadata(wide, **large)], [info(), add("a")])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    found = ledger.table(NAME).definition
+    assert [each.name for each in found.columns] == [name for name, _ in WIDE]
+    assert all("lorem" in each.metadata for each in found.columns)
+    assert properties(found) == large
+    assert ledger.read(NAME).paths == ["a"]
 
 
 @pytest.mark.parametrize(
     ("said", "what"),
     [
-        (metadata(schema(*WIDE)), r"schema of 30000 columns .*shorten comments"),
+        (metadata(schema(*WIDE[:3_000], **BEYOND)), r"schema of 3000 columns .*shorten comments"),
         (
             metadata(schema(("a", "long"), ("b", "long"), b={"comment": secrets.token_hex(10**6)})),
-            r"schema of 2 columns \(the largest is column 'b' with 20000\d\d bytes\)",
+            r"schema of 2 columns \(the largest is column 'b' with 20000\d\d bytes\), before",
         ),
         (
             metadata(short="1", a_long=secrets.token_hex(10**6)),
-            r"the 2 properties \(the largest is key 'a.long' with 2000006 bytes\).*or remove",
+            r"the 2 properties \(the largest is key 'a.long' with 2000006 bytes\).* or remove",
         ),
     ],
 )
