@@ -5,14 +5,15 @@ them says that they are lost; otherwise the ledger goes on with all it had.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from itertools import combinations
 from typing import Final
 
 import pytest
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
-from ledger.core.commands import CreateTable, OpenTxn
+from ledger.core.commands import CreateTable, OpenSession, OpenTxn
+from ledger.core.decide import NONCE_BYTES
 from ledger.errors import (
     FencedError,
     LedgerError,
@@ -21,6 +22,7 @@ from ledger.errors import (
     OffsetGoneError,
 )
 from ledger.log.batches import BatchAcceptor
+from ledger.log.codec import encode_command
 from ledger.log.errors import EventsLostError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
@@ -37,6 +39,9 @@ from tests.integration.slow_log import PausedReader
 ROUND_S: Final = 0.1
 ROUNDS: Final = 100
 OPEN_TXN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
+SESSION_ASKED_FOR: Final = encode_command(
+    OpenSession(0, 0, 2**62, b"n" * NONCE_BYTES, "raw", "host", "early", 0)
+)
 OTHERS: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
 SETS: Final = [
     frozenset(topics) for count in (1, 2) for topics in combinations(tuple(Topic), count)
@@ -182,6 +187,31 @@ def test_one_trace_is_enough(left: Topic, *, removed: bool) -> None:
         with pytest.raises(EventsLostError) as raised:
             read_genesis(lived.log, 0.0)
     assert raised.value.traces == (f"its {left} go on to {end}",)
+
+
+@pytest.mark.parametrize(
+    ("early", "begins"),
+    [
+        (SESSION_ASKED_FOR, True),
+        (encode_command(OPEN_TXN._replace(session=7, n=1)), False),
+        (b"what no version reads", False),
+    ],
+    ids=["a session", "a txn of a session", "anything else"],
+)
+@pytest.mark.parametrize("others", [0, 3])
+def test_commands_before_the_beginning(early: bytes, others: int, *, begins: bool) -> None:
+    """Who asks a ledger for sessions before it has begun does not keep it from its beginning."""
+    log, clock = MemoryLog(), FixedClock()
+    writer = log.writer(Topic.COMMANDS)
+    for value in [SESSION_ASKED_FOR] * others + [early]:
+        writer.append(b"", value)
+    with closing(Sequencer(log, Genesis("asked"), clock=clock)) as sequencer:
+        told = nullcontext() if begins else pytest.raises(EventsLostError, match="commands go on")
+        with told:
+            for _ in range(ROUNDS):
+                clock.advance(ROUND_S)
+                sequencer.step(0.0)
+        assert (sequencer.leader is not None) is begins
 
 
 def test_nothing_is_left() -> None:

@@ -3,23 +3,30 @@
 Where there are no events a sequencer begins a ledger. Had the topic of events been lost, or made
 anew, that would be another ledger in the name of the first: it would decide the old commands again,
 and clients would take it for the one they know. So a ledger begins only where nothing else of it is
-there. Its first events are in the log before its leader beats and before a client asks anything, so
+there. Its first events are in the log before its leader beats and before a session is open, so
 whatever another topic was given came later. What retention or compaction has removed since counts
-too: the end of a topic tells of it.
+too: the end of a topic tells of it. Only sessions may be asked for before: who does keeps no ledger
+from its beginning.
 
 Traces are looked for first and the end of the events after that: who begins a ledger meanwhile is
 then never taken for a loss.
 """
 
 from collections.abc import Collection, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final, NamedTuple
 
 from ledger.core.acceptance import RecordKind
+from ledger.core.commands import OpenSession
 from ledger.core.events import LedgerCreated
-from ledger.errors import AccessDeniedError, LogDamagedError, TopicMissingError
+from ledger.errors import (
+    AccessDeniedError,
+    LogDamagedError,
+    LogUnavailableError,
+    TopicMissingError,
+)
 from ledger.log.batches import check_topic
-from ledger.log.codec import record_kind
+from ledger.log.codec import decode_command, record_kind
 from ledger.log.errors import EventsLostError
 from ledger.log.port import REQUIRED, Log, LogReader, Topic
 from ledger.log.restored import check_finished
@@ -28,6 +35,8 @@ TRACES: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
 """The topics that tell of a ledger whose events are gone."""
 
 ANSWER_S: Final = 5.0
+READ_MAX: Final = 500
+READ_S: Final = 2.0
 
 
 class Trace(NamedTuple):
@@ -46,9 +55,26 @@ def find_traces(log: Log, timeout_s: float = ANSWER_S) -> list[Trace]:
     for topic in TRACES:
         # A role may not know of each topic, and goes by those that it knows.
         with suppress(AccessDeniedError):
-            if end := end_of(log, topic, timeout_s):
+            end = end_of(log, topic, timeout_s)
+            if end and not (topic is Topic.COMMANDS and asks_for_sessions(log, timeout_s)):
                 found.append(Trace(topic, end))
     return found
+
+
+def asks_for_sessions(log: Log, timeout_s: float) -> bool:
+    """Tell whether the commands are nothing but questions for a session, none of them removed."""
+    start, end = log.ends(Topic.COMMANDS, timeout_s)
+    with closing(log.reader(Topic.COMMANDS, start)) as commands:
+        while not start and commands.next_offset() < end:
+            records = commands.read(READ_MAX, READ_S)
+            if not records and commands.next_offset() < end:
+                raise LogUnavailableError(
+                    f"the commands could not be read from offset {commands.next_offset()}, their "
+                    f"end is {end}; see whether the broker runs"
+                )
+            if not all(isinstance(decode_command(each.value), OpenSession) for each in records):
+                return False
+    return not start
 
 
 def end_of(log: Log, topic: Topic, timeout_s: float = ANSWER_S) -> int:

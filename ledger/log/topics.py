@@ -77,7 +77,8 @@ def set_flush(
 def check_new(admin: KafkaAdmin, ledger: str) -> None:
     """Raise EventsLostError if a ledger without events was there before.
 
-    Catalogs alone may be the mark of a restore that was interrupted: a sequencer reads them.
+    What has to be read to be judged is left to the sequencer: catalogs may be the mark of a restore
+    that was interrupted, and commands ask for sessions of a ledger that has not begun.
     """
     needed = [topic for topic in TRACES if topic in REQUIRED]
     ends = admin.ends(ledger, needed)
@@ -86,8 +87,10 @@ def check_new(admin: KafkaAdmin, ledger: str) -> None:
         ends |= admin.ends(ledger, [topic for topic in TRACES if topic not in REQUIRED])
     traces = [Trace(topic, end) for topic, end in ends.items() if end]
     # Asked last: who begins a ledger has written its events before anything else.
-    is_told = any(topic is not Topic.CATALOGS for topic, _ in traces)
-    if is_told and not admin.ends(ledger, [Topic.EVENTS]).get(Topic.EVENTS):
+    events = admin.ends(ledger, [Topic.EVENTS])
+    # All topics are made at once, so commands are not there before the events are.
+    told_by_none = {Topic.CATALOGS, *({Topic.COMMANDS} if events else ())}
+    if not events.get(Topic.EVENTS) and any(topic not in told_by_none for topic, _ in traces):
         raise events_lost(traces)
 
 

@@ -16,7 +16,7 @@ from typing import Final, Self
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.decide import NONCE_BYTES
-from ledger.core.events import Event, Fenced, LedgerCreated, SessionOpened, TxnsExpired
+from ledger.core.events import Event, Fenced, SessionOpened, TxnsExpired
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor
@@ -53,9 +53,6 @@ class RawClient:
 
     def open_session(self, lease_ms: int = 0) -> int:
         """Open a session, with the ledger's lease if none is named, and return its number."""
-        # Nothing is asked of a ledger that has not begun: commands tell of one that was there.
-        while self.state.genesis is None:
-            self.wait_for(lambda event: isinstance(event.body, LedgerCreated))
         nonce = secrets.token_bytes(NONCE_BYTES)
         opening = OpenSession(0, 0, NEVER_MS, nonce, "raw", "host", "integration", lease_ms)
         self.append(encode_command(opening))

@@ -6,7 +6,6 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.lossy import LossyLog
-from ledger.sdk.tail import read_genesis
 from ledger.settings import ClientSettings, SequencerSettings
 from ledger.testing import FixedClock, InMemoryLedger
 
@@ -28,7 +27,6 @@ def log() -> LossyLog:
 def memory(log: LossyLog) -> Iterator[InMemoryLedger]:
     """Return a ledger in memory that is led."""
     with InMemoryLedger(log=log, settings=ALERT) as memory:
-        read_genesis(log, IMPATIENT.timeout_s)
         yield memory
 
 

@@ -13,7 +13,6 @@ from ledger.core.events import (
     CommandRepeated,
     Control,
     Event,
-    LedgerCreated,
     SessionOpened,
     TableCreated,
     TxnAborted,
@@ -24,7 +23,7 @@ from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor
-from ledger.log.codec import SHAPES, encode_command
+from ledger.log.codec import encode_command
 from ledger.log.port import LogReader, LogWriter, Topic
 from tests.simulation.faults import dice
 from tests.simulation.processes import Process
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 NEVER: Final = 2**62
 OUTSTANDING_MAX: Final = 7
-# What the event begins with that says which ledger it is: before it there is nothing to ask.
-CREATED: Final = SHAPES[LedgerCreated].header
 BEAT_S: Final = 0.7
 # Sessions choose their lease: that of the ledger, a shorter or a longer one.
 SHORT_LEASE_MS: Final = 1_500
@@ -86,7 +83,7 @@ class ClientProcess(Process):
         self._events: LogReader | None = None
         self._writers: dict[Topic, LogWriter] = {}
         self._beat_s, self._beat_every_s = 0.0, BEAT_S
-        self._has_begun = self._asked_last = False
+        self._asked_last = False
         self._computes_until_s = 0.0
         self._workload = Workload(self.chance, self.world.shared)
 
@@ -102,8 +99,7 @@ class ClientProcess(Process):
         self._beat()
         self._repeat()
         if not self.session:
-            if self._has_begun:
-                self._open_session()
+            self._open_session()
         elif self.world.is_active:
             if not self._computes():
                 self._ask(self.chance.choice((0, 0, 0, 1, 1, 2)))
@@ -121,7 +117,6 @@ class ClientProcess(Process):
         return now_s < self._computes_until_s
 
     def _read(self, control: Control, framed: bytes) -> None:
-        self._has_begun |= framed.startswith(CREATED)
         if (control.session, control.n) not in self.waiting:
             return
         event = event_of(control, framed)
