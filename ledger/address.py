@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from ledger.errors import LedgerDownError, SettingsError
+from ledger.log.bootstrap import check_bootstrap
 from ledger.paths import path_of
+from ledger.private import write_private
 
 if TYPE_CHECKING:
     from ledger.log.kafka import KafkaLog
@@ -24,6 +26,9 @@ READS_URL: Final = "LAKELEDGER_READS_URL"
 HOME: Final = "LAKELEDGER_HOME"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
+# The fields of the file, and whether it is none without them.
+FIELDS: Final = {"bootstrap": True, "ledger": True, "store": False, "reads_url": False}
+SHOWN_MAX: Final = 80
 LOCK: Final = "lock"
 """What `lakeledger up` holds in the folder of its ledger for as long as it runs."""
 
@@ -50,7 +55,7 @@ class Address:
             "reads_url": self.reads_url,
         }
         fresh = folder / f".{FILE_NAME}.{os.getpid()}"
-        fresh.write_text(json.dumps(fields) + "\n", encoding="utf-8")
+        write_private(fresh, json.dumps(fields) + "\n")
         fresh.replace(folder / FILE_NAME)
 
     def log(self) -> "KafkaLog":
@@ -73,21 +78,37 @@ class Address:
         """
         path = folder / FILE_NAME
         try:
-            fields = json.loads(path.read_text(encoding="utf-8-sig"))
-            store = fields.get("store")
-            return cls(
-                fields["bootstrap"],
-                fields["ledger"],
-                Path(store) if store else None,
-                fields.get("reads_url"),
-            )
+            found = fields_in(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, AttributeError) as problem:
+        except (OSError, ValueError, SettingsError) as problem:
             raise SettingsError(
-                f"{path} does not say where a ledger is ({problem!r}); remove it and start "
-                "`lakeledger up` again"
+                f"{path} does not say where a ledger is ({type(problem).__name__}: {problem}); "
+                "remove it and start `lakeledger up` again"
             ) from problem
+        store = found["store"]
+        return cls(
+            str(found["bootstrap"]),
+            str(found["ledger"]),
+            Path(store) if store else None,
+            found["reads_url"],
+        )
+
+
+def fields_in(text: str) -> dict[str, str | None]:
+    """Return the fields of an address; raises ValueError for what is none, with what it has."""
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError(f"it is no object, but a {type(fields).__name__}")  # noqa: TRY004
+    found: dict[str, str | None] = {}
+    for name, is_needed in FIELDS.items():
+        value = fields.get(name)
+        if not isinstance(value, str) and (is_needed or value is not None):
+            kind = "a text" if is_needed else "a text or null"
+            raise ValueError(f"{name} must be {kind}, got {json.dumps(value)[:SHOWN_MAX]}")
+        found[name] = value
+    check_bootstrap(str(found["bootstrap"]))
+    return found
 
 
 class Here(NamedTuple):

@@ -23,6 +23,7 @@ from ledger.embedded.java import Java, find_java
 from ledger.errors import BrokerError
 from ledger.jars import BROKER, jar_paths
 from ledger.log.topics import wait_until_ready
+from ledger.private import OTHERS
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
@@ -76,6 +77,7 @@ class _Kafka:
             env=self.environment,
             capture_output=True,
             cwd=folder.path,  # As of the server: its properties name what lies below.
+            umask=OTHERS,
             text=True,
             check=False,
         )
@@ -111,6 +113,7 @@ class Broker:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder.path,
+                umask=OTHERS,
                 env=kafka.environment,
                 pass_fds=[lock.fileno()],  # So that the lock lasts as long as the broker does.
                 start_new_session=True,  # An interrupt in the terminal is for the parent alone.

@@ -4,11 +4,16 @@ They stand in a file of their own, `name=value` a line, as the tools of Kafka ta
 secret in it is then kept by the rights of the file, and no process shows it.
 """
 
+import warnings
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+
+import structlog
 
 from ledger.errors import SettingsError
 from ledger.paths import path_of
+from ledger.private import is_read_by_others
 
 COMMENTS = ("#", "!")
 
@@ -21,7 +26,10 @@ def client_settings(path: Path | None, setting: str = "client_config") -> Mappin
     if path is None:
         return {}
     try:
-        text = path_of(str(path), setting).read_text(encoding="utf-8-sig")
+        file = path_of(str(path), setting)
+        text = file.read_text(encoding="utf-8-sig")
+        if is_read_by_others(file):
+            warn_of(str(file), setting)
     except (OSError, ValueError) as problem:
         raise SettingsError(
             f"{setting} is {path}, which cannot be read ({problem}). Name a file with a setting of "
@@ -32,6 +40,16 @@ def client_settings(path: Path | None, setting: str = "client_config") -> Mappin
         for number, line in enumerate(map(str.strip, text.splitlines()), start=1)
         if line and not line.startswith(COMMENTS)
     )
+
+
+@cache
+def warn_of(file: str, setting: str) -> None:
+    """Say once that a file which holds a password may be read by others."""
+    said = f"{setting} is {file}, which users other than its owner can read; do: chmod 600 {file}"
+    if structlog.is_configured():
+        structlog.get_logger("lakeledger.config").warning("a secret may be read", why=said)
+    else:
+        warnings.warn(said, stacklevel=2)
 
 
 def pair_of(line: str, place: str) -> tuple[str, str]:

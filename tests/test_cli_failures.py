@@ -210,6 +210,7 @@ def test_byte_order_mark(tmp_path: Path) -> None:
     """A file that begins with a byte order mark, as some editors write it, is read as without."""
     (tmp_path / "lakeledger.toml").write_text('client_config = "client.properties"\n', "utf-8-sig")
     (tmp_path / "client.properties").write_text("security.protocol=SSL\n", "utf-8-sig")
+    (tmp_path / "client.properties").chmod(0o600)
     with chdir(tmp_path):
         settings = load().settings
         assert settings.client() == {"security.protocol": "SSL"}

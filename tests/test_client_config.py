@@ -26,7 +26,38 @@ def file_with(folder: Path, content: str | bytes) -> Path:
     """Return a file with some content."""
     path = folder / "client.properties"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
+    path.chmod(0o600)
     return path
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_private(tmp_path: Path, mode: int, recwarn: pytest.WarningsRecorder) -> None:
+    """Of a file for its owner only nothing is said."""
+    file = file_with(tmp_path, SAID)
+    file.chmod(mode)
+    client_settings(file)
+    assert not recwarn
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_read_by_others(tmp_path: Path, mode: int) -> None:
+    """Of a file that others can read it is said, once, and no secret with it."""
+    file = file_with(tmp_path, SAID)
+    file.chmod(mode)
+    with pytest.warns(UserWarning, match=r"other than its owner can read; do: chmod 600") as told:
+        client_settings(file)
+    client_settings(file)
+    assert len(told) == 1
+    assert "a=b" not in str(told[0].message)
+
+
+def test_read_by_others_of_a_role(tmp_path: Path) -> None:
+    """A command says it in a line of its log."""
+    file = file_with(tmp_path, UNKNOWN)
+    file.chmod(0o644)
+    environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(file)}
+    done = done_apart(tmp_path, "log", "verify", **environ)
+    assert f"chmod 600 {file}" in done.stderr
 
 
 def test_settings(tmp_path: Path) -> None:

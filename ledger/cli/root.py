@@ -22,6 +22,7 @@ from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
 from ledger.cli.up import up
 from ledger.loading import ended_at_once
 from ledger.machine.process import DEBUG, ExitCode, set_up_logging
+from ledger.private import make_all_private
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"
@@ -111,6 +112,7 @@ def whole_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; never ends with a traceback unless `--debug` asks for it."""
+    make_all_private()
     show_every_letter()
     try:
         with ended_at_once():

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ledger.errors import BrokerError
+from ledger.private import make_private, write_private
 
 LOOPBACK = "127.0.0.1"
 # Below the range from which systems take the ports of outgoing connections: a client that retries
@@ -91,7 +92,7 @@ class BrokerFolder:
 
         Waits a moment, since the broker of a parent that has just died may still be ending.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_private(self.path)
         with (self.path / "lock").open("w") as opened:
             lock = os.fdopen(fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _LOCK_NUMBER_MIN), "w")
         deadline = time.monotonic() + _LOCK_WAIT_S
@@ -170,7 +171,7 @@ class BrokerFolder:
         }
         draft = self.properties.with_suffix(".draft")
         lines = [f"{name}={value}\n" for name, value in {**_PROPERTIES, **here}.items()]
-        draft.write_text("".join(lines))
+        write_private(draft, "".join(lines))
         draft.replace(self.properties)
 
 

@@ -29,6 +29,7 @@ from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_a
 from ledger.machine.process import ExitCode, is_debugged
 from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
+from ledger.private import close_to_others, make_private
 from ledger.sdk.view import open_store
 from ledger.settings import OFF
 
@@ -106,7 +107,8 @@ def running(
 def made_folder(folder: Path) -> Path:
     """Return the folder of a ledger, made if it is not there; raises SettingsError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+        close_to_others(folder)
         (folder / LOCK).touch()
     except OSError as problem:
         raise SettingsError(

@@ -22,6 +22,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple, TextIO
 
+from ledger.private import make_private
 from projections.errors import (
     StoreDamagedError,
     StoreLockedError,
@@ -67,7 +68,7 @@ class Generations:
             StoreUnavailableError: the directory cannot be made or written.
         """
         with _refusals(self.root), ExitStack() as held:
-            self.root.mkdir(parents=True, exist_ok=True)
+            make_private(self.root)
             holder = held.enter_context((self.root / WRITER).open("a+", encoding="utf-8"))
             try:
                 fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)

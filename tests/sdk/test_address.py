@@ -1,5 +1,8 @@
 """Where a client finds a ledger: as told, else as the environment says, else what is up here."""
 
+import json
+import os
+import stat
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -54,6 +57,46 @@ def test_odd_name(bootstrap: str | None, name: Any) -> None:
     """A name that is no text is told as such: it would be looked for, and not be found."""
     with pytest.raises(TypeError, match="the name of a ledger is a text, such as 'lake', not"):
         Ledger.connect(bootstrap, name)
+
+
+def test_private(tmp_path: Path) -> None:
+    """Only its owner may read an address, whatever else this process makes for others."""
+    before = os.umask(0)
+    try:
+        Address("127.0.0.1:9092", "lake").write(tmp_path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "address.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"bootstrap": 5, "ledger": []}, "bootstrap must be a text, got 5"),
+        ({"bootstrap": "h:1", "ledger": []}, r"ledger must be a text, got \[\]"),
+        ({"bootstrap": "h:1", "ledger": None}, "ledger must be a text, got null"),
+        ({"bootstrap": "h:1", "ledger": "lake", "store": 7}, "store must be a text or null, got 7"),
+        ({"bootstrap": "h:1", "ledger": "lake", "reads_url": {"a": 1}}, "reads_url must be a text"),
+        ({"bootstrap": "h:x", "ledger": "lake"}, "names no Kafka: 'h:x'"),
+        ({"bootstrap": "h:1", "ledger": ["x" * 10_000]}, r"got .{80}\)"),
+        ([1], "it is no object, but a list"),
+    ],
+)
+def test_types(tmp_path: Path, fields: object, said: str) -> None:
+    """A field of another type is named with what it should be, and what is there."""
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "address.json").write_text(json.dumps(fields))
+    with pytest.raises(SettingsError, match=rf"address\.json does not say where .*{said}"):
+        find_address(environ={"LAKELEDGER_HOME": str(tmp_path)})
+
+
+def test_binary(tmp_path: Path) -> None:
+    """Bytes that are no text are not shown."""
+    (tmp_path / "address.json").write_bytes(b"\x80\x1b[31m" * 1000)
+    with pytest.raises(SettingsError) as told:
+        Address.read(tmp_path)
+    assert len(str(told.value)) < 500
+    assert "\x1b" not in str(told.value)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"bootstrap": "127.0.0.1:1"}'])
