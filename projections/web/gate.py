@@ -19,6 +19,8 @@ from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_H
 from projections.web.slots import Turns
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
+# What is asked to see why others are not answered is not behind them.
+FIRST: Final = PROBES | {"/metrics"}
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 ANY_HOST: Final = "*"
 
@@ -86,7 +88,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever fails is answered too."""
-        if scope["path"] not in PROBES:
+        if scope["path"] not in FIRST:
             await self._turns.turn()
         if head_bytes(scope) > self._limits.head_bytes_max:
             bound = f"the head of a request has at most {self._limits.head_bytes_max} bytes"
