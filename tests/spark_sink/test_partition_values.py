@@ -75,7 +75,7 @@ def test_value_that_does_not_fit(
     """A value that its column cannot hold is refused, not taken for NULL or the rest of it."""
     columns, location = [("day", kind), ("tail", "STRING")], str(host.warehouse / "flights")
     host.ledger.create_table(NAME, columns, partition_columns=["day"], location=location)
-    host.ledger.append(NAME, [host.file(path.format(value), "N1", day=value)])
+    host.append_as_before([host.file(path.format(value), "N1", day=value)])
     session = spark.newSession()
     session.conf.set("spark.sql.ansi.enabled", is_ansi)
     with pytest.warns(UserWarning, match="no condition on it holds"):
@@ -97,7 +97,7 @@ def test_values_beside_one_that_does_not_fit(spark: SparkSession, host: Host, pa
     told = [("march", "DE"), ("4", "DE"), ("4", "FR"), ("", "FR")]
     files = [host.file(path.format(f"{day}{land}"), f"{day}{land}") for day, land in told]
     pairs = zip(files, told, strict=True)
-    host.ledger.append(NAME, [file._replace(partition=values) for file, values in pairs])
+    host.append_as_before([file._replace(partition=values) for file, values in pairs])
     with pytest.warns(UserWarning, match="value of day"):
         frame = cached_table(spark, NAME, host.snapshot(), host.tables)
 
