@@ -9,7 +9,6 @@ import re
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import lru_cache
 from io import BytesIO
-from pkgutil import get_data
 from typing import Final
 
 from ledger.core.spark_types import UndecidableError
@@ -88,6 +87,8 @@ def zone_of(name: str) -> tzinfo:
 
 def read(name: str) -> bytes:
     """Return a table of the package of zones; it is as fixed as the modules of a package are."""
+    from pkgutil import get_data  # noqa: PLC0415 - as above
+
     found = get_data(TABLES, name)
     assert found is not None
     return found

@@ -13,8 +13,8 @@ from tests.spark_sink.test_frames import add_row, rows
 
 pytestmark = pytest.mark.spark
 
-ODD = "a\"#%'*/:=?\\{[]^\t,}b"
-ESCAPED = "A%22%23%25%27%2A%2F%3A%3D%3F%5C%7B%5B%5D%5E%09,}b"
+ODD = "a\"#%'*/:=?\\{[]^,}b"
+ESCAPED = "A%22%23%25%27%2A%2F%3A%3D%3F%5C%7B%5B%5D%5E,}b"
 
 
 def create(host: Host, column: str, layout: Layout, place: str = "flights") -> None:
@@ -175,9 +175,16 @@ def test_folder_above_the_partitions(spark: SparkSession, host: Host) -> None:
     assert before == []
 
 
+def test_file_beside_a_colon(spark: SparkSession, host: Host) -> None:
+    """A listed file is read by its name, which nothing in it makes a pattern."""
+    create(host, "day", "listed")
+    host.ledger.append(NAME, [host.file("12:00/[a].parquet", "N1")])
+    assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [("1", "N1")]
+
+
 def test_file_that_cannot_be_looked_for(spark: SparkSession, host: Host) -> None:
     """Where Hadoop cannot look for a file, the table is refused by name."""
     create(host, "day", "listed")
-    host.ledger.append(NAME, [host.file("12:00/[a].parquet", "N1")])
-    with pytest.raises(UnreadableTableError, match="colon"):
+    host.ledger.append(NAME, [AddFile("file://elsewhere/a.parquet", ("1",))])
+    with pytest.raises(UnreadableTableError, match="of another host"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
