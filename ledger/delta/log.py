@@ -116,7 +116,8 @@ class DeltaLog:
             assert place is not None, "a log that lacks a version begins with a checkpoint"
             raise DeltaLogError(
                 str(place.files[0]),
-                f"it is the earliest there is; version {after + 1}, which comes next, is gone",
+                f"it is the earliest there is; version {after + 1}, which comes next, is gone. "
+                "Where no copy of it is left, import the table anew under another name",
             )
         for version in range(after + 1, self.last + 1):
             yield self._commit(version)

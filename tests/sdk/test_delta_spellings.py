@@ -8,7 +8,16 @@ import pytest
 from ledger.client import Ledger
 from ledger.delta.live import Unmatched
 from ledger.delta_import import import_delta
-from tests.sdk.delta_logs import Action, add, begin, info, remove, write_log, write_version
+from tests.sdk.delta_logs import (
+    Action,
+    add,
+    begin,
+    info,
+    remove,
+    schema,
+    write_log,
+    write_version,
+)
 
 NAME = "t"
 Spelling = Callable[[Path], str]
@@ -94,3 +103,45 @@ def test_vectors_of_one_path(ledger: Ledger, tmp_path: Path) -> None:
 
     assert [(each.path, each.vector) for each in ledger.read(NAME)] == [("a b", "uab@2")]
     assert report.unmatched == ()
+
+
+TYPED: list[tuple[tuple[str, list[str | None]], str, list[int]]] = [
+    (("integer", ["1", "01", "2", None, ""]), "p = 1", [0, 1]),
+    (("date", ["2024-01-02", "2024-1-2", "2024-01-03"]), "p = DATE '2024-01-02'", [0, 1]),
+    (("string", ["1", "01", "New York"]), "p = '1'", [0]),
+    (("boolean", ["true", "TRUE", "false"]), "p = true", [0, 1]),
+    (("decimal(5,2)", ["1.50", "1.5", "2"]), "p = 1.5", [0, 1]),
+    (("integer", ["1", None]), "p IS NULL", [1]),
+]
+
+
+@pytest.mark.parametrize(("typed", "where", "found"), TYPED)
+def test_partition_values_by_type(
+    ledger: Ledger,
+    tmp_path: Path,
+    typed: tuple[str, list[str | None]],
+    where: str,
+    found: list[int],
+) -> None:
+    """Partition values of a log keep their text, and mean what their type says."""
+    kind, values = typed
+    said = begin(text=schema(("p", kind), ("id", "long")), partitioned=["p"])
+    adds = [add(f"f{at}", partitionValues={"p": value}) for at, value in enumerate(values)]
+    write_log(tmp_path, said, [info(), *adds])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert [each.partition for each in ledger.read(NAME)] == [(value or None,) for value in values]
+    assert ledger.read(NAME, where).paths == [f"f{at}" for at in found]
+
+
+def test_a_value_that_its_type_cannot_hold(ledger: Ledger, tmp_path: Path) -> None:
+    """A file of a wrong value is imported as readers list it, and hides no other partition."""
+    said = begin(text=schema(("p", "integer"), ("id", "long")), partitioned=["p"])
+    wrong, right = (add(name, partitionValues={"p": name}) for name in ("march", "3"))
+    write_log(tmp_path, said, [info(), wrong, right])
+
+    import_delta(ledger, tmp_path, NAME)
+
+    assert ledger.read(NAME).paths == ["3", "march"]
+    assert "3" in ledger.read(NAME, "p = 3").paths
