@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import typer.main
 
+from ledger.cli.lazy import Later
 from ledger.cli.root import whole_app
 from ledger.machine.process import ExitCode
 from tests.command_line import invoked
 
 COMMANDS = {
+    "acl",
     "anomaly acknowledge",
     "anomaly list",
     "backup",
@@ -64,7 +66,7 @@ def commands(found: Any, *path: str) -> Iterator[tuple[str, ...]]:
         yield path
         return
     for name, each in below.items():
-        yield from commands(each, *path, name)
+        yield from commands(each.load() if isinstance(each, Later) else each, *path, name)
 
 
 def lakeledger(home: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":

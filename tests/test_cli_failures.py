@@ -12,6 +12,7 @@ import pytest
 import typer.main
 
 from ledger.cli.failures import Stopped, fields_of, wants_json
+from ledger.cli.lazy import Later
 from ledger.cli.root import whole_app
 from ledger.config import load
 from ledger.core.event_parts import Evidence
@@ -54,7 +55,8 @@ def test_every_command_writes_json(path: str) -> None:
 def params_of(root: Any, path: str) -> list[Any]:
     """Return the parameters of a command."""
     for name in path.split():
-        root = root.commands[name]
+        found = root.commands[name]
+        root = found.load() if isinstance(found, Later) else found
     return list(root.params)
 
 

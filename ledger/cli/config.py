@@ -8,12 +8,7 @@ from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.options import SetOption
 from ledger.config import load
 
-config = typer.Typer(help="Look at the settings.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the root command."""
-    app.add_typer(config, name="config")
+config = typer.Typer(no_args_is_help=True)
 
 
 @config.command("show")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ledger.cli.failures import Stopped
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 

@@ -12,17 +12,13 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.client import Ledger
 from ledger.delta.report import ImportReport
 from ledger.delta_import import import_delta
-from ledger.machine.process import ExitCode, heed_signals
+from ledger.machine.exit_codes import ExitCode
+from ledger.machine.process import heed_signals
 
 APPLICATION = "lakeledger import delta"
 COLUMNS = (TextColumn("version"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
-imports = typer.Typer(help="Bring tables of other formats in.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the root command."""
-    app.add_typer(imports, name="import")
+imports = typer.Typer(no_args_is_help=True)
 
 
 @imports.callback()

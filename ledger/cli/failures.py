@@ -15,7 +15,7 @@ from typing import Any, Final
 import typer
 
 from ledger.errors import LedgerError
-from ledger.machine.process import ExitCode, exit_code, is_debugged
+from ledger.machine.exit_codes import ExitCode, exit_code, is_debugged
 
 # Messages say what happened, then what to do: in further sentences, or behind a semicolon.
 _SENTENCE: Final = re.compile(r"(?<=[^.][.?!]) (?=[A-Z`])")

@@ -18,7 +18,7 @@ from ledger.core.whatif import Redecided
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
 from ledger.log_end import last_position
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.verify import verify
 from ledger.watch import condition, line_of, shown_line, watch
@@ -27,16 +27,11 @@ from ledger.whatif import what_if
 GENESIS_WAIT_S = 10.0
 AWAY_S = 2.0
 
-log = typer.Typer(help="Look at the log itself.", no_args_is_help=True)
+log = typer.Typer(no_args_is_help=True)
 
 NearOption = Annotated[
     str | None, typer.Option(help="Kafka's host:port; by default that of the ledger up here.")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the root command."""
-    app.add_typer(log, name="log")
 
 
 @log.command("verify")

@@ -12,23 +12,19 @@ from importlib.metadata import entry_points, version
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
-from ledger.cli.acl import acl
-from ledger.cli.backup import backup, restore
 from ledger.cli.failures import Stopped, tell, wants_json
-from ledger.cli.sequencer import init, serve_sequencer
+from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
-from ledger.cli.up import up
 from ledger.loading import ended_at_once
-from ledger.machine.process import DEBUG, ExitCode, set_up_logging
+from ledger.machine.exit_codes import DEBUG, ExitCode
 from ledger.private import make_all_private
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"
 
 
-class Root(TyperGroup):
+class Root(LazyGroup):
     """The root command: ends well where its reader is gone, and tells what its parser refuses."""
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> NoReturn:
@@ -44,6 +40,11 @@ class Root(TyperGroup):
         except SystemExit:
             code = ExitCode.DONE  # So ends what writes help, where its reader has read enough.
         sys.exit(code or ExitCode.DONE)
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read the options; what they are read with is loaded then, so Ctrl-C ends the process."""
+        with ended_at_once():
+            return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; a reader that has read enough, such as head, ends it without an error."""
@@ -65,14 +66,48 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-serve = typer.Typer(help="Run one role in this process, for a supervisor of your own.")
-app.add_typer(serve, name="serve")
-app.command()(up)
-app.command()(init)
-app.command()(acl)
-app.command()(backup)
-app.command()(restore)
-serve.command("sequencer")(serve_sequencer)
+serve = typer.Typer(
+    cls=LazyGroup,
+    name="serve",
+    help="Run one role in this process, for a supervisor of your own.",
+    no_args_is_help=True,
+)
+app.add_typer(serve)
+# Where each command of this package stands; a further package adds its own.
+later(app, "up", "ledger.cli.up:up", "Run every process of a ledger on this machine until Ctrl-C.")
+later(
+    app,
+    "init",
+    "ledger.cli.sequencer:init",
+    "Create the topics of a ledger on a Kafka cluster, or verify those that are there.",
+)
+later(
+    app,
+    "acl",
+    "ledger.cli.acl:acl",
+    "Print the commands that give a user the rights of a role, no more and no less.",
+)
+later(
+    app,
+    "backup",
+    "ledger.cli.backup:backup",
+    "Copy the events that are not in the backup yet; the ledger may run meanwhile.",
+)
+later(
+    app,
+    "restore",
+    "ledger.cli.backup:restore",
+    "Make the topics of a ledger from a backup, in a cluster that has none of that name.",
+)
+later(app, "config", "ledger.cli.config:config", "Look at the settings.")
+later(app, "import", "ledger.cli.delta:imports", "Bring tables of other formats in.")
+later(app, "log", "ledger.cli.log:log", "Look at the log itself.")
+later(
+    serve,
+    "sequencer",
+    "ledger.cli.sequencer:serve_sequencer",
+    "Lead the ledger, or stand by until the leader is gone.",
+)
 
 
 def tell_version(*, wanted: bool) -> None:
@@ -97,6 +132,8 @@ def root(
     ] = False,
 ) -> None:
     """Set up what every command shares."""
+    with ended_at_once():
+        from ledger.machine.process import set_up_logging  # noqa: PLC0415 - not for --version
     set_up_logging(debug=debug)
     if debug:
         os.environ[DEBUG] = "1"
@@ -106,7 +143,9 @@ def root(
 def whole_app() -> typer.Typer:
     """Return the root command with what every installed package adds to it."""
     for point in entry_points(group=COMMANDS):
-        point.load()(app)
+        # Those of this package are there already, whatever an older installation says of them.
+        if not point.value.startswith("ledger."):
+            point.load()(app)
     return app
 
 

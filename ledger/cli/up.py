@@ -14,7 +14,7 @@ from ledger.cli.options import (
     LeaseOption,
     LedgerOption,
 )
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from ledger.config import Loaded

@@ -15,25 +15,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from threading import Event as Signal
 
 import structlog
 
-from ledger.backup.errors import BackupDamagedError
-from ledger.errors import (
-    ConflictError,
-    IncompatibleError,
-    LedgerError,
-    LogDamagedError,
-    OutcomeUnknownError,
-    ReaderBehindError,
-    RoleEndedError,
-    SettingsError,
-    UnknownTableError,
-    UnknownVersionError,
-)
-from ledger.log.errors import EventsLostError
+from ledger.errors import LedgerError, RoleEndedError
+from ledger.machine.exit_codes import FINAL, ExitCode, exit_code
+
+__all__ = [
+    "FINAL",
+    "TELL_STACKS",
+    "ExitCode",
+    "exit_code",
+    "final",
+    "freeze_recovered",
+    "heed_signals",
+    "interruptible",
+    "role_process",
+    "set_up_logging",
+]
 
 # Long-lived state is frozen after recovery; what a decision allocates dies young.
 GC_THRESHOLDS = (50_000, 100, 1_000)
@@ -45,49 +45,7 @@ ORPHAN_S = 5.0
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
 TELL_STACKS = signal.SIGUSR1
 
-DEBUG = "LAKELEDGER_DEBUG"
-"""The variable by which `--debug` reaches the processes that a command starts."""
-
 log_lines = structlog.get_logger("lakeledger.process")
-
-
-class ExitCode(IntEnum):
-    """What the exit code of a command or a role means."""
-
-    DONE = 0
-    FAILED = 1
-    USAGE = 2
-    CONFLICT = 3
-    NOT_FOUND = 4
-    OUTCOME_UNKNOWN = 5
-    DEADLINE = 6
-    INCOMPATIBLE = 8
-    UNHEALTHY = 10
-    INTERRUPTED = 130
-
-
-# A role that ends so would end so again: a person has to look first.
-FINAL = frozenset({ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY})
-
-_CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
-    (ConflictError, ExitCode.CONFLICT),
-    (UnknownTableError, ExitCode.NOT_FOUND),
-    (UnknownVersionError, ExitCode.NOT_FOUND),
-    (OutcomeUnknownError, ExitCode.OUTCOME_UNKNOWN),
-    (ReaderBehindError, ExitCode.DEADLINE),
-    (IncompatibleError, ExitCode.INCOMPATIBLE),
-    (LogDamagedError, ExitCode.UNHEALTHY),
-    (BackupDamagedError, ExitCode.UNHEALTHY),
-    (EventsLostError, ExitCode.UNHEALTHY),
-    (SettingsError, ExitCode.USAGE),
-)
-
-
-def exit_code(error: LedgerError) -> ExitCode:
-    """Return the exit code of an error."""
-    if isinstance(error, RoleEndedError):
-        return ExitCode(error.code)
-    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
 
 
 def set_up_logging(*, debug: bool = False) -> None:
@@ -111,11 +69,6 @@ def set_up_logging(*, debug: bool = False) -> None:
         ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-
-
-def is_debugged() -> bool:
-    """Tell whether more is to be logged, and tracebacks and stacks be shown."""
-    return DEBUG in os.environ
 
 
 def role_process(

@@ -14,7 +14,8 @@ from threading import Event as Signal
 
 import structlog
 
-from ledger.machine.process import FINAL, TELL_STACKS, ExitCode
+from ledger.machine.exit_codes import FINAL, ExitCode
+from ledger.machine.process import TELL_STACKS
 
 LOOK_S = 0.1
 BACKOFF_MIN_S = 0.2

@@ -24,9 +24,9 @@ from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, set_flush, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
+from ledger.machine.exit_codes import ExitCode, is_debugged
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
-from ledger.machine.process import ExitCode, is_debugged
 from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
 from ledger.private import close_to_others, make_private

@@ -2,29 +2,47 @@
 
 They read the follower's store on this host and say as of which position they speak. Ending somebody
 else's txn and forgetting aborted ones are commands to the ledger and go through the SDK. Each
-subject has a module of its own; here they are only put under the root command, with one beside them
-that reads the log instead.
+subject has a module of its own, loaded when one of its commands is run.
 """
 
 import typer
 
-from ledger.cli.log import whatif
+from ledger.cli.lazy import later
 from ledger.cli.root import serve
-from projections.cli import anomalies, cache, cleaning, conflicts, status, tables, txns
-from projections.cli.cache_role import serve_cache
-from projections.cli.follower import serve_follower
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the root command."""
-    serve.command("follower")(serve_follower)
-    serve.command("cache")(serve_cache)
-    app.add_typer(cache.app, name="cache")
-    app.add_typer(txns.app, name="txn")
-    app.add_typer(tables.app, name="table")
-    conflicts.app.command("whatif")(whatif)
-    app.add_typer(conflicts.app, name="conflict")
-    app.add_typer(cleaning.app, name="watermark")
-    app.add_typer(anomalies.app, name="anomaly")
-    app.command()(status.status)
-    app.command()(cleaning.clean)
+    later(
+        serve,
+        "follower",
+        f"{__name__}.follower:serve_follower",
+        "Fold the log into rows that every process of this host can read, and others over HTTP.",
+    )
+    later(
+        serve,
+        "cache",
+        f"{__name__}.cache_role:serve_cache",
+        "Answer reads of metadata from memory, over HTTP; misses go to rows behind it.",
+    )
+    later(
+        app,
+        "status",
+        f"{__name__}.status:status",
+        "Say who leads, how far the rows are behind, what is open, and what cannot be.",
+    )
+    later(
+        app,
+        "clean",
+        f"{__name__}.cleaning:clean",
+        "Tell the ledger what compaction removed: no file under these ids can be reached any more.",
+    )
+    for name, where, what in (
+        ("anomaly", "anomalies", "Look at what commits said that cannot be, and acknowledge it."),
+        ("cache", "cache", "Look at a metadata cache, and read from it."),
+        ("conflict", "conflicts", "Look at lost conflicts."),
+        ("table", "tables", "Look at tables."),
+        ("txn", "txns", "Look at txns, and end them."),
+        ("watermark", "cleaning", "What may be cleaned, and what holds it back."),
+    ):
+        later(app, name, f"{__name__}.{where}:app", what)

@@ -24,9 +24,7 @@ ACKNOWLEDGED: Final = "lakeledger.acknowledged"
 """The table whose progress of applications says what is acknowledged."""
 OPERATION: Final = "ACKNOWLEDGE"
 
-app = typer.Typer(
-    help="Look at what commits said that cannot be, and acknowledge it.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
 
 TableOption = Annotated[str | None, typer.Option(help="Only of this table, or its id.")]
 

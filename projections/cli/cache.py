@@ -18,7 +18,7 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_opt
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.http.form import form_of
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.metadata import (
     MAX_WAIT_MS,
     POLICIES,
@@ -45,7 +45,7 @@ UrlOption = Annotated[
     str | None, typer.Option("--url", help="A cache process, such as http://127.0.0.1:8182.")
 ]
 
-app = typer.Typer(help="Look at a metadata cache, and read from it.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from ledger.cli.confirming import YesOption, confirm
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.client import Ledger
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
 from projections.cli.reading import (
     LIST_MAX,
@@ -23,7 +23,7 @@ from projections.cli.reading import (
     when,
 )
 
-app = typer.Typer(help="What may be cleaned, and what holds it back.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command("explain")

@@ -7,11 +7,12 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.failures import Stopped
+from ledger.cli.log import whatif
 from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.event_parts import Evidence
 from ledger.core.write_form import footprint_form
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.reads import ConflictRow, Reads
 from ledger.sdk.explain import Explanation
 from ledger.whole_numbers import NUMBER_MAX
@@ -19,7 +20,8 @@ from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, readi
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")
 
-app = typer.Typer(help="Look at lost conflicts.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
+app.command("whatif")(whatif)
 
 
 @app.command("list")

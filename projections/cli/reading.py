@@ -13,7 +13,7 @@ from ledger.client import Ledger
 from ledger.clock import time_text
 from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.read_errors import is_number
 from ledger.reads import AnomalyRow, Reads, TableRow
 from ledger.sdk.view import check_ledger_name, open_rows

@@ -25,7 +25,7 @@ from ledger.errors import (
 )
 from ledger.log.port import Log, LogReader, Topic
 from ledger.log_end import last_position
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.reads import Reads
 from ledger.sdk.receipt import Token
 from ledger.sdk.tail import read_genesis

@@ -9,7 +9,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
-from ledger.machine.process import ExitCode
+from ledger.machine.exit_codes import ExitCode
 from ledger.reads import FileRow, Reads, TableRow, VersionRow
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
@@ -30,7 +30,7 @@ FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
 VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
 FILES_MAX = 1_000
 
-app = typer.Typer(help="Look at tables.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command("list")

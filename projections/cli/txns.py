@@ -26,7 +26,7 @@ from projections.conflicts import evidence_form
 
 TXN_COLUMNS = ("txn", "status", "type", "owner", "opened_at", "reason")
 
-app = typer.Typer(help="Look at txns, and end them.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command("list")

@@ -1,0 +1,56 @@
+"""Commands that are loaded when they are run: most of a start would go to what others need.
+
+A group knows their names and what they are for; so help and completion load none of them.
+"""
+
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ledger.loading import ended_at_once
+
+_LATER: Final[dict[str, dict[str, "Later"]]] = {}
+"""The commands of each group, by the name of the group and their own."""
+
+
+class Later(TyperCommand):
+    """A command, or a group of them, that stands at `module:attribute`."""
+
+    def __init__(self, name: str, target: str, what: str) -> None:
+        super().__init__(name, help=what)
+        self._target = target
+
+    def load(self) -> Any:
+        """Return the command itself; Ctrl-C while its modules load ends the process."""
+        module, _, attribute = self._target.partition(":")
+        with ended_at_once():
+            found = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            command: Any = typer.main.get_group(found)
+            command.help = self.help
+        else:
+            alone = typer.Typer(add_completion=False)
+            alone.command(self.name)(found)
+            command = typer.main.get_command(alone)
+        command.name = self.name
+        return command
+
+
+def later(group: typer.Typer, name: str, target: str, what: str) -> None:
+    """Add what stands at `module:attribute`, a function or a Typer app, to a named group."""
+    _LATER.setdefault(str(group.info.name), {})[name] = Later(name, target, what)
+
+
+class LazyGroup(TyperGroup):
+    """A group some of whose commands were added `later`."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {**self.commands, **_LATER.get(str(self.name), {})}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command by its name, loaded."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, Later) else command, rest

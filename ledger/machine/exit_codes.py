@@ -1,0 +1,66 @@
+"""Exit codes: what the end of a command or a role says, and which error has which."""
+
+import os
+from enum import IntEnum
+
+from ledger.backup.errors import BackupDamagedError
+from ledger.errors import (
+    ConflictError,
+    IncompatibleError,
+    LedgerError,
+    LogDamagedError,
+    OutcomeUnknownError,
+    ReaderBehindError,
+    RoleEndedError,
+    SettingsError,
+    UnknownTableError,
+    UnknownVersionError,
+)
+from ledger.log.errors import EventsLostError
+
+DEBUG = "LAKELEDGER_DEBUG"
+"""The variable by which `--debug` reaches the processes that a command starts."""
+
+
+class ExitCode(IntEnum):
+    """What the exit code of a command or a role means."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    CONFLICT = 3
+    NOT_FOUND = 4
+    OUTCOME_UNKNOWN = 5
+    DEADLINE = 6
+    INCOMPATIBLE = 8
+    UNHEALTHY = 10
+    INTERRUPTED = 130
+
+
+# A role that ends so would end so again: a person has to look first.
+FINAL = frozenset({ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY})
+
+_CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
+    (ConflictError, ExitCode.CONFLICT),
+    (UnknownTableError, ExitCode.NOT_FOUND),
+    (UnknownVersionError, ExitCode.NOT_FOUND),
+    (OutcomeUnknownError, ExitCode.OUTCOME_UNKNOWN),
+    (ReaderBehindError, ExitCode.DEADLINE),
+    (IncompatibleError, ExitCode.INCOMPATIBLE),
+    (LogDamagedError, ExitCode.UNHEALTHY),
+    (BackupDamagedError, ExitCode.UNHEALTHY),
+    (EventsLostError, ExitCode.UNHEALTHY),
+    (SettingsError, ExitCode.USAGE),
+)
+
+
+def exit_code(error: LedgerError) -> ExitCode:
+    """Return the exit code of an error."""
+    if isinstance(error, RoleEndedError):
+        return ExitCode(error.code)
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def is_debugged() -> bool:
+    """Tell whether more is to be logged, and tracebacks and stacks be shown."""
+    return DEBUG in os.environ

@@ -1,0 +1,90 @@
+"""The command that is the feeder: it folds the log within Spark until it is stopped."""
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+from threading import Event as Signal
+from typing import Annotated
+
+import typer
+
+from ledger.cli.answers import FailureOption, Output, progress_bar
+from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.roles import run_role
+from ledger.client_config import client_settings
+from ledger.config import load
+from ledger.errors import OffsetGoneError
+from ledger.log.kafka import KafkaLog
+from ledger.log.port import Log, Topic
+from ledger.log.topics import add_topic
+from ledger.machine.process import final, freeze_recovered
+from projections.store.port import RowStore
+
+
+def serve_feeder(
+    store: Annotated[Path, typer.Option(help="The folder of the rows Spark jobs read.")],
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
+    trigger_ms: Annotated[int | None, typer.Option(min=0, help="0 = batch after batch.")] = None,
+    settings: SetOption = None,
+    *,
+    publish: Annotated[
+        bool | None,
+        typer.Option("--publish/--no-publish", help="Publish metadata to caches of other hosts."),
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the rows anew, without Spark, before feeding.")
+    ] = False,
+    with_parent: WithParentOption = False,
+    output: FailureOption = Output.TABLE,
+) -> None:
+    """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
+    loaded = load({**flags, "feeder.publish": publish}, settings or ())
+    kafka, found = loaded.required("bootstrap"), loaded.settings
+    client = found.client()
+    of_spark = client_settings(found.feeder.client_config, "feeder.client_config")
+
+    def run(stop: Signal) -> None:
+        from projections.cache.publishing import publishing  # noqa: PLC0415
+        from projections.errors import StoreDamagedError  # noqa: PLC0415
+        from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
+        from projections.store.rocks_store import RocksStore  # noqa: PLC0415
+        from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark
+        from spark_sink.session import ledger_session  # noqa: PLC0415
+
+        spark = ledger_session("lakeledger-feeder")
+        with final(StoreDamagedError, OffsetGoneError), ExitStack() as held:
+            log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
+            if rebuild:
+                rebuild_rows(log, store / "rows", stop)
+                if stop.is_set():
+                    return
+            rows: RowStore = held.enter_context(RocksStore.open(store / "rows"))
+            if found.feeder.publish:
+                add_topic(kafka, found.ledger, Topic.CACHE, client=client)
+                rows = held.enter_context(publishing(log, rows))
+            fold = Fold.load(rows, log)
+            fold.check_log(*log.ends(Topic.EVENTS))
+            freeze_recovered()
+            checkpoints = store / "checkpoints"
+            Feeder(
+                spark,
+                fold,
+                bootstrap=kafka,
+                ledger=found.ledger,
+                checkpoints=checkpoints,
+                trigger_ms=found.feeder.trigger_ms,
+                checkpoint_s=found.feeder.checkpoint_s,
+                client=of_spark,
+            ).run(stop)
+        spark.stop()
+
+    run_role("feeder", run, with_parent=with_parent, output=output)
+
+
+def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:
+    """Make the rows of a feeder anew with the fold that it runs, and show how far that is."""
+    from projections.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
+
+    with progress_bar("rebuilding") as progress:
+        rebuild(log, rows, stop, progress=progress)
