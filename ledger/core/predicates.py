@@ -84,7 +84,8 @@ class Scope(NamedTuple):
     def type_of(self, text: str) -> SparkType:
         """Return the type of a text; raises UndecidableError if it is not judged."""
         found = known_type(text)
-        return found._replace(zone=self.zone) if found.kind is Kind.TIMESTAMP else found
+        is_read_there = self.zone and found.kind is Kind.TIMESTAMP
+        return found._replace(zone=self.zone) if is_read_there else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +278,6 @@ def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
             return literal(text, scope.type_of(type_))
         case ["cast", value, str(type_)]:
             return cast(inner(value), scope.type_of(type_))
-        case ["in_zone", str(zone), value]:
-            return typed(value, within(scope, zone))
         case ["and" | "or" as word, *parts] if parts:
             return connected(word, [inner(part) for part in parts])
         case ["not", value]:
@@ -299,6 +298,8 @@ def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
             return arithmetic(symbol, inner(left), inner(right))
         case ["call", str(name), *arguments]:
             return called(name, [inner(argument) for argument in arguments])
+        case ["in_zone", str(zone), value]:
+            return typed(value, within(scope, zone))
     raise UndecidableError(f"{node} is not understood")
 
 
