@@ -84,6 +84,13 @@ def lone(path: object) -> AddFile | None:
     return AddFile(path_of(path)) if isinstance(path, str | PathLike) else None
 
 
+def are_given(files: Iterable[RemoveLike]) -> bool:
+    """Tell whether a list may hold files whose partitions a caller has spelled."""
+    return not isinstance(files, Sequence) or any(
+        isinstance(each, AddFile | RemoveFile) for each in files
+    )
+
+
 def removed_files(files: Iterable[RemoveLike], columns: Columns | None) -> list[RemoveLike]:
     """Return files to remove, with their paths as texts and their partitions as the log has them.
 

@@ -183,9 +183,14 @@ class Tail:
         return self._redefined[0]
 
     def hear(self, position: int) -> None:
-        """Wait a while until the events up to a position were heard, which a reader has seen."""
+        """Wait a while until the events up to a position were heard, which a reader has seen.
+
+        While the broker is away nothing is waited for: reads go on without it.
+        """
         ends_s = monotonic() + HEAR_WAIT_S
-        while self.position < position and not self.has_ended and monotonic() < ends_s:
+        while self.position < position and monotonic() < ends_s:
+            if self.has_ended or self.trouble is not None:
+                return
             self._stop.wait(HEAR_PAUSE_S)
 
     def is_only_change(self, position: int, since: int) -> bool:

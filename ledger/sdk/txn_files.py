@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.reads import FileRow
 from ledger.sdk.definitions import names_of
-from ledger.sdk.given_files import AddLike, RemoveLike, added_files, columns_of, removed_files
+from ledger.sdk.given_files import (
+    AddLike,
+    RemoveLike,
+    added_files,
+    are_given,
+    columns_of,
+    removed_files,
+)
 from ledger.sdk.names import TableLike
 from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import (
@@ -165,8 +172,11 @@ class TxnFiles(OfOneProcess):
         the position they were found at; by default they are taken from the txn's snapshot. Raises
         as `add_files`.
         """
-        number, row = self._names.find(table)
+        number = self._names.number(table)
         place = self._view.position_of(read_at) or found_at(files, number)
+        # To look up the columns costs a round trip where rows come from another machine.
+        is_spelled = not isinstance(files, TableFiles) and are_given(files)
+        row = self._names.find(table)[1] if is_spelled else None
         kept = removed_files(files, columns_of(row))
         with self._writes.growing(number, operation) as writer:
             writer.remove(kept, self._partitioned(number, files, kept))
