@@ -62,12 +62,15 @@ def one_round(broker: Broker, ledger: str, values: list[bytes]) -> tuple[float, 
 
 
 def fill(broker: Broker, ledger: str, values: list[bytes]) -> None:
-    """Append the commands to a new ledger."""
+    """Append the commands to a new ledger, which has begun and is not led now."""
     create_topics(broker.bootstrap, ledger)
     with (
         closing(KafkaLog(broker.bootstrap, ledger)) as log,
         closing(log.writer(Topic.COMMANDS)) as writer,
     ):
+        sequencer = Sequencer(log, Genesis(ledger))
+        lead(sequencer)
+        sequencer.resign()
         for value in values:
             writer.append(b"", value)
         writer.flush(ROUND_S)
@@ -113,13 +116,18 @@ def sequencer_loop(broker: Broker, ledger: str, count: int) -> float:
     with closing(KafkaLog(broker.bootstrap, ledger, gather_s=settings.gather_s)) as log:
         sequencer = Sequencer(log, Genesis(ledger), settings=settings)
         with closing(sequencer), collected_as_in_a_role():
-            for _ in within(ROUND_S, "leading"):
-                sequencer.step(0.01)
-                if sequencer.leader is not None:
-                    break
+            lead(sequencer)
             begin = time.perf_counter()
             for _ in within(ROUND_S, "answering"):
                 sequencer.step(0.01)
                 if sequencer.acceptor.head.last_cmd + 1 >= count:
                     break
             return time.perf_counter() - begin
+
+
+def lead(sequencer: Sequencer) -> None:
+    """Let a sequencer do rounds until it leads."""
+    for _ in within(ROUND_S, "leading"):
+        sequencer.step(0.01)
+        if sequencer.leader is not None:
+            return

@@ -23,8 +23,9 @@ from ledger.core.ids import Layout
 SESSIONS = 16
 TABLE = 1
 NEVER = 2**62
-# Fenced, LedgerCreated and CatalogCreated come before the first answer.
-FIRST_POSITION = 4
+# Fenced, LedgerCreated, CatalogCreated and Resigned of a first leader come before the first answer,
+# and the Fenced of the leader that gives it.
+FIRST_POSITION = 6
 PARTITIONS = 12
 
 
