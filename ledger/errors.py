@@ -339,7 +339,7 @@ class LogDamagedError(LogError):
             f"the events log is damaged at position {position}: {what}. Nothing from there on was "
             "applied. Restore the topic from a copy, or rebuild this reader if it followed another"
         )
-        self.position = position
+        self.position, self.what = position, what
 
 
 class RestoreUnfinishedError(LogError):

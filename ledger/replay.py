@@ -4,13 +4,13 @@ For whoever asks a question of the whole history: verification, and what another
 would have decided. Whoever needs the present follows the log from a checkpoint instead.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from ledger.core.acceptance import LogHead
 from ledger.core.events import Event
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
-from ledger.log.batches import check_beginning
+from ledger.log.batches import BatchAcceptor, check_beginning
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Record, Topic
 
@@ -24,11 +24,18 @@ class Replay:
     """One pass over a log; iterate it once.
 
     `acceptor` tells what counted and what did not, `end` is the offset at which the pass stops.
-    `progress` is told offsets read and the end, batch by batch.
+    `progress` is told offsets read and the end, batch by batch. Records at the offsets `passed` do
+    not count.
     """
 
-    def __init__(self, log: Log, progress: Progress = lambda _done, _end: None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        progress: Progress = lambda _done, _end: None,
+        passed: Container[int] = (),
+    ) -> None:
         self.acceptor = Acceptor(LogHead())
+        self._batches = BatchAcceptor(log, self.acceptor, 0, passed)
         self._log = log
         self._progress = progress
         self._start, self.end = log.ends(Topic.EVENTS)
@@ -53,8 +60,7 @@ class Replay:
 
     def _batch(self, reader: LogReader) -> Iterator[Event]:
         records = read_batch(self._log, reader, self.end, self.acceptor.head.position)
-        for record in records:
-            event = self.acceptor.take(record.value)
+        for _, event in self._batches.events(records):
             if event is not None:
                 yield event
 

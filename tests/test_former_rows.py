@@ -60,7 +60,7 @@ def test_rows_ahead_of_the_log(tmp_path: Path, loses: Callable[[Driver], None]) 
     ours = domain()
     rows_in(tmp_path, ours)
     loses(ours)
-    with pytest.raises(LogDamagedError, match=r"rows in .* were made up to 5.*were given"):
+    with pytest.raises(LogDamagedError, match=r"rows in .* were made up to 5.*lakeledger recover"):
         check_rows(tmp_path / STORE, ours.log)
 
 

@@ -99,6 +99,12 @@ later(
     "ledger.cli.backup:restore",
     "Make the topics of a ledger from a backup, in a cluster that has none of that name.",
 )
+later(
+    app,
+    "recover",
+    "ledger.cli.recover:recover",
+    "Say what a log has lost, and let the ledger go on above all that was given.",
+)
 later(app, "config", "ledger.cli.config:config", "Look at the settings.")
 later(app, "import", "ledger.cli.delta:imports", "Bring tables of other formats in.")
 later(app, "log", "ledger.cli.log:log", "Look at the log itself.")

@@ -142,7 +142,7 @@ def beyond(seen: Seen, margin: int) -> Seen:
     tables = {table: (ids + margin, last + margin) for table, (ids, last) in seen.tables.items()}
     return Seen(
         seen.position + margin,
-        seen.epoch + 1,
+        seen.epoch + margin,
         seen.next_txn + margin,
         seen.next_table + margin,
         tables,

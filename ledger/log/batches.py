@@ -6,7 +6,7 @@ record that does not count, say nothing about that, so the record that counted l
 before either is believed. Every reader that waits for more goes by this.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TypeVar
 
 from ledger.core.acceptance import RecordKind
@@ -14,6 +14,7 @@ from ledger.core.events import Control, Event, LedgerCreated
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import record_kind
+from ledger.log.passed_over import is_passed_over
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.log.restored import read_restored, unfinished
 
@@ -28,12 +29,16 @@ class BatchAcceptor:
 
     `offset` is the one behind the last record that counted, the one `acceptor.head` ends with. The
     log is asked for that record once in a batch at most, and not at all where every record of the
-    batch counts and none is a `Fenced`.
+    batch counts and none is a `Fenced`. Records at the offsets `passed` do not count, whatever they
+    hold, nor does one that a later cut passes over.
     """
 
-    def __init__(self, log: Log, acceptor: Acceptor, offset: int) -> None:
+    def __init__(
+        self, log: Log, acceptor: Acceptor, offset: int, passed: Container[int] = ()
+    ) -> None:
         self.acceptor = acceptor
         self.offset = offset
+        self.passed = passed
         self._log = log
 
     def open(self) -> LogReader:
@@ -78,13 +83,21 @@ class BatchAcceptor:
             if not is_confirmed and record_kind(record.value) is RecordKind.FENCED:
                 self._look_back()
                 is_confirmed = True
-            judged = take(record.value)
+            judged = self._taken(record, take)
             if judged is not None:
                 self.offset = record.offset + 1
             elif not is_confirmed:
                 self._look_back()
                 is_confirmed = True
             yield record, judged
+
+    def _taken(self, record: Record, take: Callable[[bytes], Judged | None]) -> Judged | None:
+        try:
+            return take(record.value)
+        except LogDamagedError as damage:
+            if record.offset in self.passed or is_passed_over(self._log, record.offset):
+                return None
+            raise damaged_at(record.offset, damage) from damage
 
     def _look_back(self) -> None:
         """Make sure that the last record that counted is still there; raises as `open`."""
@@ -102,6 +115,15 @@ def confirm(reader: LogReader, acceptor: Acceptor) -> None:
         )
     if not acceptor.confirms(last[0].value):
         raise not_where_it_was(acceptor)
+
+
+def damaged_at(offset: int, damage: LogDamagedError) -> LogDamagedError:
+    """Return the error for a record that no sequencer can have written, with its offset."""
+    return LogDamagedError(
+        damage.position,
+        f"{damage.what} (the record at offset {offset}). If it came into the topic by mistake, "
+        f"lakeledger recover --pass-over {offset} lets all readers go on behind it",
+    )
 
 
 def check_beginning(start: int) -> None:

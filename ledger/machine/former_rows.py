@@ -28,8 +28,8 @@ ASIDE: Final = ".aside-"
 READ_S: Final = 10.0
 REBUILD: Final = (
     "No sequencer was started: it would give ids, write ids and versions again that were given. "
-    "Put back a copy of the log. To go on without what is lost, use --rebuild: it sets these rows "
-    "aside, and makes rows of what is left of the log"
+    "lakeledger recover says what is lost, and with --cut lets the ledger go on above all that was "
+    "given; then lakeledger up --rebuild. Or put back a copy of the log"
 )
 
 

@@ -1,0 +1,55 @@
+"""Records that are passed over: no sequencer wrote them, and a later cut of the log says so.
+
+A stray record, or damaged bytes, end every reader. Only where one ends the log is looked through
+for a cut that names its record; so a sound log costs nothing.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from ledger.core.acceptance import RecordKind
+from ledger.core.events import LogCut
+from ledger.errors import IncompatibleError, LogUnavailableError
+from ledger.log.codec import UnreadableError, decode_event, record_kind
+from ledger.log.port import Log, Topic
+
+READ_MAX = 5_000
+PATIENCE_S = 10.0
+
+
+def is_passed_over(log: Log, offset: int) -> bool:
+    """Tell whether a cut behind a record says that it is none of the log's.
+
+    Raises LogUnavailableError if the log cannot be read to its end.
+    """
+    return any(
+        each.offset <= offset < each.offset + each.records
+        for cut in cuts_behind(log, offset)
+        for each in cut.passed
+    )
+
+
+def cuts_behind(log: Log, offset: int) -> Iterator[LogCut]:
+    """Return what the records behind an offset hold that are cuts by their form."""
+    end = log.ends(Topic.EVENTS)[1]
+    with closing(log.reader(Topic.EVENTS, offset + 1)) as reader:
+        while reader.next_offset() < end:
+            records = reader.read(READ_MAX, PATIENCE_S)
+            if not records:
+                raise LogUnavailableError(
+                    f"the record at offset {reader.next_offset()} did not come within "
+                    f"{PATIENCE_S:.0f} s; see whether the broker runs"
+                )
+            for record in records:
+                if record_kind(record.value) is RecordKind.LOG_CUT:
+                    yield from cut_in(record.value)
+
+
+def cut_in(framed: bytes) -> Iterator[LogCut]:
+    """Return the cut that a record holds, none if its bytes are damaged."""
+    try:
+        body = decode_event(framed).body
+    except (UnreadableError, IncompatibleError):
+        return
+    if isinstance(body, LogCut):
+        yield body

@@ -1,0 +1,76 @@
+"""Cutting: the one event from which a ledger goes on after its log lost its end."""
+
+import getpass
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+
+from ledger.checkpoint import Checkpoint, CheckpointWriter, read_values, written
+from ledger.core.decide_cut import cut_above
+from ledger.core.event_parts import PassedOver
+from ledger.core.events import Event, LogCut
+from ledger.core.evolve import evolve
+from ledger.errors import LogUnavailableError
+from ledger.leader import catalog_of
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
+from ledger.log.codec import frame_event
+from ledger.log.port import Log, Topic
+from ledger.recovery.survey import Survey
+from ledger.settings import Genesis
+
+DELIVERY_S = 35.0
+READ_S = 10.0
+
+
+def append_cut(log: Log, found: Survey, reason: str, passed: Sequence[int] = ()) -> Event:
+    """Append the cut that a survey asks for, and a state checkpoint behind it.
+
+    Checkpoints of before may be ahead of the log, which no sequencer could start from. Raises
+    LogUnavailableError if another record came before the cut, or it is not known whether it counts.
+    """
+    genesis = found.state.genesis
+    assert genesis is not None, "a survey is of a ledger"
+    control, body = cut_above(
+        found.state,
+        found.head,
+        found.seen,
+        round(time.time() * 1000),
+        log.ends(Topic.COMMANDS)[1] - 1,
+        passed=[PassedOver(offset, 1) for offset in sorted(set(passed))],
+        commands_topic=log.topic_id(Topic.COMMANDS),
+        author=user(),
+        reason=reason,
+    )
+    key = catalog_of(found.state, Genesis(genesis.name)).encode()
+    with closing(log.writer(Topic.EVENTS)) as writer:
+        writer.append(key, frame_event(control, body, found.head.chain)[1])
+        writer.flush(DELIVERY_S)
+    batches = BatchAcceptor(log, Acceptor(found.head.copy()), 0)
+    event = read_back(log, batches, found.end)
+    evolve(found.state, event)
+    checkpoint = Checkpoint(found.state, batches.acceptor.head, batches.offset)
+    values = read_values(log, *log.ends(Topic.CHECKPOINTS))
+    with closing(log.writer(Topic.CHECKPOINTS)) as writer:
+        before = written(values, genesis.domain)
+        CheckpointWriter(writer, genesis.domain, before).write(checkpoint)
+    return event
+
+
+def read_back(log: Log, batches: BatchAcceptor, end: int) -> Event:
+    """Return the first event behind what was surveyed, which is to be the cut."""
+    with closing(log.reader(Topic.EVENTS, end)) as reader:
+        for record, event in batches.events(reader.read(1, READ_S)):
+            if event is not None and isinstance(event.body, LogCut) and record.offset == end:
+                return event
+    raise LogUnavailableError(
+        "another record came before the cut, or the cut did not come back. Nothing is lost by "
+        "that: stop what writes to the events topic, and try again"
+    )
+
+
+def user() -> str:
+    """Return who cuts the log, as far as this machine knows."""
+    with suppress(OSError, KeyError):
+        return getpass.getuser()
+    return "operator"

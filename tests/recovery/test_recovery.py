@@ -1,0 +1,162 @@
+"""A ledger whose log lost its end is surveyed, cut and led again: nothing is given twice."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
+from ledger.recovery.cutting import append_cut
+from ledger.recovery.survey import survey
+from ledger.settings import SequencerSettings
+from ledger.testing import InMemoryLedger
+from projections.fold import Fold
+from projections.queries import open_reads
+from projections.store.rocks_store import RocksStore
+
+ALERT = SequencerSettings(suspect_s=0.01, jitter_s=0.01)
+WRITES = 5
+
+
+@contextmanager
+def led(log: MemoryLog) -> Iterator[Ledger]:
+    """Lead the ledger of a log, and connect to it."""
+    with InMemoryLedger(log=log, settings=ALERT) as memory, closing(memory.connect()) as ledger:
+        yield ledger
+
+
+def commits(ledger: Ledger, table: str = "planes", count: int = WRITES) -> list[int]:
+    """Commit rows to a table of directories, and return the txns."""
+    txns = []
+    for _ in range(count):
+        with ledger.transaction() as txn:
+            txn.write_id(table)
+            txn.insert(table)
+            txns.append(txn.id)
+    return txns
+
+
+def followed(log: MemoryLog, root: Path) -> None:
+    """Make rows of all that a log holds."""
+    with RocksStore.open(root) as store:
+        Fold.load(store, log).feed(log.topics[Topic.EVENTS].records)
+
+
+@pytest.mark.parametrize("keep", [0.4, 0.6, 0.9])
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_nothing_is_given_twice(tmp_path: Path, keep: float, *, has_rows: bool) -> None:
+    """What was acknowledged before the cut is lost by name, and its ids are nobody else's."""
+    log, root = MemoryLog(), tmp_path / "store"
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        txns = commits(ledger)
+        last = ledger.token.position
+        version = ledger.table("planes").version
+        ids = ledger.table("planes").last_write_id
+    whole = len(log.topics[Topic.EVENTS].records)
+    if has_rows:
+        followed(log, root)
+    log.cut(Topic.EVENTS, round(whole * keep))
+
+    found = survey(log, root, margin=50)
+    assert found.is_ahead is has_rows
+    assert {each.txn for each in found.lost} <= set(txns)
+    event = append_cut(log, found, "power cut")
+    assert event.control.position > last
+
+    with led(log) as ledger:
+        kept = ledger.reads().write_ids_at(1)
+        (txn,) = commits(ledger, count=1)
+        row = ledger.table("planes")
+        now = ledger.reads().write_ids_at(1)
+        lost = [each for each in range(1, ids + 1) if not kept.is_valid(each)]
+    assert txn > max(txns)
+    assert row.version > version
+    assert row.last_write_id > ids
+    assert not any(now.is_valid(each) for each in lost)
+    assert now.is_valid(row.last_write_id)
+    assert lost
+
+
+def test_a_checkpoint_that_is_ahead(tmp_path: Path) -> None:
+    """A sequencer starts from behind the cut, whatever a checkpoint of before holds."""
+    log = MemoryLog()
+    eager = SequencerSettings(suspect_s=0.01, jitter_s=0.01, checkpoint_positions=1)
+    with InMemoryLedger(log=log, settings=eager) as memory, closing(memory.connect()) as ledger:
+        ledger.create_table("planes", layout="directories")
+        commits(ledger)
+        memory.take_over()
+        commits(ledger)
+        memory.take_over()
+        last = ledger.token.position
+    log.cut(Topic.EVENTS, 8)
+    found = survey(log, tmp_path / "none", margin=50)
+    assert found.is_ahead
+    append_cut(log, found, "power cut")
+    with led(log) as ledger:
+        commits(ledger, count=1)
+        assert ledger.token.position > last
+
+
+def test_a_stray_record(tmp_path: Path) -> None:
+    """A record that no sequencer wrote is named by its offset, and passed over from then on."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        commits(ledger)
+    stray = len(log.topics[Topic.EVENTS].records)
+    with closing(log.writer(Topic.EVENTS)) as writer:
+        writer.append(b"", b"what is this")
+    with pytest.raises(LogDamagedError, match=f"recover --pass-over {stray} "):
+        survey(log, None)
+    with pytest.raises(LedgerError), led(log):
+        pass
+    found = survey(log, None, passed=[stray], margin=0)
+    append_cut(log, found, "a console producer", [stray])
+    with led(log) as ledger:
+        assert commits(ledger, count=1)
+        position = ledger.token.position
+    followed(log, tmp_path / "store")
+    with closing(open_reads(tmp_path / "store")) as reads:
+        assert reads.position() >= position
+
+
+def test_a_ledger_that_is_led() -> None:
+    """A ledger that a sequencer leads is not cut beneath it."""
+    log = MemoryLog()
+    with led(log), pytest.raises(LogUnavailableError, match="a sequencer leads"):
+        survey(log, None)
+
+
+def test_a_cut_that_came_too_late() -> None:
+    """A record that comes before the cut makes it void, and that is told."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes")
+    found = survey(log, None, margin=20)
+    with led(log) as ledger:
+        ledger.create_table("flights")
+    with pytest.raises(LogUnavailableError, match="came before the cut"):
+        append_cut(log, found, "power cut")
+    with led(log) as ledger:
+        assert {each.name for each in ledger.tables()} == {"planes", "flights"}
+
+
+def test_conflicts_behind_a_cut() -> None:
+    """Behind a cut the first committer wins as ever, whatever was lost."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+    append_cut(log, survey(log, None, margin=20), "power cut")
+    with led(log) as ledger:
+        first, second = ledger.begin(), ledger.begin()
+        for txn in (first, second):
+            txn.write_id("planes")
+            txn.update("planes", whole_table=True)
+        first.commit()
+        with pytest.raises(ConflictError):
+            second.commit()
