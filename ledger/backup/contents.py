@@ -65,12 +65,18 @@ def parts(place: Place, manifest: Manifest) -> Iterator[Part]:
 
 
 def judge(place: Place, file: DataFile, acceptor: Acceptor, record: Copied) -> None:
-    """Move an acceptor behind a record; raises BackupDamagedError if it does not fit there."""
+    """Move an acceptor behind a record; raises BackupDamagedError if it does not fit there.
+
+    A record that no sequencer wrote may be among them: one that a later cut passes over. It leaves
+    position and chain as they were, and the backup says so.
+    """
+    head = acceptor.head
+    is_counted = (head.position, head.chain) != (record.position, record.chain)
     try:
         acceptor.take_control(record.value)
     except LogDamagedError as error:
-        raise BackupDamagedError(place.path, file.name, str(error)) from error
-    head = acceptor.head
+        if is_counted:
+            raise BackupDamagedError(place.path, file.name, str(error)) from error
     if (head.position, head.chain) != (record.position, record.chain):
         raise BackupDamagedError(
             place.path,

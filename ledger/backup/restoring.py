@@ -17,6 +17,9 @@ from ledger.backup.contents import parts
 from ledger.backup.errors import RestoreDifferError, RestoreRefusedError
 from ledger.backup.manifest import NO_DIGEST, Manifest, next_digest
 from ledger.backup.place import Place
+from ledger.core.acceptance import LogHead
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.log.restored import Restored, read_restored, write_restored
 from ledger.replay import read_batch
@@ -142,18 +145,24 @@ class Restore:
         return True
 
     def _compare(self, stop: Signal, progress: Progress) -> bool:
-        """Read the topic back; tell whether that came to its end before `stop`."""
+        """Read the topic back as every reader does; tell whether that came to its end."""
         reached, digest, number = self._manifest.reached, NO_DIGEST, 0
         end = self._log.ends(Topic.EVENTS)[1]
-        with closing(self._log.reader(Topic.EVENTS, 0)) as reader:
+        batches = BatchAcceptor(self._log, Acceptor(LogHead()), 0)
+        head = batches.acceptor.head
+        with closing(batches.open()) as reader:
             while reader.next_offset() < end and not stop.is_set():
-                for record in read_batch(self._log, reader, end, number):
+                records = read_batch(self._log, reader, end, head.position)
+                for record in records:
                     digest = next_digest(digest, record.key, record.value)
-                    number += 1
-                progress(2 * reached.records + min(number, reached.records), 3 * reached.records)
+                number += len(records)
+                if number <= reached.records:
+                    for _ in batches.controls(records):
+                        pass
+                    progress(2 * reached.records + number, PASSES * reached.records)
             if reader.next_offset() < end:
                 return False
-        if (number, digest) != (reached.records, reached.digest):
+        if (number, digest, head) != (reached.records, reached.digest, reached.head):
             raise RestoreDifferError(
                 f"the events topic holds {number} records with digest {digest.hex()}, the backup "
                 f"{reached.records} with {reached.digest.hex()}: another program wrote to the topic"

@@ -14,43 +14,77 @@ from ledger.backup.manifest import Manifest
 from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Outcome, Restore, check_backup, check_empty
 from ledger.backup.taking import Taken, take
+from ledger.core.decide_cut import beyond, seen_in
 from ledger.core.events import Resigned
 from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
+from tests.core.cutting import cut, filled
 from tests.driver import Driver, write
 
 NEVER: Final = Signal()
+MARGIN: Final = 3
 TOPICS: Final = {"events": {"partitions": 1, "replicas": 1, "settings": {}}}
 
-Step = Callable[[Driver, int], object]
+Step = Callable[[Driver], object]
 
 
 class Crash(BaseException):
     """The process was killed here."""
 
 
+def session_of(driver: Driver) -> int:
+    """Return a session that is open."""
+    sessions = driver.state.sessions.by_number
+    found = next((number for number, each in sessions.items() if each.is_open), None)
+    return driver.open_session("ada") if found is None else found
+
+
+def open_txn(driver: Driver) -> int:
+    """Open a txn."""
+    return driver.open_txn(session_of(driver))
+
+
+def abort(driver: Driver) -> None:
+    """Open a txn and abort it."""
+    session = session_of(driver)
+    driver.abort(session, driver.open_txn(session))
+
+
+def commit(driver: Driver) -> None:
+    """Create a table, and commit an insert into it."""
+    session = session_of(driver)
+    table = driver.create_table(session, f"db.t{driver.head.position}")
+    driver.commit(session, driver.open_txn(session), write(table))
+
+
+def zombie(driver: Driver) -> None:
+    """Append what does not count."""
+    driver.zombie(Resigned("driver"))
+
+
+def cut_log(driver: Driver) -> None:
+    """Cut the log, as after a loss, and take up what was left out."""
+    cut(driver, beyond(seen_in(driver.state, driver.head.epoch), MARGIN))
+    for _ in filled(driver):
+        pass
+
+
 STEPS: Final[tuple[Step, ...]] = (
-    lambda driver, _session: driver.open_session("eve"),
-    lambda driver, session: driver.open_txn(session),
-    lambda driver, session: driver.abort(session, driver.open_txn(session)),
-    lambda driver, session: driver.create_table(session, f"db.t{driver.head.position}"),
-    lambda driver, session: driver.commit(
-        session,
-        driver.open_txn(session),
-        write(driver.create_table(session, f"db.w{driver.head.position}")),
-    ),
-    lambda driver, _session: driver.fence(),
-    lambda driver, _session: driver.zombie(Resigned("driver")),
+    Driver.open_session,
+    open_txn,
+    abort,
+    commit,
+    Driver.fence,
+    zombie,
+    cut_log,
 )
 HISTORIES: Final = st.lists(st.sampled_from(STEPS), max_size=12)
 
 
 def grow(driver: Driver, steps: list[Step]) -> None:
     """Let a history go on by steps."""
-    sessions = driver.state.sessions.by_number
-    session = min(sessions) if sessions else driver.open_session("ada")
     for step in steps:
-        step(driver, session)
+        step(driver)
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def test_any_damage_is_named(data: st.DataObject) -> None:
     """Any file that is not what was written is named, before anything is restored."""
     with folder() as path:
         driver = Driver()
-        grow(driver, data.draw(HISTORIES) + [lambda each, _: each.open_session("bob")] * 9)
+        grow(driver, data.draw(HISTORIES) + [Driver.open_session] * 9)
         backed_up(driver.log, path, 400)
         file = path / data.draw(
             st.sampled_from(sorted(each.name for each in path.iterdir() if each.suffix))
@@ -147,7 +147,7 @@ HARMS: list[Callable[[Path, st.DataObject], None]] = [truncate, flip, remove]
 def backup(tmp_path: Path) -> Path:
     """Return a backup of several files."""
     driver = domain()
-    grow(driver, [lambda each, _: each.open_session("bob")] * 20)
+    grow(driver, [Driver.open_session] * 20)
     backed_up(driver.log, tmp_path, 400)
     return tmp_path
 

@@ -15,6 +15,7 @@ from ledger.errors import SettingsError
 from ledger.log.memory import MemoryLog
 from ledger.verify import verify
 from tests.backup.benches import NEVER, TOPICS, another_topic, content, grow
+from tests.driver import Driver
 from tests.lost_end import domain
 
 pytest.importorskip("moto", reason="the S3 server of the tests is not installed")
@@ -53,7 +54,7 @@ def test_there_and_back(url: str) -> None:
     """Runs add what is new, and a restore gives the same log."""
     driver, place = domain(), open_place(url)
     for _ in range(3):
-        grow(driver, [lambda each, _: each.open_session("bob")] * 9)
+        grow(driver, [Driver.open_session] * 9)
         take(driver.log, place, TOPICS, stop=NEVER, file_bytes=600)
     manifest = manifest_in(open_place(url))
     assert place.names() == {"backup.json", *(each.name for each in manifest.files)}

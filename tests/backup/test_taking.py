@@ -116,7 +116,7 @@ def test_many_small_runs_make_few_files(tmp_path: Path) -> None:
 def test_files_are_bounded(tmp_path: Path) -> None:
     """A file ends with the record that brings it to the bound; its name has its first position."""
     driver = domain()
-    grow(driver, [lambda each, _: each.open_session("bob")] * 40)
+    grow(driver, [Driver.open_session] * 40)
     files = backed_up(driver.log, tmp_path, 500).manifest.files
     longest = max(len(each.key) + len(each.value) for each in driver.records)
     assert len(files) > 3
