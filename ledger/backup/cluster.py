@@ -12,6 +12,7 @@ from ledger.backup.manifest import Manifest
 from ledger.backup.place import Place
 from ledger.backup.restoring import Outcome, Progress, Restore, check_backup, check_empty
 from ledger.log.kafka import KafkaLog
+from ledger.log.port import Topic
 from ledger.log.topic_settings import FLUSH, SETTINGS, FoundTopic
 from ledger.log.topics import create_topics, found_topics, topic_ends, verify_topics
 
@@ -56,7 +57,9 @@ def restore_into(
     With `is_dry` nothing is changed at all. Raises as `check_backup`, `check_empty`, `Restore.run`
     and `create_topics`.
     """
-    check_empty(topic_ends(bootstrap, manifest.name, client=client))
+    ends = topic_ends(bootstrap, manifest.name, client=client)
+    if ends.get(Topic.EVENTS, 0) < manifest.reached.records:
+        check_empty(ends)
     if not check_backup(place, manifest, stop, progress) or is_dry:
         return Outcome(0, is_whole=False)
     create_topics(bootstrap, manifest.name, replication=replication, client=client)

@@ -18,13 +18,16 @@ from ledger.backup.errors import RestoreDifferError, RestoreRefusedError
 from ledger.backup.manifest import NO_DIGEST, Manifest, next_digest
 from ledger.backup.place import Place
 from ledger.core.acceptance import LogHead
+from ledger.errors import LogError, SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
 from ledger.log.restored import Restored, read_restored, write_restored
-from ledger.replay import read_batch
+from ledger.replay import READ_MAX, read_batch
+from ledger.sdk.tail import read_genesis
 
 WRITE_S: Final = 60.0
+GENESIS_S: Final = 10.0
 # Each record is checked in the backup, written, and read back.
 PASSES: Final = 3
 # What a restore writes to: the events, and the mark that they are whole.
@@ -81,18 +84,20 @@ class Restore:
         self._manifest = manifest
         self._topic = log.topic_id(Topic.EVENTS)
         self._is_marked_whole = False
+        self._is_copy = False
 
     def run(self, stop: Signal, progress: Progress = lambda _done, _end: None) -> Outcome:
         """Write what is missing, compare all of it, mark it as whole.
 
-        A `stop` ends it early; the next run goes on from there. Raises RestoreRefusedError if the
-        topic holds anything else, RestoreDifferError if another program wrote to it meanwhile.
+        A topic that holds the whole backup already, copied there by other means, is compared and
+        marked. A `stop` ends it early; the next run goes on from there. Raises RestoreRefusedError
+        if the topic holds anything else, RestoreDifferError if another program wrote to it.
         """
         begin = self._begin()
         is_marked = self._is_marked_whole and begin == self._manifest.reached.records
-        if not is_marked:
+        if not is_marked and not self._is_copy:
             self._mark(is_whole=False)
-        is_written = self._write(begin, stop, progress)
+        is_written = self._is_copy or self._write(begin, stop, progress)
         written = self._log.ends(Topic.EVENTS)[1] - begin
         if not is_written or not self._compare(stop, progress):
             return Outcome(written, is_whole=False)
@@ -101,19 +106,23 @@ class Restore:
         return Outcome(written, is_whole=True)
 
     def _begin(self) -> int:
-        """Return how many records a former run has written."""
+        """Return how many records are there, written by a former run or in a whole copy."""
         end = self._log.ends(Topic.EVENTS)[1]
         if end == 0:
             return 0
+        records, ours = self._manifest.reached.records, (self._topic, self._manifest.ledger)
         found = read_restored(self._log, self._manifest.domain)
-        if found is None or found.topic != self._topic or found.ledger != self._manifest.ledger:
+        if found is not None and (found.topic, found.ledger) == ours:
+            if end > records:
+                raise refused(
+                    f"its events topic holds {end} records, and the backup {records}: the ledger "
+                    "went on after it was restored"
+                )
+            self._is_marked_whole = found.is_whole
+        elif end < records or is_ledger(self._log):
             raise refused(f"its events topic holds {end} records")
-        if end > self._manifest.reached.records:
-            raise refused(
-                f"its events topic holds {end} records, and the backup "
-                f"{self._manifest.reached.records}: the ledger went on after it was restored"
-            )
-        self._is_marked_whole = found.is_whole
+        else:
+            self._is_copy = True
         return end
 
     def _mark(self, *, is_whole: bool) -> None:
@@ -151,22 +160,33 @@ class Restore:
         batches = BatchAcceptor(self._log, Acceptor(LogHead()), 0)
         head = batches.acceptor.head
         with closing(batches.open()) as reader:
-            while reader.next_offset() < end and not stop.is_set():
-                records = read_batch(self._log, reader, end, head.position)
+            while (left := min(end, reached.records) - number) > 0:
+                if stop.is_set():
+                    return False
+                limit = min(left, READ_MAX)
+                records = read_batch(self._log, reader, end, head.position, limit=limit)
                 for record in records:
                     digest = next_digest(digest, record.key, record.value)
+                for _ in batches.controls(records):
+                    pass
                 number += len(records)
-                if number <= reached.records:
-                    for _ in batches.controls(records):
-                        pass
-                    progress(2 * reached.records + number, PASSES * reached.records)
-            if reader.next_offset() < end:
-                return False
-        if (number, digest, head) != (reached.records, reached.digest, reached.head):
+                progress(2 * reached.records + number, PASSES * reached.records)
+        end = self._log.ends(Topic.EVENTS)[1]
+        is_longer = end > number and not self._is_copy
+        if is_longer or (digest, head) != (reached.digest, reached.head):
             raise RestoreDifferError(
-                f"the events topic holds {number} records with digest {digest.hex()}, the backup "
-                f"{reached.records} with {reached.digest.hex()}: another program wrote to the topic"
-                " during the restore. Stop every sequencer of this ledger, delete its topics, and "
-                "restore again"
+                f"the events topic holds {end} records, the first {number} with digest "
+                f"{digest.hex()}, the backup {reached.records} with {reached.digest.hex()}: another"
+                " program wrote to the topic. Stop every sequencer of this ledger, delete its "
+                "topics, and restore again"
             )
         return True
+
+
+def is_ledger(log: Log) -> bool:
+    """Tell whether readers take what the topic holds for the ledger, without any mark."""
+    try:
+        read_genesis(log, GENESIS_S)
+    except (LogError, SettingsError):
+        return False
+    return True

@@ -241,10 +241,29 @@ def test_stopped(backup: Path) -> None:
 
 
 def test_copy_without_a_mark(backup: Path) -> None:
-    """A topic that was copied by other means is refused as before: it may have lost its end."""
+    """A topic that was copied by other means is refused until it is compared with a backup."""
     log = another_topic(MemoryLog())
     restored(backup, log)
     log.recreate(Topic.CATALOGS)
+    log.writer(Topic.COMMANDS).append(b"", b"a command")
+    log.writer(Topic.EVENTS).append(b"", log.topics[Topic.EVENTS].records[0].value)
+    with pytest.raises(LogDamagedError, match="it was recorded in topic"):
+        read_genesis(log, 0.0)
+    assert restored(backup, log) == (0, True)
+    assert read_genesis(log, 0.0).ledger == manifest_of(backup).ledger
+
+
+def test_copy_of_another_history(backup: Path) -> None:
+    """A copy that is not of the backup's history is refused, and gets no mark."""
+    with folder() as theirs:
+        driver = domain()
+        grow(driver, [Driver.open_session, Driver.fence] * 20)
+        backed_up(driver.log, theirs)
+        log = another_topic(MemoryLog())
+        restored(theirs, log)
+    log.recreate(Topic.CATALOGS)
+    with pytest.raises(RestoreDifferError, match="another program wrote"):
+        restored(backup, log)
     with pytest.raises(LogDamagedError, match="it was recorded in topic"):
         read_genesis(log, 0.0)
 
