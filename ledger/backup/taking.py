@@ -72,6 +72,8 @@ def take(
         copy = _Copy(log, place, manifest, file_bytes)
         before = manifest.reached.records
         is_whole = copy.run(stop, progress)
+        # A killed run may have left a file whose records are now in one of another name.
+        remove_superseded(place, copy.manifest, place.names())
         return Taken(copy.manifest, copy.manifest.reached.records - before, is_whole)
 
 
@@ -99,7 +101,6 @@ def begun(
     for each in found.files:
         if each.name not in names:
             raise BackupDamagedError(place.path, each.name, "the file is missing")
-    remove_superseded(place, found, names)
     return found
 
 
