@@ -29,12 +29,13 @@ Spell = Callable[[Sequence[Any]], Values]
 Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 PLAIN: Final = {str, type(None)}
+CURE: Final = "Write its rows into files, and give a list of AddFile, or of the paths of those"
 SINGLE_FILES: Final = (AddFile, RemoveFile, FileRow)
 
 
 def several(files: Any) -> Iterable[Any]:
     """Return files as they are; raises TypeError for what is no list of them."""
-    check_list("files", files, *SINGLE_FILES)
+    check_list("files", files, *SINGLE_FILES, cure=CURE)
     return files  # type: ignore[no-any-return]
 
 

@@ -247,6 +247,16 @@ def test_lists_of_what_is_no_file(
     assert ledger.read("t").paths == []
 
 
+def test_what_helps_with_a_frame(ledger: Ledger) -> None:
+    """A caller that comes with rows is told what a ledger of files takes."""
+    ledger.create_table("t", [("x", "int")])
+    for given in (FRAME, {"a": [1]}):
+        with pytest.raises(
+            TypeError, match="Write its rows into files, and give a list of AddFile"
+        ):
+            ledger.append("t", given)
+
+
 def test_a_list_of_what_is_no_write(ledger: Ledger) -> None:
     """A commit is made of writes."""
     with pytest.raises(TypeError, match="'a' is no write of a table: give a TableWrite"):
