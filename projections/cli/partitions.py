@@ -1,7 +1,8 @@
 """Files by partition: which files of a table may hold rows with given values of its columns.
 
 A file has values of the columns that the table was partitioned by when the file was added. Values
-are compared as the types of their columns compare them, columns by their ids.
+are compared as the types of their columns compare them. Where it is in doubt which column a value
+is of, it may be any.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +26,9 @@ class PartitionColumn(NamedTuple):
     id: int
 
     def is_same(self, other: "PartitionColumn") -> bool:
-        """Tell whether both are one column, which may have another name by now."""
-        if self.id and other.id:
-            return self.id == other.id
-        return self.name.lower() == other.name.lower()
+        """Tell whether both are one column for certain: a table made anew may give ids again."""
+        has_other_id = bool(self.id and other.id) and self.id != other.id
+        return self.name.lower() == other.name.lower() and not has_other_id
 
 
 Columns = Sequence[PartitionColumn]
