@@ -27,7 +27,8 @@ def repartitioned() -> Followed:
     session = domain.open_session()
     table = domain.create_table(session, "flights", made=BY_HOUR)
     commit(domain, session, table, ["old"])
-    domain.alter_table(session, table, table_of(("day", "int"), by=["day"]), "REPLACE TABLE")
+    by_day = table_of(("hour", "string"), ("day", "int"), by=["day"])  # A column of its own.
+    domain.alter_table(session, table, by_day, "REPLACE TABLE")
     commit(domain, session, table, ["new"])
     return domain
 
