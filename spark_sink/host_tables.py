@@ -69,6 +69,10 @@ class Snapshot(Protocol):
         """The txns that are seen."""
         ...
 
+    def check_shown(self, read: TableFiles) -> None:
+        """Raise FilesUnknownError if a read without files leaves out what this txn added itself."""
+        ...
+
     def use(self, read: TableFiles) -> None:
         """Remember a read, so that a commit of this txn loses to whatever changed what it read."""
         ...
@@ -154,7 +158,8 @@ class HostTables:
         hold for every reader from their position on, but none gives a name to another table that
         was one's then. Raises UnknownTableError, SettingsError if the rows are those of another
         ledger, ReaderBehindError if they have not come to the snapshot in time, StoreError if one
-        is missing, PredicateSyntaxError, and ValueError if a txn that has ended is to remember.
+        is missing, PredicateSyntaxError, FilesUnknownError where there are none but those that the
+        txn added itself, and ValueError if a txn that has ended is to remember.
         """
         check_identity(self.reads, snapshot.origin, max_wait_ms)
         self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
@@ -205,7 +210,9 @@ class HostTables:
             row = known_row(self.reads, found.table)
             tree = condition_of(where, self.reads, row, snapshot.opened, zone=zone)
             return TableFiles(row, snapshot.opened, tree, (), whole=where is None)
-        return read_files(self.reads, found.table, where, snapshot.opened, zone=zone)
+        read = read_files(self.reads, found.table, where, snapshot.opened, zone=zone)
+        snapshot.check_shown(read)
+        return read
 
     def _host_table(
         self,

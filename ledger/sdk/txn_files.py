@@ -100,8 +100,7 @@ class TxnFiles(OfOneProcess):
             time_zone=time_zone,
         )
         self._ending.check_as_read()
-        if not found.files:
-            check_none_added(found, self._writes.added(number), self.id)
+        self.check_shown(found)
         if record:
             self._writes.read(found)
         return found
@@ -131,6 +130,11 @@ class TxnFiles(OfOneProcess):
         """Say that the txn depends on everything in a table, without asking for its files."""
         number = self._names.number(table)
         self._writes.read_whole(number)
+
+    def check_shown(self, read: TableFiles) -> None:
+        """Raise FilesUnknownError if a read without files leaves out what this txn added itself."""
+        if not read.files:
+            check_none_added(read, self._writes.added(read.table.table), self.id)
 
     def use(self, read: TableFiles) -> None:
         """Build on a read that was made before: by `ledger.read`, or by a txn that is over.

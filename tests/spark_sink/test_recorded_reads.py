@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ledger.core.ids import Layout
-from ledger.errors import ConflictError
+from ledger.errors import ConflictError, FilesUnknownError
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
 from tests.spark_sink.host import NAME, Host, running_host
@@ -47,7 +47,7 @@ OTHERS: Final = {
         *("Transaction.write_id", "Transaction.write_ids", "Transaction.take_write_id"),
         *("Transaction.note_write_id", "Ledger.allocate", "allocate"),
     },
-    "it tells what may be seen": {"Transaction.valid_write_ids"},
+    "it tells what may be seen": {"Transaction.valid_write_ids", "Transaction.check_shown"},
     "it tells of definitions": {
         *("Transaction.metadata", "Transaction.metadata_object", "named_for"),
     },
@@ -181,6 +181,17 @@ def test_files_of_a_condition(host: Host) -> None:
     found = host.tables.resolve(NAME, host.snapshot(), where="day > 1").files
     assert found is not None
     assert [each.path for each in found] == ["day=2/a.parquet"]
+
+
+def test_files_of_the_own_txn(host: Host) -> None:
+    """Rows that a txn added itself are not shown, and never said to be none."""
+    host.create("listed")
+    with host.ledger.transaction() as txn:
+        txn.add_files(NAME, [host.file("day=1/a.parquet", "N1")])
+        for record in (True, False):
+            with pytest.raises(FilesUnknownError):
+                host.tables.resolve(NAME, txn, record=record)
+        assert host.tables.resolve(NAME, txn, where="day = 2").files == []
 
 
 def test_a_txn_that_has_ended(host: Host) -> None:
