@@ -202,7 +202,7 @@ def as_log_error(
     reason = error
     if because is not None and error.name() in NO_ANSWER:
         reason = because
-    said = f"{error.name()}: {error.str()}" + (f", {because.str()}" if reason is because else "")
+    said = f"{error.name()}: {error.str()}" + ("" if reason is error else f", {reason.str()}")
     if error.name() in OFFSET_GONE:
         holds = "" if held == NOT_KNOWN else f", it holds {held[0]} to {held[1]}"
         return OffsetGoneError(

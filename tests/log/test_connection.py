@@ -213,6 +213,12 @@ def test_denial(right: str, user: str, said: str) -> None:
     assert said in str(error)
 
 
+def test_said_once() -> None:
+    """What a client heard stands in an error once, also where it is the error itself."""
+    text = str(as_log_error(BAD_LOGIN, TOPIC, because=BAD_LOGIN))
+    assert text.count("Invalid credentials") == 1
+
+
 def test_fatal_denial() -> None:
     """A client that gave up because of a right says which, and not only that it gave up."""
     fatal = heard("CLUSTER_AUTHORIZATION_FAILED", "no producer id", fatal=True)
