@@ -42,7 +42,7 @@ def replicas_noted(manifest: Manifest) -> int:
 
 
 def restore_into(
-    bootstrap: str,
+    bootstrap: str | None,
     place: Place,
     manifest: Manifest,
     *,
@@ -54,13 +54,14 @@ def restore_into(
 ) -> Outcome:
     """Restore a backup into a cluster; nothing is changed there before all of it was read.
 
-    With `is_dry` nothing is changed at all. Raises as `check_backup`, `check_empty`, `Restore.run`
-    and `create_topics`.
+    With `is_dry` nothing is changed at all, and no `bootstrap` is needed. Raises as `check_backup`,
+    `check_empty`, `Restore.run` and `create_topics`.
     """
-    ends = topic_ends(bootstrap, manifest.name, client=client)
-    if ends.get(Topic.EVENTS, 0) < manifest.reached.records:
-        check_empty(ends)
-    if not check_backup(place, manifest, stop, progress) or is_dry:
+    if bootstrap is not None:
+        ends = topic_ends(bootstrap, manifest.name, client=client)
+        if ends.get(Topic.EVENTS, 0) < manifest.reached.records:
+            check_empty(ends)
+    if not check_backup(place, manifest, stop, progress) or is_dry or bootstrap is None:
         return Outcome(0, is_whole=False)
     create_topics(bootstrap, manifest.name, replication=replication, client=client)
     verify_topics(bootstrap, manifest.name, client=client)

@@ -1,7 +1,7 @@
 """Commands that copy a log out of its cluster, and make one of the copy."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from threading import Event as Signal
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,7 +62,7 @@ def restore(
     ] = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read all of the backup and change nothing.")
+        bool, typer.Option("--dry-run", help="Read all of the backup, change nothing.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -75,7 +75,9 @@ def restore(
     place, stop = open_place(path), Signal()
     manifest = manifest_in(place)
     loaded = load({"bootstrap": bootstrap, "home": home})
-    with cluster(loaded, manifest.name) as kafka:
+    # To read a backup no broker is needed, and where none ever ran its folder would be a change.
+    is_alone = dry_run and loaded.settings.bootstrap is None
+    with nullcontext() if is_alone else cluster(loaded, manifest.name) as kafka:
         copies = replication or (1 if loaded.settings.bootstrap is None else 0)
         with progress_bar("restore", transient=True) as progress:
             heed_signals(stop)

@@ -29,7 +29,9 @@ from ledger.log.topic_settings import topic_name
 from ledger.machine.process import ExitCode
 from ledger.verify import verify
 from projections.queries import open_reads
+from tests.backup.benches import backed_up
 from tests.command_line import Done, done_in
+from tests.driver import Driver
 from tests.integration.commands import Command
 from tests.integration.conftest import NOBODY
 from tests.integration.secure_broker import ADMIN, ANSWER_S, SecureBroker
@@ -37,6 +39,7 @@ from tests.integration.secure_broker import ADMIN, ANSWER_S, SecureBroker
 pytestmark = pytest.mark.kafka
 
 LEDGER: Final = "rights"
+RESTORED: Final = "restored"
 LEASE_S: Final = 1.0
 # So many heartbeats of a session and of its leader come in several leases.
 BEATS: Final = 15
@@ -148,6 +151,17 @@ def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
 def test_backup(secured: SecureBroker, tmp_path: Path) -> None:
     """A backup of the events is taken by a user that may write nowhere."""
     done = done_of(secured, tmp_path, "backup", "backup", str(tmp_path / "copy"))
+    assert done.returncode == ExitCode.DONE, done.stderr
+
+
+@pytest.mark.usefixtures("ledger")
+def test_restore(secured: SecureBroker, tmp_path: Path) -> None:
+    """A ledger is restored by a user that may write to no other topics than events and catalogs."""
+    driver = Driver(name=RESTORED)
+    driver.open_session()
+    backed_up(driver.log, tmp_path / "copy")
+    secured.grant([secured.binding("restore", *each) for each in bindings(RESTORED, "restore")])
+    done = done_of(secured, tmp_path, "restore", "restore", str(tmp_path / "copy"))
     assert done.returncode == ExitCode.DONE, done.stderr
 
 

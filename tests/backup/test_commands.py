@@ -1,0 +1,50 @@
+"""The commands, as far as they need no Kafka: a backup is checked, and what is wrong is named."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ledger.machine.process import ExitCode
+from tests.backup.benches import backed_up, manifest_of
+from tests.command_line import done_in
+from tests.lost_end import domain
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """Return a backup of several files."""
+    backed_up(domain().log, tmp_path / "backup", 200)
+    return tmp_path / "backup"
+
+
+def test_dry_run(backup: Path, tmp_path: Path) -> None:
+    """A dry run reads all of a backup and leaves nothing behind, not even a folder."""
+    home = tmp_path / "home"
+    done = done_in(
+        tmp_path, "restore", "--dry-run", str(backup), "-o", "json", LAKELEDGER_HOME=str(home)
+    )
+    assert done.returncode == ExitCode.DONE, done.stderr
+    found, manifest = json.loads(done.stdout), manifest_of(backup)
+    assert (found["position"], found["files"]) == (
+        manifest.reached.head.position,
+        len(manifest.files),
+    )
+    assert (found["written"], found["restored"], home.exists()) == (0, False, False)
+
+
+def test_damaged_file(backup: Path, tmp_path: Path) -> None:
+    """A damaged file is named, and the exit code says that something is not well."""
+    name = manifest_of(backup).files[1].name
+    (backup / name).write_bytes(b"")
+    done = done_in(tmp_path, "restore", "--dry-run", str(backup), LAKELEDGER_HOME=str(tmp_path))
+    assert done.returncode == ExitCode.UNHEALTHY
+    assert f"damaged at {name}: it has 0 bytes" in done.stderr
+
+
+@pytest.mark.parametrize("path", ["nowhere", "", "~nobody-here/backup"])
+def test_no_backup(path: str, tmp_path: Path) -> None:
+    """A path without a backup ends in words."""
+    done = done_in(tmp_path, "restore", "--dry-run", path, LAKELEDGER_HOME=str(tmp_path))
+    assert done.returncode in {ExitCode.FAILED, ExitCode.USAGE}
+    assert "Error: " in done.stderr
