@@ -67,8 +67,8 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(used: Path, tmp_path: Path) -> Path:
-    """Return a copy of the used home."""
-    return shutil.copytree(used, tmp_path / "home")
+    """Return a copy of the used home; it keeps no port, for another copy may be up at that."""
+    return shutil.copytree(used, tmp_path / "home", ignore=shutil.ignore_patterns("ports.json"))
 
 
 def left_of(processes: list[Any]) -> list[Any]:
