@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ledger.backup.errors import BackupError
+from ledger.errors import SettingsError
 from ledger.paths import path_of
 
 LOCK: Final = ".lock"
@@ -54,6 +55,10 @@ def open_place(path: str) -> Place:
         from ledger.backup.s3 import S3Place  # noqa: PLC0415 - needs an extra
 
         return S3Place(path)
+    if not path or "://" in path:
+        raise SettingsError(
+            f"PATH must be a folder or s3://bucket/prefix, got {path.partition('?')[0]!r}"
+        )
     return FolderPlace(path_of(path, "PATH"))
 
 

@@ -42,9 +42,17 @@ def test_damaged_file(backup: Path, tmp_path: Path) -> None:
     assert f"damaged at {name}: it has 0 bytes" in done.stderr
 
 
-@pytest.mark.parametrize("path", ["nowhere", "", "~nobody-here/backup"])
-def test_no_backup(path: str, tmp_path: Path) -> None:
-    """A path without a backup ends in words."""
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("nowhere", ExitCode.FAILED, "there is no backup in nowhere"),
+        ("", ExitCode.USAGE, "PATH must be a folder or s3://bucket/prefix, got ''"),
+        ("gs://bucket/lake", ExitCode.USAGE, "got 'gs://bucket/lake'"),
+        ("~nobody-here/backup", ExitCode.USAGE, "~nobody-here/backup leads nowhere"),
+    ],
+)
+def test_no_backup(path: str, code: ExitCode, said: str, tmp_path: Path) -> None:
+    """A path without a backup, and what is no path, end in words."""
     done = done_in(tmp_path, "restore", "--dry-run", path, LAKELEDGER_HOME=str(tmp_path))
-    assert done.returncode in {ExitCode.FAILED, ExitCode.USAGE}
-    assert "Error: " in done.stderr
+    assert done.returncode == code
+    assert said in done.stderr
