@@ -19,10 +19,10 @@ KAFKA: Final = "kafka:9092"
 # What a role may write to is what no other kind of process may.
 WRITERS: Final = {
     Topic.COMMANDS: {"client"},
-    Topic.EVENTS: {"sequencer", "restore"},
+    Topic.EVENTS: {"sequencer", "recover", "restore"},
     Topic.HEARTBEATS: {"sequencer", "client"},
     Topic.BEATS: {"sequencer"},
-    Topic.CHECKPOINTS: {"sequencer"},
+    Topic.CHECKPOINTS: {"sequencer", "recover"},
     Topic.CATALOGS: {"restore"},
     Topic.CACHE: {"publisher"},
 }

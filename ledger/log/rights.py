@@ -84,6 +84,16 @@ ROLES: Final[Mapping[str, Role]] = {
             Topic.CACHE: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
         },
     ),
+    "recover": Role(
+        "`lakeledger recover`: says what a log has lost, and lets the ledger go on",
+        {
+            **FOLLOWED,
+            Topic.EVENTS: (READ, WRITE),
+            Topic.CHECKPOINTS: (READ, WRITE),
+            Topic.BEATS: (READ,),
+            Topic.COMMANDS: (DESCRIBE,),
+        },
+    ),
     "backup": Role(
         "`lakeledger backup`: copies the events, and notes how the topics are kept",
         {**dict.fromkeys(Topic, (DESCRIBE, DESCRIBE_CONFIGS)), **READ_AND_COMPARED},

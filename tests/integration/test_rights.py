@@ -1,6 +1,7 @@
 """Each role works with exactly the rights of the table, on a broker that denies everything else."""
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,6 +27,7 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.rights import READ, ROLES, WRITE, bindings
 from ledger.log.topic_settings import topic_name
+from ledger.log.topics import create_topics
 from ledger.machine.process import ExitCode
 from ledger.verify import verify
 from projections.queries import open_reads
@@ -162,6 +164,25 @@ def test_restore(secured: SecureBroker, tmp_path: Path) -> None:
     backed_up(driver.log, tmp_path / "copy")
     secured.grant([secured.binding("restore", *each) for each in bindings(RESTORED, "restore")])
     done = done_of(secured, tmp_path, "restore", "restore", str(tmp_path / "copy"))
+    assert done.returncode == ExitCode.DONE, done.stderr
+
+
+def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
+    """A log that no sequencer leads is cut by a user that may recover it."""
+    cut = "recovered"
+    create_topics(secured.bootstrap, cut, client=secured.login(ADMIN))
+    secured.grant(
+        [
+            secured.binding(role, *each)
+            for role in ("sequencer", "recover")
+            for each in bindings(cut, role)
+        ]
+    )
+    with Command(tmp_path, "serve", "sequencer", **secured.environ("sequencer", cut)) as leader:
+        leader.wait_for("leading")
+        assert leader.end(signal.SIGTERM) == ExitCode.DONE
+    rows = ("--store", str(tmp_path / "none"))
+    done = done_in(tmp_path, "recover", "--cut", *rows, **secured.environ("recover", cut))
     assert done.returncode == ExitCode.DONE, done.stderr
 
 
