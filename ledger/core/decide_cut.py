@@ -159,7 +159,7 @@ def cut_above(
     """
     floors = [
         TableFloor(number, *floor)
-        for number, floor in sorted(seen.tables.items())
+        for number, floor in sorted({**dropped_since(state, seen), **seen.tables}.items())
         if number not in state.tables.by_id or exceeds(floor, state.tables.by_id[number])
     ]
     body = LogCut(
@@ -173,6 +173,21 @@ def cut_above(
     epoch = max(head.epoch, seen.epoch) + 1
     cmd = max(head.last_cmd, last_cmd)
     return Control(NO_CHAIN, epoch, position, cmd, 0, 0, max(at, state.at), 0), body
+
+
+def dropped_since(state: DomainState, seen: Seen) -> dict[int, tuple[int, int]]:
+    """Return what tables may have given that what was seen does not hold: they come back.
+
+    Each write id was given to a txn, one that was open or one opened since, and each version by an
+    event.
+    """
+    ids = max(0, seen.next_txn - state.txns.next_txn) + len(state.txns.open)
+    events = max(0, seen.position - state.position)
+    return {
+        number: (table.last_write_id + ids, table.version + events)
+        for number, table in state.tables.by_id.items()
+        if number not in seen.tables
+    }
 
 
 def exceeds(floor: tuple[int, int], table: Table) -> bool:

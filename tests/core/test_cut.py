@@ -1,13 +1,23 @@
 """A log that lost its end and was cut: nothing that was given before is given again."""
 
+from collections.abc import Callable, Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.checkpoint import digest, dump, load
-from ledger.core.acceptance import Verdict
+from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.decide_cut import Seen, beyond, seen_in
-from ledger.core.events import CommandRefused, LogCut, TxnCommitted
+from ledger.core.events import (
+    CommandRefused,
+    Event,
+    LogCut,
+    TableCreated,
+    TxnCommitted,
+    TxnOpened,
+    WriteIdsAllocated,
+)
 from ledger.core.evolve import fold
 from ledger.core.outcomes import Reason
 from ledger.core.state import DomainState
@@ -16,7 +26,7 @@ from ledger.core.valid_lists import ValidWriteIdList
 from ledger.core.visibility import valid_txn_list, valid_write_ids
 from ledger.log.acceptor import Acceptor
 from tests.core.cutting import cut, filled, shortened
-from tests.core.histories import Step, played, steps
+from tests.core.histories import Player, Step, played, random_steps, steps
 from tests.core.invariants import check_invariants
 from tests.driver import Driver, write
 
@@ -56,6 +66,107 @@ def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -
             assert table.version >= version
     positions = [each.control.position for each in short.events]
     assert not any(base < each <= seen.position for each in positions)
+
+
+Careless = Callable[[Seen, DomainState, LogHead], Seen]
+
+
+def as_seen(seen: Seen, _state: DomainState, _head: LogHead) -> Seen:
+    """Cut above all that was seen."""
+    return seen
+
+
+def shared_ids(
+    history: list[Step], more: list[Step], keep: float, careless: Careless = as_seen
+) -> set[tuple[object, ...]]:
+    """Return what a log gives behind a cut that it had given before, in what was lost."""
+    whole, short = lost(history, keep)
+    given_before = ids_given(whole.events[len(short.events) :])
+    seen = seen_in(whole.state, whole.head.epoch)
+    cut(short, careless(seen, short.state, short.head))
+    player = going_on(short)
+    for step in more:
+        player.play(step)
+    check_invariants(short.state)
+    return given_before & ids_given(each for each in short.events if follows(short, each))
+
+
+@settings(deadline=None)
+@given(HISTORIES, HISTORIES, st.floats(0, 1))
+def test_ids_of_two_lineages(history: list[Step], more: list[Step], keep: float) -> None:
+    """What a log gives behind a cut is disjoint from what it had given before."""
+    assert not shared_ids(history, more, keep)
+
+
+MUTANTS: dict[str, Careless] = {
+    "position": lambda seen, _, head: seen._replace(position=head.position),
+    "txn": lambda seen, state, _: seen._replace(next_txn=state.txns.next_txn),
+    "table": lambda seen, state, _: seen._replace(next_table=state.tables.next_table),
+    "write id": lambda seen, _s, _h: seen._replace(
+        tables={table: (0, version) for table, (_, version) in seen.tables.items()}
+    ),
+    "version": lambda seen, _s, _h: seen._replace(
+        tables={table: (write_id, -1) for table, (write_id, _) in seen.tables.items()}
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MUTANTS)
+def test_a_cut_that_is_not_above(kind: str) -> None:
+    """A cut that leaves out one kind of id gives some of these again, and the law tells it."""
+    found = (
+        {
+            each[0]
+            for each in shared_ids(
+                random_steps(seed, 30), random_steps(seed + 1, 30), 0.3, MUTANTS[kind]
+            )
+        }
+        for seed in range(60)
+    )
+    assert any(kind in kinds for kinds in found)
+
+
+def going_on(short: Driver) -> Player:
+    """Return a player of a domain whose log was just cut, with a new session."""
+    list(filled(short))
+    short.open_session("new")
+    return Later(short)
+
+
+class Later(Player):
+    """A player that goes on with a domain."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.asked = []
+        self._last_n = {}
+
+
+def follows(short: Driver, event: Event) -> bool:
+    """Tell whether an event came behind the last cut, and not to take up what it left out."""
+    cut_at = short.state.cuts[-1].position
+    return event.control.position > cut_at and event.control.session != cut_at
+
+
+def ids_given(events: Iterable[Event]) -> set[tuple[object, ...]]:
+    """Return all that events gave to somebody: positions, txns, tables, write ids and versions."""
+    found: set[tuple[object, ...]] = set()
+    for control, body in events:
+        found.add(("position", control.position))
+        match body:
+            case TxnOpened():
+                found |= {("txn", control.txn + at) for at in range(body.size)}
+                found |= {("write id", each.table, each.write_id) for each in body.ids}
+            case WriteIdsAllocated():
+                found |= {("write id", each.table, each.write_id) for each in body.ids}
+            case TxnCommitted():
+                found |= {("txn", control.txn)} if body.one_shot else set()
+                found |= {("version", each.table, each.version) for each in body.parts}
+            case TableCreated():
+                found.add(("table", body.table))
+            case _:
+                pass
+    return found
 
 
 @settings(deadline=None)
