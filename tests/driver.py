@@ -103,6 +103,11 @@ class Driver:
         self._asked: Counter[int] = Counter()
         self._writer = self.log.writer(Topic.EVENTS)
 
+    def go_on_with(self, log: MemoryLog) -> None:
+        """Write into a log that holds something, which is still to be read."""
+        self.log = log
+        self._writer = log.writer(Topic.EVENTS)
+
     @property
     def head(self) -> LogHead:
         """Where the log ends."""
