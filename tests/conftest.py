@@ -56,6 +56,24 @@ INTEGRATION: Final = frozenset(
 )
 
 
+HEEDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were() -> Iterator[None]:
+    """Let a command that ran in this process leave no signal to itself.
+
+    A thread of it heeds them, and a process that is forked later has no such thread: it would not
+    end when it is told to.
+    """
+    before = {number: signal.getsignal(number) for number in HEEDED}
+    yield
+    for number, call in before.items():
+        if signal.getsignal(number) is not call:
+            signal.signal(number, call)
+            signal.set_wakeup_fd(-1)
+
+
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Give the tests of those modules their mark."""
     for item in items:

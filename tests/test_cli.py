@@ -33,6 +33,7 @@ COMMANDS = {
     "init",
     "log tail",
     "log verify",
+    "recover",
     "restore",
     "serve cache",
     "serve feeder",

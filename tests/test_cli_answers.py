@@ -1,7 +1,9 @@
 """Answers of commands: a table for people, JSON for programs, and nothing that breaks a line."""
 
 import json
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,16 @@ from ledger.cli.answers import Output, answer, answer_rows, piped, say, shown
 from tests.test_cli import lakeledger
 
 HOSTILE = r"[/] [bold]no markup[/bold] [Errno 2] t:100:1234:7 \[0]" + "\\"
+
+
+@pytest.fixture(autouse=True)
+def no_columns() -> Iterator[None]:
+    """Let answers go to a pipe, whatever width runs the tests."""
+    width = os.environ.pop("COLUMNS", None)
+    yield
+    if width is not None:
+        os.environ["COLUMNS"] = width
+
 
 FIELDS: dict[str, Any] = {
     "ledger": "lake",
