@@ -337,7 +337,8 @@ class LogDamagedError(LogError):
     def __init__(self, position: int, what: str) -> None:
         super().__init__(
             f"the events log is damaged at position {position}: {what}. Nothing from there on was "
-            "applied. Restore the topic from a copy, or rebuild this reader if it followed another"
+            "applied. lakeledger recover tells what is lost and leads back, restore takes a "
+            "backup; a reader that followed another log is rebuilt"
         )
         self.position, self.what = position, what
 

@@ -4,7 +4,7 @@ import zlib
 from base64 import b64encode
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.core.commands import Column, CreateTable, Property, TableDefinition, Unreadable
@@ -35,6 +35,8 @@ def created(definition: TableDefinition) -> CreateTable:
     return CreateTable(1, 2, 3, 0, 0, "main", "t", definition)
 
 
+# A busy machine is no finding.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(COLUMNS, PROPERTIES)
 def test_comes_back(columns: list[Column], properties: list[Property]) -> None:
     """Whatever a definition says is the same behind the wire, also by the key of packed ones."""
