@@ -82,9 +82,11 @@ def ask_ends(
             return client.get_watermark_offsets(partition, min(left_s, slice_s), cached=False)
         except KafkaException as problem:
             name, now_s = problem.args[0].name(), time.monotonic()
-            if is_cut := name in WAITED and slice_s < left_s:
+            # A client that was never answered may hear a little later why it is not connected.
+            is_new_here = name == NOT_CONNECTED and not trouble.has_answered
+            if is_cut := name in WAITED and (SLICE_S if is_new_here else slice_s) < left_s:
                 # Of a broker that was asked the answer may take all the time that is left.
-                slice_s = slice_s if name == NOT_CONNECTED else timeout_s
+                slice_s = next_slice(name, slice_s, timeout_s, is_new_here=is_new_here)
             elif answered_s is None:
                 answered_s = now_s
             is_unknown = name == UNKNOWN_HERE
@@ -103,6 +105,13 @@ def ask_ends(
         if (refusal := trouble.standing()) is not None:
             raise KafkaException(refusal)
         time.sleep(min(left_s, _LEADER_S))
+
+
+def next_slice(name: str, slice_s: float, timeout_s: float, *, is_new_here: bool) -> float:
+    """Return how long to wait at a time after an error: short as long as no broker is connected."""
+    if is_new_here:
+        return SLICE_S
+    return slice_s if name == NOT_CONNECTED else timeout_s
 
 
 def check_right(client: Consumer, topic: str, timeout_s: float) -> None:
