@@ -37,6 +37,10 @@ class Acceptor:
         self.dropped: Counter[Verdict] = Counter()
         self._rule = rule
 
+    def anew(self) -> "Acceptor":
+        """Return an acceptor by the same rule that begins with an empty log."""
+        return Acceptor(LogHead(), self._rule)
+
     def take(self, framed: bytes) -> Event | None:
         """Return the event with its place in the log, or None if the record does not count.
 

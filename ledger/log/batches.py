@@ -7,6 +7,7 @@ before either is believed. Every reader that waits for more goes by this.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import closing
 from typing import TypeVar
 
 from ledger.core.acceptance import RecordKind
@@ -14,7 +15,7 @@ from ledger.core.events import Control, Event, LedgerCreated
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import record_kind
-from ledger.log.passed_over import is_passed_over
+from ledger.log.passed_over import READ_MAX, cut_in, is_passed_over
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.log.restored import read_restored, unfinished
 
@@ -34,12 +35,20 @@ class BatchAcceptor:
     """
 
     def __init__(
-        self, log: Log, acceptor: Acceptor, offset: int, passed: Container[int] = ()
+        self,
+        log: Log,
+        acceptor: Acceptor,
+        offset: int,
+        passed: Container[int] = (),
+        *,
+        is_again: bool = False,
     ) -> None:
         self.acceptor = acceptor
         self.offset = offset
         self.passed = passed
         self._log = log
+        # Set while the log is read only to be compared with what was read of it before.
+        self._is_again = is_again
 
     def open(self) -> LogReader:
         """Return a reader of what follows, after the last record that counted was confirmed.
@@ -89,6 +98,8 @@ class BatchAcceptor:
             elif not is_confirmed:
                 self._look_back()
                 is_confirmed = True
+            if judged is None and record_kind(record.value) is RecordKind.LOG_CUT:
+                self._check_cut(record)
             yield record, judged
 
     def _taken(self, record: Record, take: Callable[[bytes], Judged | None]) -> Judged | None:
@@ -103,6 +114,39 @@ class BatchAcceptor:
         """Make sure that the last record that counted is still there; raises as `open`."""
         if self.offset:
             self.open().close()
+
+    def _check_cut(self, record: Record) -> None:
+        """Make sure that a cut that does not count passes over nothing that was read as sound.
+
+        Whoever read a record before its bytes were damaged has read another log than the cut goes
+        on from, though the last record is still in its place. What the log says now is found by
+        reading it again: few cuts name a record, and fewer of them do not count.
+        """
+        passed = [each.offset for cut in cut_in(record.value) for each in cut.passed]
+        if not passed or min(passed) >= self.offset or self._is_again:
+            return
+        again = BatchAcceptor(self._log, self.acceptor.anew(), 0, self.passed, is_again=True)
+        with closing(self._log.reader(Topic.EVENTS, 0)) as reader:
+            while (left := record.offset - reader.next_offset()) > 0:
+                records = reader.read(min(left, READ_MAX), CONFIRM_S)
+                if not records:
+                    raise not_in_time(reader.next_offset())
+                for _ in again.controls(r for r in records if r.offset < record.offset):
+                    pass
+        if again.acceptor.head != self.acceptor.head:
+            raise LogDamagedError(
+                self.acceptor.head.position,
+                f"the cut at offset {record.offset} passes over a record that was sound when it was"
+                " read: what came behind that one is lost",
+            )
+
+
+def not_in_time(offset: int) -> LogUnavailableError:
+    """Return the error for a record that is there and does not come."""
+    return LogUnavailableError(
+        f"the record at offset {offset} did not come within {CONFIRM_S:.0f} s; see whether the "
+        "broker runs"
+    )
 
 
 def confirm(reader: LogReader, acceptor: Acceptor) -> None:
