@@ -25,7 +25,7 @@ class Replay:
 
     `acceptor` tells what counted and what did not, `end` is the offset at which the pass stops.
     `progress` is told offsets read and the end, batch by batch. Records at the offsets `passed` do
-    not count.
+    not count; `dropped` is told of each record that does not.
     """
 
     def __init__(
@@ -33,11 +33,13 @@ class Replay:
         log: Log,
         progress: Progress = lambda _done, _end: None,
         passed: Container[int] = (),
+        dropped: Callable[[Record], None] = lambda _record: None,
     ) -> None:
         self.acceptor = Acceptor(LogHead())
         self._batches = BatchAcceptor(log, self.acceptor, 0, passed)
         self._log = log
         self._progress = progress
+        self._dropped = dropped
         self._start, self.end = log.ends(Topic.EVENTS)
 
     def __iter__(self) -> Iterator[Event]:
@@ -60,9 +62,11 @@ class Replay:
 
     def _batch(self, reader: LogReader) -> Iterator[Event]:
         records = read_batch(self._log, reader, self.end, self.acceptor.head.position)
-        for _, event in self._batches.events(records):
+        for record, event in self._batches.events(records):
             if event is not None:
                 yield event
+            else:
+                self._dropped(record)
 
 
 def read_batch(

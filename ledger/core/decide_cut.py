@@ -7,7 +7,7 @@ finds it. At last lost versions become versions in which nothing happened. All o
 step at a time, and begins again where an earlier leader ended.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -154,25 +154,46 @@ def cut_above(
 ) -> tuple[Control, LogCut]:
     """Return the cut of a log that ends with `state`, above all that was seen.
 
-    `last_cmd` is the last command that anybody may have sent; `told` are the other fields of the
-    event: the commands topic, the records passed over, who cuts and why.
+    `last_cmd` is the last command that the commands topic holds. That may be less than the log has
+    answered, where the topic is another one or lost its end too: what is sent from now on comes
+    right behind it. `told` are the other fields of the event: the commands topic, the records
+    passed over, who cuts and why.
     """
+    left = owed(state)
+    every = highest([{**dropped_since(state, seen), **seen.tables}, left.tables])
     floors = [
         TableFloor(number, *floor)
-        for number, floor in sorted({**dropped_since(state, seen), **seen.tables}.items())
+        for number, floor in sorted(every.items())
         if number not in state.tables.by_id or exceeds(floor, state.tables.by_id[number])
     ]
     body = LogCut(
         head.position,
-        max(state.txns.next_txn, seen.next_txn),
+        max(state.txns.next_txn, seen.next_txn, left.next_txn),
         max(state.tables.next_table, seen.next_table),
         floors,
         **told,
     )
     position = max(head.position, seen.position) + 1
     epoch = max(head.epoch, seen.epoch) + 1
-    cmd = max(head.last_cmd, last_cmd)
-    return Control(NO_CHAIN, epoch, position, cmd, 0, 0, max(at, state.at), 0), body
+    return Control(NO_CHAIN, epoch, position, last_cmd, 0, 0, max(at, state.at), 0), body
+
+
+def owed(state: DomainState) -> Seen:
+    """Return what the last cut left out and no leader has taken up yet."""
+    cut = state.cuts[-1] if state.cuts else None
+    session = state.sessions.by_number.get(cut.position) if cut is not None else None
+    if cut is None or session is None or not session.is_open:
+        return Seen()
+    return Seen(next_txn=cut.next_txn, tables=cut.floors)
+
+
+def highest(every: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
+    """Return the highest write id and version of each table that any of them names."""
+    tables: dict[int, tuple[int, int]] = {}
+    for table, (write_id, version) in (item for each in every for item in each.items()):
+        before = tables.get(table, (0, -1))
+        tables[table] = max(before[0], write_id), max(before[1], version)
+    return tables
 
 
 def dropped_since(state: DomainState, seen: Seen) -> dict[int, tuple[int, int]]:

@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 
 from ledger.checkpoint import newest, read_values
 from ledger.core.acceptance import LogHead
-from ledger.core.decide_cut import Seen, beyond, seen_in
+from ledger.core.decide_cut import Seen, beyond, highest, seen_in
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.port import Log, Topic
 from ledger.read_rows import TxnRow
 from ledger.reads import Reached, Reads
+from ledger.recovery.left_out import LeftOut
 from ledger.replay import Progress, Replay
 from ledger.sdk.view import open_store
 
@@ -67,22 +68,29 @@ def survey(
     *,
     margin: int | None = None,
     passed: Collection[int] = (),
+    others: Sequence[Witness] = (),
     progress: Progress = lambda _done, _end: None,
 ) -> Survey:
     """Read a whole log, and all that may have seen more of it than it still holds.
 
+    `others` are witnesses besides those that are found here, such as rows of other hosts.
     Raises LogDamagedError for a record that no sequencer wrote and that is not `passed` over,
     LogUnavailableError if a sequencer leads or the broker is away.
     """
     check_led_by_none(log)
-    replay, state = Replay(log, progress, passed), DomainState()
+    left_out, state = LeftOut(), DomainState()
+    replay = Replay(log, progress, passed, left_out.take)
     for event in replay:
         evolve(state, event)
     head = replay.acceptor.head
     if state.genesis is None:
         raise LogDamagedError(1, "the log holds no ledger, so there is nothing to go on from")
-    witnesses = [*checkpoint_witness(log, state.genesis.domain), *beats_witness(log)]
+    witnesses = [*checkpoint_witness(log, state.genesis.domain), *beats_witness(log), *others]
     lost: Sequence[TxnRow] = ()
+    if passed and left_out.records:
+        # Elsewhere what does not count was written by a leader that was replaced, and given to
+        # none that asked.
+        witnesses.append(Witness("records behind one passed over", left_out.seen()))
     if store is not None and store.exists():
         with closing(open_store(store)) as rows:
             witnesses.append(rows_witness(rows))
@@ -166,14 +174,10 @@ def lost_txns(rows: Reads, next_txn: int) -> Iterator[TxnRow]:
 
 def most(every: Sequence[Seen]) -> Seen:
     """Return the most that any has seen."""
-    tables: dict[int, tuple[int, int]] = {}
-    for table, (write_id, version) in (item for each in every for item in each.tables.items()):
-        before = tables.get(table, (0, -1))
-        tables[table] = max(before[0], write_id), max(before[1], version)
     return Seen(
         max(each.position for each in every),
         max(each.epoch for each in every),
         max(each.next_txn for each in every),
         max(each.next_table for each in every),
-        tables,
+        highest(each.tables for each in every),
     )

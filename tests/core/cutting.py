@@ -1,13 +1,27 @@
 """Logs that lose their end and are cut: what is left, the cut, and what a leader fills in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from ledger.core.decide_cut import Seen, cut_above, fill
-from ledger.core.events import Event
+from ledger.core.events import (
+    Event,
+    Fenced,
+    LogCut,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnCommitted,
+    TxnOpened,
+    WriteIdsAllocated,
+)
 from ledger.core.evolve import evolve
 from ledger.core.stamp import filling_control
 from ledger.log.codec import frame_event
 from tests.driver import Driver
+
+NUMBERED: Final[dict[Any, int]] = {"write id": 0, "version": -1}
 
 
 def shortened(driver: Driver, length: int) -> Driver:
@@ -44,3 +58,34 @@ def filled(short: Driver) -> Iterator[Event]:
     while (body := fill(short.state, short.now)) is not None:
         control = filling_control(short.state, short.head, body, short.now)
         yield short.take(frame_event(control, body, short.head.chain)[1])
+
+
+def ids_given(events: Iterable[Event]) -> set[tuple[Any, ...]]:
+    """Return all that events gave: positions, epochs, txns, tables, write ids and versions."""
+    found: set[tuple[Any, ...]] = set()
+    for control, body in events:
+        found.add(("position", control.position))
+        match body:
+            case Fenced() | LogCut():
+                found.add(("epoch", control.epoch))
+            case TxnOpened():
+                found |= {("txn", control.txn + at) for at in range(body.size)}
+                found |= {("write id", each.table, each.write_id) for each in body.ids}
+            case WriteIdsAllocated():
+                found |= {("write id", each.table, each.write_id) for each in body.ids}
+            case TxnCommitted():
+                found |= {("txn", control.txn)} if body.one_shot else set()
+                found |= {("version", each.table, each.version) for each in body.parts}
+                found |= {("write id", each.table, each.write_id) for each in body.parts}
+            case TableAltered():
+                found |= {("txn", control.txn)} if body.one_shot else set()
+                found |= {("version", body.table, body.version)}
+                found |= {("write id", body.table, body.write_id)}
+            case TableCreated():
+                found |= {("table", body.table), ("write id", body.table, body.write_id)}
+            case TableRenamed() | TableDropped():
+                found.add(("write id", body.table, body.write_id))
+            case _:
+                pass
+    # No txn wrote what has the write id 0, and -1 is no version.
+    return found - {each for each in found if each[0] in NUMBERED and each[2] == NUMBERED[each[0]]}

@@ -1,6 +1,6 @@
 """A log that lost its end and was cut: nothing that was given before is given again."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -13,10 +13,7 @@ from ledger.core.events import (
     CommandRefused,
     Event,
     LogCut,
-    TableCreated,
     TxnCommitted,
-    TxnOpened,
-    WriteIdsAllocated,
 )
 from ledger.core.evolve import fold
 from ledger.core.outcomes import Reason
@@ -25,7 +22,7 @@ from ledger.core.tables import Table
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.core.visibility import valid_txn_list, valid_write_ids
 from ledger.log.acceptor import Acceptor
-from tests.core.cutting import cut, filled, shortened
+from tests.core.cutting import cut, filled, ids_given, shortened
 from tests.core.histories import Player, Step, played, random_steps, steps
 from tests.core.invariants import check_invariants
 from tests.driver import Driver, write
@@ -148,27 +145,6 @@ def follows(short: Driver, event: Event) -> bool:
     return event.control.position > cut_at and event.control.session != cut_at
 
 
-def ids_given(events: Iterable[Event]) -> set[tuple[object, ...]]:
-    """Return all that events gave to somebody: positions, txns, tables, write ids and versions."""
-    found: set[tuple[object, ...]] = set()
-    for control, body in events:
-        found.add(("position", control.position))
-        match body:
-            case TxnOpened():
-                found |= {("txn", control.txn + at) for at in range(body.size)}
-                found |= {("write id", each.table, each.write_id) for each in body.ids}
-            case WriteIdsAllocated():
-                found |= {("write id", each.table, each.write_id) for each in body.ids}
-            case TxnCommitted():
-                found |= {("txn", control.txn)} if body.one_shot else set()
-                found |= {("version", each.table, each.version) for each in body.parts}
-            case TableCreated():
-                found.add(("table", body.table))
-            case _:
-                pass
-    return found
-
-
 @settings(deadline=None)
 @given(HISTORIES, st.floats(0, 1))
 def test_what_was_lost_is_never_visible(history: list[Step], keep: float) -> None:
@@ -269,6 +245,19 @@ def test_a_plan_from_what_was_lost() -> None:
         assert body.reason == reason
     update = write(listed, operation="update", read_at=short.state.position)
     assert isinstance(short.commit(session, 0, update).body, TxnCommitted)
+
+
+def test_a_cut_behind_a_cut() -> None:
+    """A cut by an operator with less to go by leaves out nothing that one before it named."""
+    whole, short, _ = pair()
+    seen = seen_in(whole.state, whole.head.epoch)
+    cut(short, beyond(seen, 7))
+    cut(short, Seen())
+    list(filled(short))
+    assert short.state.txns.next_txn >= seen.next_txn + 7
+    (table,) = short.state.tables.by_id.values()
+    last_write_id, version = seen.tables[table.table]
+    assert (table.last_write_id, table.version) == (last_write_id + 7, version + 7)
 
 
 def test_a_cut_where_nothing_is_known() -> None:

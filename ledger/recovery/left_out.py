@@ -1,0 +1,82 @@
+"""Left out: what was given by records that count no more, since one before them is passed over.
+
+An event whose bytes are damaged takes with it all that came behind it. Those records are still in
+the log, and say to what ids and positions it had come.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ledger.core.decide_cut import Seen
+from ledger.core.events import (
+    Control,
+    Event,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TxnCommitted,
+    TxnOpened,
+    WriteIdsAllocated,
+)
+from ledger.errors import IncompatibleError
+from ledger.log.codec import UnreadableError, decode_event
+from ledger.log.port import Record
+
+
+class LeftOut:
+    """Takes the records that do not count, and adds up to what they had come."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._position = 0
+        self._epoch = 0
+        self._next_txn = 1
+        self._next_table = 1
+        self._tables: dict[int, tuple[int, int]] = {}
+
+    def take(self, record: Record) -> None:
+        """Take one record; what is no event of this version tells nothing."""
+        try:
+            event = decode_event(record.value)
+        except (UnreadableError, IncompatibleError):
+            return
+        self.records += 1
+        self._position = max(self._position, event.control.position)
+        self._epoch = max(self._epoch, event.control.epoch)
+        self._add(event)
+
+    def seen(self) -> Seen:
+        """Return the last that was given by them."""
+        return Seen(self._position, self._epoch, self._next_txn, self._next_table, self._tables)
+
+    def _add(self, event: Event) -> None:
+        control, body = event
+        match body:
+            case TxnOpened():
+                self._add_txns(control, body.size)
+                self._add_parts(body.ids, lambda _: -1)
+            case WriteIdsAllocated():
+                self._add_parts(body.ids, lambda _: -1)
+            case TxnCommitted():
+                self._add_txns(control, int(body.one_shot))
+                self._add_parts(body.parts, lambda part: part.version)
+            case TableAltered():
+                self._add_txns(control, int(body.one_shot))
+                self._add_parts([body], lambda part: part.version)
+            case TableCreated():
+                self._next_table = max(self._next_table, body.table + 1)
+                self._add_parts([body], lambda _: 0)
+            case TableRenamed() | TableDropped():
+                self._add_parts([body], lambda _: -1)
+            case _:
+                pass
+
+    def _add_txns(self, control: Control, count: int) -> None:
+        if count:
+            self._next_txn = max(self._next_txn, control.txn + count)
+
+    def _add_parts(self, parts: Sequence[Any], version: Callable[[Any], int]) -> None:
+        for part in parts:
+            write_id, last = self._tables.get(part.table, (0, -1))
+            self._tables[part.table] = max(write_id, part.write_id), max(last, version(part))
