@@ -39,19 +39,26 @@ def check_rows(store: Path, log: Log) -> None:
     Raises LogDamagedError if not. Rows that cannot be read say nothing: their writer will.
     """
     seen = reached_in(store)
-    if seen is None or not seen.offset:
-        return
+    if seen is not None and seen.offset:
+        check_reached(seen, str(store), log)
+
+
+def check_reached(seen: Reached, rows: str, log: Log) -> None:
+    """Make sure that the log holds what rows end with; raises as `check_rows`.
+
+    `rows` says where they are.
+    """
     end = log.ends(Topic.EVENTS)[1]
     if end < seen.offset:
         raise LogDamagedError(
             seen.position,
-            f"the log ends at offset {end}, rows in {store} were made up to {seen.offset}. "
+            f"the log ends at offset {end}, rows in {rows} were made up to {seen.offset}. "
             f"{REBUILD}",
         )
     if not is_there(log, seen):
         raise LogDamagedError(
             seen.position,
-            f"the log holds another event there than the one that rows in {store} end with: it "
+            f"the log holds another event there than the one that rows in {rows} end with: it "
             f"lost its end, and others wrote on. {REBUILD}",
         )
 

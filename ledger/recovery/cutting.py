@@ -1,14 +1,14 @@
 """Cutting: the one event from which a ledger goes on after its log lost its end."""
 
 import getpass
-import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter, read_values, written
+from ledger.clock import Clock, SystemClock
 from ledger.core.decide_cut import cut_above
 from ledger.core.event_parts import PassedOver
-from ledger.core.events import Event, LogCut
+from ledger.core.events import Event
 from ledger.core.evolve import evolve
 from ledger.errors import LogUnavailableError
 from ledger.leader import catalog_of
@@ -23,9 +23,18 @@ DELIVERY_S = 35.0
 READ_S = 10.0
 
 
-def append_cut(log: Log, found: Survey, reason: str, passed: Sequence[int] = ()) -> Event:
+def append_cut(
+    log: Log,
+    found: Survey,
+    reason: str,
+    passed: Sequence[int] = (),
+    *,
+    author: str = "",
+    clock: Clock | None = None,
+) -> Event:
     """Append the cut that a survey asks for, and a state checkpoint behind it.
 
+    `author` is by default the user of this process.
     Checkpoints of before may be ahead of the log, which no sequencer could start from. Raises
     LogUnavailableError if another record came before the cut, or it is not known whether it counts.
     """
@@ -35,19 +44,20 @@ def append_cut(log: Log, found: Survey, reason: str, passed: Sequence[int] = ())
         found.state,
         found.head,
         found.seen,
-        round(time.time() * 1000),
+        (clock or SystemClock()).now_ms(),
         log.ends(Topic.COMMANDS)[1] - 1,
         passed=[PassedOver(offset, 1) for offset in sorted(set(passed))],
         commands_topic=log.topic_id(Topic.COMMANDS),
-        author=user(),
+        author=author or user(),
         reason=reason,
     )
     key = catalog_of(found.state, Genesis(genesis.name)).encode()
+    framed = frame_event(control, body, found.head.chain)[1]
     with closing(log.writer(Topic.EVENTS)) as writer:
-        writer.append(key, frame_event(control, body, found.head.chain)[1])
+        writer.append(key, framed)
         writer.flush(DELIVERY_S)
     batches = BatchAcceptor(log, Acceptor(found.head.copy()), 0)
-    event = read_back(log, batches, found.end)
+    event = read_back(log, batches, found.end, framed)
     evolve(found.state, event)
     checkpoint = Checkpoint(found.state, batches.acceptor.head, batches.offset)
     values = read_values(log, *log.ends(Topic.CHECKPOINTS))
@@ -57,11 +67,11 @@ def append_cut(log: Log, found: Survey, reason: str, passed: Sequence[int] = ())
     return event
 
 
-def read_back(log: Log, batches: BatchAcceptor, end: int) -> Event:
-    """Return the first event behind what was surveyed, which is to be the cut."""
+def read_back(log: Log, batches: BatchAcceptor, end: int, framed: bytes) -> Event:
+    """Return the first event behind what was surveyed, which is to be the cut framed so."""
     with closing(log.reader(Topic.EVENTS, end)) as reader:
         for record, event in batches.events(reader.read(1, READ_S)):
-            if event is not None and isinstance(event.body, LogCut) and record.offset == end:
+            if event is not None and record.offset == end and record.value == framed:
                 return event
     raise LogUnavailableError(
         "another record came before the cut, or the cut did not come back. Nothing is lost by "

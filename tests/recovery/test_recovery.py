@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.acceptance import LogHead
 from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.recovery.cutting import append_cut
@@ -43,7 +46,8 @@ def commits(ledger: Ledger, table: str = "planes", count: int = WRITES) -> list[
 def followed(log: MemoryLog, root: Path) -> None:
     """Make rows of all that a log holds."""
     with RocksStore.open(root) as store:
-        Fold.load(store, log).feed(log.topics[Topic.EVENTS].records)
+        fold = Fold.load(store, log)
+        fold.feed(log.topics[Topic.EVENTS].records[fold.offset :])
 
 
 @pytest.mark.parametrize("keep", [0.4, 0.6, 0.9])
@@ -123,6 +127,88 @@ def test_a_stray_record(tmp_path: Path) -> None:
     followed(log, tmp_path / "store")
     with closing(open_reads(tmp_path / "store")) as reads:
         assert reads.position() >= position
+
+
+def test_what_came_behind_a_damaged_record() -> None:
+    """What records behind a damaged one had given is given to nobody else, without rows too."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        txns = commits(ledger, count=20)
+        last, row = ledger.token.position, ledger.table("planes")
+    damage(log, 12)
+    with pytest.raises(LogDamagedError, match="recover --pass-over 12 "):
+        survey(log, None)
+    found = survey(log, None, passed=[12], margin=0)
+    assert found.is_ahead
+    append_cut(log, found, "a bad disk", [12])
+    with led(log) as ledger:
+        (txn,) = commits(ledger, count=1)
+        assert ledger.token.position > last
+        now = ledger.table("planes")
+    assert txn > max(txns)
+    assert (now.last_write_id, now.version) > (row.last_write_id, row.version)
+
+
+def test_a_reader_that_had_read_a_record_before_it_was_damaged(tmp_path: Path) -> None:
+    """It stops at the cut that passes over that record: it has read another log."""
+    log, root = MemoryLog(), tmp_path / "store"
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        commits(ledger)
+    read = BatchAcceptor(log, Acceptor(LogHead()), 0)
+    assert list(read.controls(log.topics[Topic.EVENTS].records))
+    followed(log, root)
+    end = log.ends(Topic.EVENTS)[1]
+    damage(log, 12)
+    append_cut(log, survey(log, None, passed=[12]), "a bad disk", [12])
+    with led(log) as ledger:
+        commits(ledger, count=1)
+    behind = log.topics[Topic.EVENTS].records[end:]
+    with pytest.raises(LogDamagedError, match="passes over a record that was sound"):
+        list(read.controls(behind))
+    with pytest.raises(LogDamagedError):
+        followed(log, root)
+    again = BatchAcceptor(log, Acceptor(LogHead()), 0)
+    assert list(again.controls(log.topics[Topic.EVENTS].records))
+
+
+def test_a_cut_that_came_too_late_and_passes_over(tmp_path: Path) -> None:
+    """A cut that does not count stops no reader, though it passes over a record."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes")
+    stray = len(log.topics[Topic.EVENTS].records)
+    with closing(log.writer(Topic.EVENTS)) as writer:
+        writer.append(b"", b"what is this")
+    first, second = (survey(log, None, passed=[stray], margin=most) for most in (20, 30))
+    append_cut(log, first, "a console producer", [stray])
+    with pytest.raises(LogUnavailableError, match="came before the cut"):
+        append_cut(log, second, "a console producer", [stray])
+    with led(log) as ledger:
+        ledger.create_table("flights")
+    followed(log, tmp_path / "store")
+
+
+def test_commands_of_another_topic() -> None:
+    """Behind a cut each command is answered, also where a new topic of commands counts anew."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        commits(ledger)
+    log.recreate(Topic.COMMANDS)
+    log.cut(Topic.EVENTS, len(log.topics[Topic.EVENTS].records) - 3)
+    event = append_cut(log, survey(log, None, margin=20), "power cut")
+    assert event.control.cmd == -1
+    with led(log) as ledger:
+        assert commits(ledger, count=1)
+
+
+def damage(log: MemoryLog, offset: int) -> None:
+    """Change a byte of a record."""
+    records = log.topics[Topic.EVENTS].records
+    value = records[offset].value
+    records[offset] = records[offset]._replace(value=value[:-1] + bytes([value[-1] ^ 1]))
 
 
 def test_a_ledger_that_is_led() -> None:
