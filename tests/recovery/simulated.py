@@ -14,9 +14,10 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
 from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
+from tests.core.cutting import ids_given
 from tests.core.histories import random_steps
 from tests.core.invariants import check_invariants
-from tests.core.test_cut import follows, going_on, ids_given
+from tests.core.test_cut import follows, going_on
 from tests.driver import Driver
 from tests.simulation.world import World
 
