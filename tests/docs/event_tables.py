@@ -1,0 +1,100 @@
+"""The tables of all events, made from their schemas.
+
+`python -m tests.docs.event_tables` prints them; `make docs` puts them into docs/events.md, and a
+test compares both.
+"""
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, get_args
+
+from ledger.core.events import Body, Control
+from tests.docs.pages import ROOT
+from tests.docs.sdk_page import escaped
+
+SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
+WIDTH: Final = 150
+ABOUT_EVENTS: Final = "The schema id stands behind the name."
+ABOUT_RECORDS: Final = "## Records within events\n"
+
+Schema = Mapping[str, Any]
+
+
+def tables() -> str:
+    """Return the tables of all events, then those of the records within them."""
+    numbers = json.loads((SCHEMAS / "index.json").read_text(encoding="utf-8"))
+    names = sorted((each.__name__ for each in get_args(Body)), key=lambda name: int(numbers[name]))
+    schemas = [schema_of(name) for name in names]
+    parts = [ABOUT_EVENTS, ""]
+    for schema in schemas:
+        own = schema["fields"][len(Control._fields) :]
+        parts += section(f"### {schema['name']}, {numbers[schema['name']]}", schema, own)
+    parts.append(ABOUT_RECORDS)
+    inner = {each["name"]: each for schema in schemas for each in records(schema["fields"])}
+    for name in sorted(inner):
+        parts += section(f"### {name}", inner[name], inner[name]["fields"])
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def schema_of(name: str) -> Schema:
+    """Return the schema of an event."""
+    found: Schema = json.loads((SCHEMAS / f"{name}.avsc").read_text(encoding="utf-8"))
+    return found
+
+
+def records(kind: Any) -> Iterator[Schema]:
+    """Yield the records that are defined within a type."""
+    match kind:
+        case {"type": "record", "fields": fields}:
+            yield kind
+            yield from records(fields)
+        case {"type": inner} if not isinstance(inner, str):
+            yield from records(inner)
+        case {"items": items}:
+            yield from records(items)
+        case list():
+            for each in kind:
+                yield from records(each)
+        case _:
+            pass
+
+
+def section(heading: str, schema: Schema, fields: Iterable[Schema]) -> Iterator[str]:
+    """Yield the heading, the text and the table of a record."""
+    yield f"{heading}\n"
+    yield "\n".join(textwrap.wrap(escaped(schema["doc"]), WIDTH)) + "\n"
+    rows = [(each["name"], type_name(each["type"]), each.get("doc", "")) for each in fields]
+    if not rows:
+        return
+    has_doc = any(doc for _, _, doc in rows)
+    yield "| Field | Type | Is |" if has_doc else "| Field | Type |"
+    yield "|---|---|---|" if has_doc else "|---|---|"
+    for name, kind, doc in rows:
+        yield f"| `{name}` | {kind} |" + (f" {escaped(doc)} |" if has_doc else "")
+    yield ""
+
+
+def type_name(kind: Any) -> str:
+    """Return the name of a type, for people."""
+    match kind:
+        case str():
+            found = kind
+        case ["null", inner]:
+            found = f"{type_name(inner)} or null"
+        case {"type": "array", "items": items}:
+            found = f"{type_name(items)}[]"
+        case {"type": "enum", "symbols": symbols}:
+            found = ", ".join(f"`{each}`" for each in symbols)
+        case {"type": "fixed", "size": size}:
+            found = f"fixed({size})"
+        case {"type": "record", "name": str(name)} | {"logicalType": str(name)}:
+            found = name
+        case _:
+            raise ValueError(f"a type of Avro is expected, not {kind!r}")
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(tables())

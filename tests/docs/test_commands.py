@@ -1,0 +1,107 @@
+"""Commands that pages name are known, and so are their options, targets and extras."""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from ledger.cli.root import whole_app
+from tests.command_line import invoked
+from tests.docs.pages import ROOT, all_blocks, pages, spans
+
+PROGRAM: Final = "lakeledger"
+SHELL: Final = "".join(each.text for each in all_blocks("sh"))
+IN_LINES: Final = spans(pages())
+COMMANDS: Final = sorted(set(re.findall(r"`lakeledger ([a-z]+(?: [a-z]+)?)", IN_LINES)))
+LINES: Final = sorted(
+    {line.strip() for line in SHELL.replace("\\\n", " ").splitlines() if f"{PROGRAM} " in line}
+)
+MENTIONS: Final = sorted(
+    {span for span in re.findall(r"`(lakeledger [^`]+)`", IN_LINES) if "..." not in span}
+)
+OK: Final = "Missing nothing"
+LEFT_OUT: Final = ("Missing", "Option")
+TARGETS: Final = sorted(set(re.findall(r"\bmake ([a-z]+)", SHELL + IN_LINES)))
+EXTRAS: Final = sorted(set(re.findall(r"lakeledger\[([a-z0-9,]+)\]", SHELL + IN_LINES)))
+
+
+def arguments_of(line: str) -> Sequence[str]:
+    """Return the arguments of a command line, without variables before it and remarks behind."""
+    words = shlex.split(line, comments=True)
+    return words[words.index(PROGRAM) + 1 :] if PROGRAM in words else ()
+
+
+def parse(arguments: Sequence[str]) -> None:
+    """Read a command's options and arguments as it does itself, and run nothing.
+
+    Raises the parser's own error for an option, argument or value that the command does not take.
+    """
+    command: Any = typer.main.get_command(whole_app())
+    context, rest = typer.Context(command), list(arguments)
+    while isinstance(command, TyperGroup) and rest:
+        name, command, rest = command.resolve_command(context, rest)
+        context = typer.Context(command, parent=context, info_name=name)
+    if not isinstance(command, TyperGroup):
+        command.make_context(context.info_name, rest)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_are_known(command: str) -> None:
+    """Every command that a page names has help."""
+    done = invoked(*command.split(), "--help")
+
+    assert done.exit_code == 0, done.output
+
+
+def refusal(line: str) -> str:
+    """Return why a command line is refused, OK if it is not."""
+    try:
+        parse(arguments_of(line))
+    except typer.TyperException as error:
+        return error.format_message()
+    return OK
+
+
+def filled(mention: str) -> str:
+    """Return a command with something in the place of each placeholder."""
+    named = re.sub(r"(?<= )(PATH\b|(?:/\w+)+)", str(ROOT), mention)
+    return re.sub(r"(?<=[ =:])[A-Z]+\b", "7", named)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_lines_can_be_run(line: str) -> None:
+    """Every command line in a block has options that its command takes, and all that it needs."""
+    parse(arguments_of(line))
+
+
+@pytest.mark.parametrize("mention", MENTIONS)
+def test_options_are_known(mention: str) -> None:
+    """Every command within a sentence has options that its command takes; some may be left out."""
+    assert refusal(filled(mention)).startswith(LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    "line", ["lakeledger status --colour", "lakeledger stat", "lakeledger status x"]
+)
+def test_unknown_options_are_seen(line: str) -> None:
+    """An option, a command or an argument that is not there is told."""
+    assert not refusal(line).startswith(LEFT_OUT)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_targets_are_known(target: str) -> None:
+    """Every target of make that a page names is one."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+@pytest.mark.parametrize("extras", EXTRAS)
+def test_extras_are_known(extras: str) -> None:
+    """Every extra that a page installs is one of the package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])

@@ -1,0 +1,70 @@
+"""What pages name is there: pages, sections, files, modules."""
+
+import pkgutil
+import re
+from typing import Final
+
+import pytest
+
+from tests.docs.pages import ROOT, Page, anchors, links, page, pages
+
+WHOLE: Final = "\n".join(each.text for each in pages())
+PACKAGES: Final = "ledger|projections|spark_sink|tests"
+PATHS: Final = sorted(set(re.findall(rf"`((?:{PACKAGES}|docs)/[\w./-]*)`", WHOLE)))
+# Two parts may be a method of a client that is called `ledger`.
+NAMES: Final = sorted(set(re.findall(rf"\b((?:{PACKAGES})(?:\.\w+){{2,}})", WHOLE)))
+OUTSIDE: Final = ("https://", "http://")
+
+
+def dead(page: Page) -> list[str]:
+    """Return the links of a page that lead nowhere."""
+    found = []
+    for link in links(page):
+        path, _, section = link.partition("#")
+        target = (ROOT / page.path).parent / path if path else ROOT / page.path
+        if link.startswith(OUTSIDE):
+            continue
+        if not target.exists():
+            found.append(link)
+        elif section:
+            there = Page(path, target.read_text(encoding="utf-8"))
+            found += [] if section in anchors(there) else [link]
+    return found
+
+
+@pytest.mark.parametrize("path", [each.path for each in pages()])
+def test_links(path: str) -> None:
+    """Every link of a page leads to a file that is there, and to a section of it."""
+    assert dead(page(path)) == []
+
+
+def test_dead_links_are_seen() -> None:
+    """A link to a page or a section that is not there is told."""
+    wrong = Page("docs/x.md", "[a](none.md) [b](http.md#none) [c](http.md#paths) [d](\n#none)\n")
+    assert dead(wrong) == ["none.md", "http.md#none", "#none"]
+
+
+def test_every_page_is_listed() -> None:
+    """The first page of the site lists every other one."""
+    listed = page("docs/index.md").text
+    names = {each.path for each in pages()} - {"README.md", "docs/index.md"}
+    assert [name for name in sorted(names) if name[5:-3] not in listed.split()] == []
+
+
+def test_decisions_have_an_index() -> None:
+    """The index of the decisions names each of them."""
+    decisions = page("docs/decisions.md")
+    indexed = {link[1:] for link in links(decisions)}
+    assert anchors(decisions) - {"decisions", "index"} <= indexed
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_paths_exist(path: str) -> None:
+    """Every file and folder that a page names is there."""
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_exist(name: str) -> None:
+    """Every module and every name in one that a page names is there."""
+    assert pkgutil.resolve_name(name)

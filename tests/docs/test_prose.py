@@ -1,0 +1,83 @@
+"""How the README and the pages are written, as far as a program can tell: see docs/style.md."""
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.docs.pages import FENCE, ROOT, Page, page, pages, prose
+
+COLUMNS_MAX: Final = 160
+README_BYTES_MAX: Final = 15 * 1024
+LANGUAGES: Final = {"python", "sh", "json", "properties", "text", "{toctree}"}
+# What a sentence about programs needs no word for: name the part of the program instead.
+BANNED: Final = (
+    *("who", "whom", "whoever", "whomever", "nobody", "somebody", "everybody", "anybody"),
+    *("told", "those of", "that of", "is none", "are none"),
+)
+BANNED_WORDS: Final = re.compile(rf"\b({'|'.join(BANNED)})\b", re.IGNORECASE)
+BEGINS_WITH_OF: Final = re.compile(r"(?:^|[.:;|] |^[-*] |\*\*)Of\b")
+# Made from docstrings, which the house's own rules hold.
+MADE: Final = {"docs/sdk.md"}
+# Pages that are still to be written anew.
+PENDING: Final = {
+    f"docs/{name}.md"
+    for name in (
+        *("command-line", "delta-import", "files", "http", "isolation", "lost-events"),
+        *("metadata-cache", "operating", "security", "sessions"),
+    )
+}
+WRITTEN: Final = [each.path for each in pages() if each.path not in MADE | PENDING]
+
+
+def odd_words(page: Page) -> list[str]:
+    """Return the words of a page that do not belong in it, with their lines."""
+    return [
+        f"{page.path}:{number}: {found[0]}"
+        for number, line in prose(page)
+        for found in (*BANNED_WORDS.finditer(line), *BEGINS_WITH_OF.finditer(line))
+    ]
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_words(path: str) -> None:
+    """A page names the parts of the program, and begins no sentence with "Of"."""
+    assert odd_words(page(path)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a reader who waits",
+        "Nobody reads.",
+        "It is told so.",
+        "rows. Of these",
+        "- Of all",
+        "Of it",
+    ],
+)
+def test_odd_words_are_seen(line: str) -> None:
+    """Each of them is found, in code alone it is not."""
+    assert odd_words(Page("docs/x.md", line))
+    assert not odd_words(Page("docs/x.md", f"{FENCE}text\n{line}\n{FENCE}\n`who`\n"))
+
+
+@pytest.mark.parametrize("path", [*WRITTEN, *MADE, "CHANGELOG.md"])
+def test_lines_are_short(path: str) -> None:
+    """No line is longer than a screen is wide."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    long = [number for number, line in enumerate(lines, start=1) if len(line) > COLUMNS_MAX]
+    assert long == []
+
+
+def test_the_readme_is_short() -> None:
+    """The README can be read in some minutes."""
+    assert (ROOT / "README.md").stat().st_size <= README_BYTES_MAX
+
+
+@pytest.mark.parametrize("path", [each.path for each in pages()])
+def test_code_names_its_language(path: str) -> None:
+    """Every block of code says what it is, so that a test can tell whether it is right."""
+    fences = [line for line in page(path).lines if line.startswith(FENCE)]
+    assert {line.removeprefix(FENCE) for line in fences[::2]} <= LANGUAGES
+    assert {*fences[1::2]} <= {FENCE}
