@@ -15,7 +15,7 @@ setup: .venv/installed
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "LakeLedger needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[spark,java,demo,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[spark,java,demo,dev,docs]'
 	@touch $@
 
 # A fresh .venv of just those files that were tested; any other, whoever offers it, is refused. The
@@ -53,6 +53,16 @@ simulation: setup
 
 demo: setup
 	$(RUN) spark_sink.demo
+
+# Pages that are made from the code, then all of them as a site in build/docs.
+docs: setup
+	$(RUN) tests.docs.make
+	$(RUN) sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	@echo "open build/docs/index.html"
+
+# What docs/changes says of a release goes to CHANGELOG.md: make changelog VERSION=0.2.0
+changelog: setup
+	$(RUN) tests.docs.changelog $(VERSION)
 
 bench: setup
 	$(RUN) tests.benchmarks $(ARGS)
