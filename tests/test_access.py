@@ -23,7 +23,7 @@ WRITERS: Final = {
     Topic.HEARTBEATS: {"sequencer", "client"},
     Topic.BEATS: {"sequencer"},
     Topic.CHECKPOINTS: {"sequencer", "recover"},
-    Topic.CATALOGS: {"restore"},
+    Topic.CATALOGS: {"restore", "recover"},
     Topic.CACHE: {"publisher"},
 }
 

@@ -92,16 +92,21 @@ def begun(
         fresh = Manifest(created.ledger, created.name, created.domain, topic, topics, NOTHING, ())
         fresh.write(place)
         return fresh
+    check_ledger(place, found, created)
+    for each in found.files:
+        if each.name not in names:
+            raise BackupDamagedError(place.path, each.name, "the file is missing")
+    return found
+
+
+def check_ledger(place: Place, found: Manifest, created: LedgerCreated) -> None:
+    """Raise BackupForeignError if a backup is of another ledger than a log."""
     if found.ledger != created.ledger:
         raise BackupForeignError(
             f"the backup in {place.path} is of ledger {found.name} with id {found.ledger}, and the "
             f"log is of ledger {created.name} with id {created.ledger}. Nothing was changed. "
             "Choose another path for this ledger"
         )
-    for each in found.files:
-        if each.name not in names:
-            raise BackupDamagedError(place.path, each.name, "the file is missing")
-    return found
 
 
 def remove_superseded(place: Place, manifest: Manifest, names: set[str]) -> None:

@@ -1,5 +1,7 @@
-"""The command that leads back from a log that lost its end."""
+"""The command that leads back from a log that lost its end, or from a copy of one."""
 
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from ledger.recovery.survey import Survey
 
 LOST_SHOWN = 20
-
+COMMAND = "lakeledger recover"
 
 KafkaOption = Annotated[
     str | None,
@@ -28,6 +30,14 @@ RowsOption = Annotated[
     str | None,
     typer.Option(
         "--store", metavar="<path>", help="Rows of before; by default those of this machine."
+    ),
+]
+BackupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--backup",
+        metavar="PATH",
+        help="A backup that may hold more: a folder, or s3://bucket/prefix.",
     ),
 ]
 PassOverOption = Annotated[
@@ -49,63 +59,108 @@ def recover(  # noqa: PLR0917 - options of a command are named
     ledger: LedgerOption = None,
     home: HomeOption = None,
     store: RowsOption = None,
+    backup: BackupOption = None,
     pass_over: PassOverOption = None,
     margin: MarginOption = None,
     reason: Annotated[str, typer.Option(help="Why, kept in the log.")] = "the log lost its end",
     *,
+    adopt: Annotated[
+        bool,
+        typer.Option("--adopt", help="Take events that lie in another topic for the ledger."),
+    ] = False,
     cut: Annotated[
-        bool, typer.Option("--cut", help="Cut the log; without it nothing is changed.")
+        bool, typer.Option("--cut", help="Go on above all that was given; appends one event.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what a log has lost, and let the ledger go on above all that was given.
 
-    Stop the ledger first. Without --cut nothing is changed: what is lost is told, and where ids
-    would go on.
+    Stop the ledger first. Without --cut and --adopt nothing is changed: what was compared and what
+    is lost is told, where ids would go on, and the next command.
     """
-    from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.backup.place import open_place  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.config import load  # noqa: PLC0415
     from ledger.log.kafka import KafkaLog  # noqa: PLC0415
     from ledger.machine.folder import STORE  # noqa: PLC0415
     from ledger.machine.up import UpSettings  # noqa: PLC0415
-    from ledger.recovery.cutting import append_cut  # noqa: PLC0415
     from ledger.recovery.survey import survey  # noqa: PLC0415
 
-    loaded = load({"bootstrap": bootstrap, "ledger": ledger, "home": home})
+    given = {"--bootstrap": bootstrap, "--ledger": ledger, "--home": home}
+    loaded = load({name.removeprefix("--"): value for name, value in given.items()})
     name, client = loaded.settings.ledger, loaded.settings.client()
     folder = UpSettings(ledger=name, home=loaded.settings.home).folder
     rows, passed = Path(store) if store is not None else folder / STORE, pass_over or []
+    place = open_place(backup) if backup is not None else None
     with (
         cluster(loaded, name) as kafka,
         closing(KafkaLog(kafka, name, client=client)) as log,
     ):
         with progress_bar("reading the log", transient=True) as progress:
-            found = survey(log, rows, margin=margin, passed=passed, progress=progress)
-        fields = fields_of(found)
-        if not cut:
-            answer(fields, output)
-            tell_lost(found)
-            return
-        event = append_cut(log, found, reason, passed)
-    answer({**fields, "cut": event.control.position}, output)
+            found = survey(log, rows, margin=margin, passed=passed, backup=place, progress=progress)
+        changed = Change(adopt=adopt, cut=cut).make(log, found, reason, passed)
+    answer({**fields_of(found), **changed}, output)
     tell_lost(found)
-    say(
-        f"ledger {name} goes on from position {event.control.position}. Receipts from behind "
-        f"position {found.head.position} are void. Next: lakeledger up --rebuild, which sets the "
-        "rows of before aside"
-    )
+    again = {**given, "--store": store, "--backup": backup, "--margin": margin}
+    for line in next_steps(found, changed, spelled(again, passed)):
+        say(line)
+
+
+class Change:
+    """What a run is asked to change; without both nothing is."""
+
+    def __init__(self, *, adopt: bool, cut: bool) -> None:
+        self._adopt = adopt
+        self._cut = cut
+
+    def make(
+        self, log: Any, found: "Survey", reason: str, passed: list[int]
+    ) -> dict[str, int | bool]:
+        """Change the log as it was asked for; return what was done.
+
+        The cut comes before the mark that makes readers accept a copy: no sequencer may lead in
+        between. Raises as `check_adoption` and `append_cut`.
+        """
+        from ledger.recovery.adopting import (  # noqa: PLC0415 - a command loads only what it uses
+            adopt_topic,
+            check_adoption,
+            mark_adopted,
+        )
+        from ledger.recovery.cutting import append_cut  # noqa: PLC0415
+
+        check_adoption(found, adopt=self._adopt, cut=self._cut)
+        is_adopted = self._adopt and found.is_copy
+        if not self._cut:
+            if is_adopted:
+                adopt_topic(log, found)
+            return {"adopted": True} if is_adopted else {}
+        event = append_cut(log, found, reason, passed)
+        if is_adopted:
+            mark_adopted(log, found, event.control.position)
+        return {"cut": event.control.position, **({"adopted": True} if is_adopted else {})}
 
 
 def fields_of(found: "Survey") -> dict[str, Any]:
     """Return what was found as fields."""
-    seen = found.seen
+    seen, created = found.seen, found.created
+    pairs = list(zip(found.witnesses, found.verdicts, strict=True))
+    shared = {} if found.shared is None else {"shared_with_backup": found.shared}
     return {
+        "ledger": created.name,
+        "id": created.ledger,
         "position": found.head.position,
-        "last_seen": {each.name: each.seen.position for each in found.witnesses},
+        "chain": found.head.chain.hex(),
+        "epoch": found.head.epoch,
+        "is_copy": found.is_copy,
+        "last_seen": {witness.name: witness.seen.position for witness, _ in pairs},
+        "compared": {witness.name: verdict for witness, verdict in pairs},
+        **shared,
         "unanswered_commands": found.unanswered,
         "margin": found.margin,
         "next_position": seen.position + 1,
+        "next_epoch": seen.epoch + 1,
         "next_txn": seen.next_txn,
         "lost_txns": [each.txn for each in found.lost],
+        "lost_commits": [each.txn for each in found.lost if each.status == "committed"],
         "lost_tables": [
             each for each in sorted(seen.tables) if each not in found.state.tables.by_id
         ],
@@ -113,15 +168,48 @@ def fields_of(found: "Survey") -> dict[str, Any]:
 
 
 def tell_lost(found: "Survey") -> None:
-    """Say which txns are lost, of whom, and what to do."""
-    for row in found.lost[:LOST_SHOWN]:
-        tables = ", ".join(f"table {each.table} write id {each.write_id}" for each in row.parts)
-        end = f"{row.status} at {row.ended}" if row.ended else row.status
-        say(f"lost: txn {row.txn} of {row.user}, {end}: {tables or 'nothing'}")
+    """Say which txns are lost, of whom, and what still tells of them."""
+    for each in found.lost[:LOST_SHOWN]:
+        tables = ", ".join(f"table {part.table} write id {part.write_id}" for part in each.parts)
+        end = f"{each.status} at {each.ended}" if each.ended else each.status
+        say(
+            f"lost: txn {each.txn} of {each.user}, {end}: {tables or 'nothing'} "
+            f"(known from: {each.known_from})"
+        )
     if len(found.lost) > LOST_SHOWN:
         say(f"and {len(found.lost) - LOST_SHOWN} more; --output json names all")
-    if not found.is_ahead:
-        say(
-            "nothing was found that has seen more than the log holds. Cut it only if you know that "
-            "it lost its end, and raise --margin if more may have been acknowledged"
+
+
+def spelled(given: Mapping[str, Any], passed: list[int]) -> str:
+    """Return options as they were given, for the next command."""
+    words = [word for name, value in given.items() if value is not None for word in (name, value)]
+    words += [word for offset in passed for word in ("--pass-over", offset)]
+    return "".join(f" {shlex.quote(str(word))}" for word in words)
+
+
+def next_steps(found: "Survey", changed: Mapping[str, Any], options: str) -> Iterator[str]:
+    """Say what was changed, and the next command."""
+    if changed:
+        position = changed.get("cut", found.head.position)
+        lost = (
+            f" Receipts from behind position {found.head.position} are void." if found.lost else ""
         )
+        yield (
+            f"ledger {found.created.name} goes on from position {position}.{lost} Next: lakeledger "
+            "up --rebuild, which sets the rows of before aside"
+        )
+        return
+    if found.is_ahead or "--pass-over" in options:
+        adopt = " --adopt" if found.is_copy else ""
+        yield f"nothing was changed. Next: {COMMAND}{adopt} --cut{options}"
+        return
+    if found.is_copy:
+        yield (
+            "nothing was changed. The events lie in another topic than the one that they were "
+            "recorded in, and nothing was found that has seen more than this copy holds. Next: "
+            f"{COMMAND} --adopt{options}"
+        )
+    yield (
+        "nothing was found that has seen more than the log holds. Cut it only if you know that "
+        "it lost its end, and raise --margin if more may have been acknowledged"
+    )

@@ -180,7 +180,7 @@ def check_topic(log: Log, created: LedgerCreated) -> None:
     """Raise LogDamagedError if the events are read from another topic than they were written to.
 
     A copy may have lost its end, and a sequencer that went on with it would write another history.
-    A restore that has compared its copy says so, see `ledger.log.restored`.
+    A restore that has compared its copy says so, and who adopts one, see `ledger.log.restored`.
     """
     found = log.topic_id(Topic.EVENTS)
     if created.events_topic == found:
@@ -188,7 +188,10 @@ def check_topic(log: Log, created: LedgerCreated) -> None:
     restored = read_restored(log, created.domain)
     if restored is None or (restored.ledger, restored.topic) != (created.ledger, found):
         raise LogDamagedError(
-            1, f"it was recorded in topic {created.events_topic} and is read from {found}"
+            1,
+            f"it was recorded in topic {created.events_topic} and is read from {found}. If that is "
+            "a copy which the ledger is to go on with, lakeledger recover --adopt compares it with "
+            "all that is left",
         )
     if not restored.is_whole:
         raise unfinished()

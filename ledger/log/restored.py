@@ -2,7 +2,8 @@
 
 A ledger's first event names the topic it was written to, by the broker's id, and a copy in another
 topic is refused: it may have lost its end. `lakeledger restore` compares a copy with its backup and
-says here that it is whole. Readers look here only if the id is another one.
+says here that it is whole. `lakeledger recover --adopt` says it of a copy that it compared with all
+that is left. Readers look here only if the id is another one.
 """
 
 import json
@@ -21,7 +22,7 @@ class Restored(NamedTuple):
     """A restore into the events topic with the id `topic`.
 
     `digest` is that of the backup, which goes to `position` and has so many `records`. Until
-    `is_whole` the topic may hold less.
+    `is_whole` the topic may hold less. A copy that was adopted without a backup has no digest.
     """
 
     ledger: str

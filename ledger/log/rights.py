@@ -87,8 +87,8 @@ ROLES: Final[Mapping[str, Role]] = {
     "recover": Role(
         "`lakeledger recover`: says what a log has lost, and lets the ledger go on",
         {
-            **FOLLOWED,
             Topic.EVENTS: (READ, WRITE),
+            Topic.CATALOGS: (READ, WRITE),
             Topic.CHECKPOINTS: (READ, WRITE),
             Topic.BEATS: (READ,),
             Topic.COMMANDS: (DESCRIBE,),

@@ -28,8 +28,9 @@ ASIDE: Final = ".aside-"
 READ_S: Final = 10.0
 REBUILD: Final = (
     "No sequencer was started: it would give ids, write ids and versions again that were given. "
-    "lakeledger recover says what is lost, and with --cut lets the ledger go on above all that was "
-    "given; then lakeledger up --rebuild. Or put back a copy of the log"
+    "Run lakeledger recover, which says what is lost; then lakeledger recover --cut, which lets "
+    "the ledger go on above all that was given; then lakeledger up --rebuild. Or put back a copy "
+    "of the log"
 )
 
 

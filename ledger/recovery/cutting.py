@@ -38,8 +38,6 @@ def append_cut(
     Checkpoints of before may be ahead of the log, which no sequencer could start from. Raises
     LogUnavailableError if another record came before the cut, or it is not known whether it counts.
     """
-    genesis = found.state.genesis
-    assert genesis is not None, "a survey is of a ledger"
     control, body = cut_above(
         found.state,
         found.head,
@@ -51,7 +49,7 @@ def append_cut(
         author=author or user(),
         reason=reason,
     )
-    key = catalog_of(found.state, Genesis(genesis.name)).encode()
+    key = catalog_of(found.state, Genesis(found.created.name)).encode()
     framed = frame_event(control, body, found.head.chain)[1]
     with closing(log.writer(Topic.EVENTS)) as writer:
         writer.append(key, framed)
@@ -59,12 +57,17 @@ def append_cut(
     batches = BatchAcceptor(log, Acceptor(found.head.copy()), 0)
     event = read_back(log, batches, found.end, framed)
     evolve(found.state, event)
-    checkpoint = Checkpoint(found.state, batches.acceptor.head, batches.offset)
-    values = read_values(log, *log.ends(Topic.CHECKPOINTS))
-    with closing(log.writer(Topic.CHECKPOINTS)) as writer:
-        before = written(values, genesis.domain)
-        CheckpointWriter(writer, genesis.domain, before).write(checkpoint)
+    write_checkpoint(log, Checkpoint(found.state, batches.acceptor.head, batches.offset))
     return event
+
+
+def write_checkpoint(log: Log, checkpoint: Checkpoint) -> None:
+    """Write a state checkpoint, which takes the place of those that are there."""
+    genesis = checkpoint.state.genesis
+    assert genesis is not None, "a checkpoint is of a ledger"
+    before = written(read_values(log, *log.ends(Topic.CHECKPOINTS)), genesis.domain)
+    with closing(log.writer(Topic.CHECKPOINTS)) as writer:
+        CheckpointWriter(writer, genesis.domain, before).write(checkpoint)
 
 
 def read_back(log: Log, batches: BatchAcceptor, end: int, framed: bytes) -> Event:

@@ -1,65 +1,80 @@
 """Survey: what a log still holds, what else tells of more, and what is lost.
 
-What was given after the end of the log is known from the rows of this host, from state checkpoints
-and from beats. Each may have lagged behind, so what may have been given beyond them is bounded by
-the commands that were sent and by a margin.
+What was given after the end of the log is known from the rows of this host, from state checkpoints,
+from beats and from a backup. Each may have lagged behind, so what may have been given beyond them
+is bounded by the commands that were sent and by a margin.
 """
 
-import json
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ledger.checkpoint import newest, read_values
+from ledger.backup.place import Place
 from ledger.core.acceptance import LogHead
 from ledger.core.decide_cut import Seen, beyond, highest, seen_in
+from ledger.core.events import LedgerCreated
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
-from ledger.errors import LedgerError, LogDamagedError, LogUnavailableError
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.batches import check_topic
 from ledger.log.port import Log, Topic
-from ledger.read_rows import TxnRow
-from ledger.reads import Reached, Reads
+from ledger.log.restored import check_finished
+from ledger.reads import Reads
+from ledger.recovery.beside import BackupBeside
 from ledger.recovery.left_out import LeftOut
+from ledger.recovery.witnesses import (
+    LOST,
+    LOST_TXNS_MAX,
+    LostTxn,
+    Verdict,
+    Witness,
+    beats_witness,
+    checkpoint_witness,
+    judge,
+    lost_in_rows,
+    rows_witness,
+)
 from ledger.replay import Progress, Replay
 from ledger.sdk.view import open_store
 
-MARGIN_WITH_ROWS: Final = 1_000
+MARGIN_WITH_WITNESS: Final = 1_000
 MARGIN_WITHOUT: Final = 10_000
-LOST_TXNS_MAX: Final = 1_000
-LEADS_S: Final = 2.0
-BEATS_MAX: Final = 1_000
-
-Say = Callable[[str], None]
-
-
-class Witness(NamedTuple):
-    """Something that outlived the end of the log, what it has seen, and the position of that."""
-
-    name: str
-    seen: Seen
+LISTENS_S: Final = 2.0
 
 
 class Survey(NamedTuple):
     """What was found.
 
     `state` and `head` are the log's, `seen` is what may have been given at most, `unanswered` how
-    many commands the log does not answer. `lost` are txns that only the rows know, oldest first.
+    many commands the log does not answer. `verdicts` are those on the witnesses, in their order.
+    `lost` are txns that only witnesses know, by their ids. `is_copy` says that readers refuse the
+    topic of the events, because it is not the one that they were recorded in. `shared` is the last
+    position that log and backup have in common, None without a backup.
     """
 
     state: DomainState
     head: LogHead
     end: int
     witnesses: Sequence[Witness]
+    verdicts: Sequence[Verdict]
     unanswered: int
     margin: int
     seen: Seen
-    lost: Sequence[TxnRow]
+    lost: Sequence[LostTxn]
+    is_copy: bool
+    shared: int | None
 
     @property
     def is_ahead(self) -> bool:
-        """Whether something has seen more than the log holds."""
-        return any(each.seen.position > self.head.position for each in self.witnesses)
+        """Whether something has seen what the log does not hold."""
+        return not LOST.isdisjoint(self.verdicts)
+
+    @property
+    def created(self) -> LedgerCreated:
+        """Who the ledger is."""
+        assert self.state.genesis is not None, "a survey is of a ledger"
+        return self.state.genesis
 
 
 def survey(
@@ -68,108 +83,109 @@ def survey(
     *,
     margin: int | None = None,
     passed: Collection[int] = (),
+    backup: Place | None = None,
     others: Sequence[Witness] = (),
+    listens_s: float = LISTENS_S,
     progress: Progress = lambda _done, _end: None,
 ) -> Survey:
     """Read a whole log, and all that may have seen more of it than it still holds.
 
-    `others` are witnesses besides those that are found here, such as rows of other hosts.
+    `others` are witnesses besides those that are found here, such as rows of other hosts. A leader
+    is listened for `listens_s`, in which it would beat several times.
+
     Raises LogDamagedError for a record that no sequencer wrote and that is not `passed` over,
-    LogUnavailableError if a sequencer leads or the broker is away.
+    LogUnavailableError if a sequencer leads or the broker is away, RestoreUnfinishedError while a
+    restore is under way, and as `BackupBeside`.
     """
-    check_led_by_none(log)
-    left_out, state = LeftOut(), DomainState()
-    replay = Replay(log, progress, passed, left_out.take)
-    for event in replay:
-        evolve(state, event)
-    head = replay.acceptor.head
-    if state.genesis is None:
-        raise LogDamagedError(1, "the log holds no ledger, so there is nothing to go on from")
-    witnesses = [*checkpoint_witness(log, state.genesis.domain), *beats_witness(log), *others]
-    lost: Sequence[TxnRow] = ()
-    if passed and left_out.records:
-        # Elsewhere what does not count was written by a leader that was replaced, and given to
-        # none that asked.
-        witnesses.append(Witness("records behind one passed over", left_out.seen()))
-    if store is not None and store.exists():
-        with closing(open_store(store)) as rows:
+    check_led_by_none(log, listens_s)
+    created = created_in(log, passed)
+    check_finished(log, created.domain)
+    with ExitStack() as opened:
+        witnesses = [*checkpoint_witness(log, created.domain), *beats_witness(log), *others]
+        rows: Reads | None = None
+        if store is not None and store.exists():
+            rows = opened.enter_context(closing(open_store(store)))
             witnesses.append(rows_witness(rows))
-            lost = list(lost_txns(rows, state.txns.next_txn))
+        beside = BackupBeside(backup, created) if backup is not None else None
+        left_out, state = LeftOut(), DomainState()
+        replay = Replay(log, progress, passed, left_out.take)
+        chains = followed(replay, state, {each.seen.position for each in witnesses}, beside)
+        lost: list[LostTxn] = [] if rows is None else list(lost_in_rows(rows, state))
+    # Elsewhere what does not count was written by a leader that was replaced, and given to none.
+    if passed and left_out.records:
+        witnesses.append(Witness("records behind one passed over", left_out.seen()))
+    if beside is not None:
+        witness, more = beside.end(state)
+        witnesses.append(witness)
+        lost += more
+    head = replay.acceptor.head
+    verdicts = [judge(each, state, head, chains) for each in witnesses]
     unanswered = max(0, log.ends(Topic.COMMANDS)[1] - head.last_cmd - 1)
     if margin is None:
-        least = MARGIN_WITH_ROWS if any_ahead(witnesses, head) else MARGIN_WITHOUT
-        margin = least + unanswered
-    known = most([seen_in(state, head.epoch), *(each.seen for each in witnesses)])
+        margin = unanswered + (MARGIN_WITHOUT if LOST.isdisjoint(verdicts) else MARGIN_WITH_WITNESS)
     return Survey(
-        state, head, replay.end, witnesses, unanswered, margin, beyond(known, margin), lost
+        state,
+        head,
+        replay.end,
+        witnesses,
+        verdicts,
+        unanswered,
+        margin,
+        beyond(most([seen_in(state, head.epoch), *(each.seen for each in witnesses)]), margin),
+        each_once(lost),
+        is_copy=is_refused(log, created),
+        shared=beside.shared if beside is not None else None,
     )
 
 
-def any_ahead(witnesses: Sequence[Witness], head: LogHead) -> bool:
-    """Tell whether something has seen more than the log holds."""
-    return any(each.seen.position > head.position for each in witnesses)
+def followed(
+    replay: Replay, state: DomainState, wanted: Collection[int], beside: BackupBeside | None
+) -> Mapping[int, str]:
+    """Fold a log into a state, beside a backup; return the chains at the positions wanted."""
+    chains: dict[int, str] = {}
+    for event in replay:
+        if beside is not None:
+            beside.take(event, state)
+        evolve(state, event)
+        if event.control.position in wanted:
+            chains[event.control.position] = event.control.chain.hex()
+    return chains
 
 
-def check_led_by_none(log: Log) -> None:
+def created_in(log: Log, passed: Collection[int] = ()) -> LedgerCreated:
+    """Return who the ledger of a log is, in whatever topic that lies; raises LogDamagedError."""
+    for event in Replay(log, passed=passed):
+        if isinstance(event.body, LedgerCreated):
+            return event.body
+    raise LogDamagedError(1, "the log holds no ledger, so there is nothing to go on from")
+
+
+def is_refused(log: Log, created: LedgerCreated) -> bool:
+    """Tell whether readers refuse the events, because they are a copy that nothing vouches for."""
+    try:
+        check_topic(log, created)
+    except LogDamagedError:
+        return True
+    return False
+
+
+def check_led_by_none(log: Log, listens_s: float) -> None:
     """Raise LogUnavailableError if a sequencer leads: it would go on beside the cut."""
     with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
-        if beats.read(1, LEADS_S):
+        if beats.read(1, listens_s):
             raise LogUnavailableError(
                 "a sequencer leads this ledger. Stop lakeledger up, or all sequencers, and try "
                 "again"
             )
 
 
-def checkpoint_witness(log: Log, domain: int) -> Iterator[Witness]:
-    """Return what the newest state checkpoint has seen."""
-    try:
-        found = newest(read_values(log, *log.ends(Topic.CHECKPOINTS)), domain)
-    except LedgerError:
-        return
-    if found is not None:
-        yield Witness("state checkpoint", seen_in(found.state, found.head.epoch))
-
-
-def beats_witness(log: Log) -> Iterator[Witness]:
-    """Return the highest epoch that a sequencer beat in."""
-    start, end = log.ends(Topic.BEATS)
-    epoch = 0
-    with closing(log.reader(Topic.BEATS, max(start, end - BEATS_MAX))) as beats:
-        while beats.next_offset() < end and (records := beats.read(BEATS_MAX, LEADS_S)):
-            epoch = max(epoch, *(epoch_of(each.value) for each in records))
-    if epoch:
-        yield Witness("beats of sequencers", Seen(epoch=epoch))
-
-
-def epoch_of(value: bytes) -> int:
-    """Return the epoch of a beat, 0 for what is none."""
-    try:
-        return max(0, int(json.loads(value)["epoch"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return 0
-
-
-def rows_witness(rows: Reads) -> Witness:
-    """Return what the rows of this host have seen."""
-    tables = rows.tables(include_dropped=True)
-    return Witness(
-        "rows of this host",
-        Seen(
-            rows.reach(0, Reached(), 0).position,
-            0,
-            rows.valid_txns().hwm + 1,
-            max((each.table for each in tables), default=0) + 1,
-            {each.table: (each.last_write_id, each.version) for each in tables},
-        ),
-    )
-
-
-def lost_txns(rows: Reads, next_txn: int) -> Iterator[TxnRow]:
-    """Return the txns that rows know and the log does not, as far as they are shown."""
-    for txn in range(next_txn, min(rows.valid_txns().hwm, next_txn + LOST_TXNS_MAX) + 1):
-        row = rows.txn(txn)
-        if row is not None:
-            yield row
+def each_once(lost: Iterable[LostTxn]) -> list[LostTxn]:
+    """Return lost txns by their ids, each as the witness that saw most of it tells it."""
+    found: dict[int, LostTxn] = {}
+    for each in lost:
+        if each.txn not in found or found[each.txn].ended < each.ended:
+            found[each.txn] = each
+    return [found[txn] for txn in sorted(found)][:LOST_TXNS_MAX]
 
 
 def most(every: Sequence[Seen]) -> Seen:

@@ -1,6 +1,6 @@
 """What the tests of backups share: histories, places that crash, and logs to restore into."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Outcome, Restore, check_backup, check_empty
 from ledger.backup.taking import Taken, take
 from ledger.core.decide_cut import beyond, seen_in
+from ledger.core.event_parts import PassedOver
 from ledger.core.events import Resigned
 from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
@@ -23,6 +24,7 @@ from tests.driver import Driver, write
 
 NEVER: Final = Signal()
 MARGIN: Final = 3
+STRAY: Final = b"what is this"
 TOPICS: Final = {"events": {"partitions": 1, "replicas": 1, "settings": {}}}
 
 Step = Callable[[Driver], object]
@@ -62,11 +64,18 @@ def zombie(driver: Driver) -> None:
     driver.zombie(Resigned("driver"))
 
 
-def cut_log(driver: Driver) -> None:
+def cut_log(driver: Driver, passed: Sequence[PassedOver] = ()) -> None:
     """Cut the log, as after a loss, and take up what was left out."""
-    cut(driver, beyond(seen_in(driver.state, driver.head.epoch), MARGIN))
+    cut(driver, beyond(seen_in(driver.state, driver.head.epoch), MARGIN), passed=passed)
     for _ in filled(driver):
         pass
+
+
+def stray(driver: Driver) -> None:
+    """Append what no sequencer wrote, and cut the log over it."""
+    offset = len(driver.records)
+    driver.append(STRAY)
+    cut_log(driver, [PassedOver(offset, 1)])
 
 
 STEPS: Final[tuple[Step, ...]] = (
@@ -77,6 +86,7 @@ STEPS: Final[tuple[Step, ...]] = (
     Driver.fence,
     zombie,
     cut_log,
+    stray,
 )
 HISTORIES: Final = st.lists(st.sampled_from(STEPS), max_size=12)
 

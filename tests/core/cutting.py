@@ -1,9 +1,10 @@
 """Logs that lose their end and are cut: what is left, the cut, and what a leader fills in."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ledger.core.decide_cut import Seen, cut_above, fill
+from ledger.core.event_parts import PassedOver
 from ledger.core.events import (
     Event,
     Fenced,
@@ -36,15 +37,17 @@ def shortened(driver: Driver, length: int) -> Driver:
     return short
 
 
-def cut(short: Driver, seen: Seen, last_cmd: int = 0) -> Event:
-    """Cut a log above what was seen."""
+def cut(
+    short: Driver, seen: Seen, last_cmd: int = 0, *, passed: Sequence[PassedOver] = ()
+) -> Event:
+    """Cut a log above what was seen, and over the records `passed`."""
     control, body = cut_above(
         short.state,
         short.head,
         seen,
         short.now,
         last_cmd,
-        passed=[],
+        passed=passed,
         commands_topic="commands-0",
         author="operator",
         reason="power cut",

@@ -1,12 +1,10 @@
 """A ledger whose log lost its end is surveyed, cut and led again: nothing is given twice."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from ledger.client import Ledger
 from ledger.core.acceptance import LogHead
 from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
@@ -17,37 +15,8 @@ from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
 from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
-from projections.fold import Fold
 from projections.queries import open_reads
-from projections.store.rocks_store import RocksStore
-
-ALERT = SequencerSettings(suspect_s=0.01, jitter_s=0.01)
-WRITES = 5
-
-
-@contextmanager
-def led(log: MemoryLog) -> Iterator[Ledger]:
-    """Lead the ledger of a log, and connect to it."""
-    with InMemoryLedger(log=log, settings=ALERT) as memory, closing(memory.connect()) as ledger:
-        yield ledger
-
-
-def commits(ledger: Ledger, table: str = "planes", count: int = WRITES) -> list[int]:
-    """Commit rows to a table of directories, and return the txns."""
-    txns = []
-    for _ in range(count):
-        with ledger.transaction() as txn:
-            txn.write_id(table)
-            txn.insert(table)
-            txns.append(txn.id)
-    return txns
-
-
-def followed(log: MemoryLog, root: Path) -> None:
-    """Make rows of all that a log holds."""
-    with RocksStore.open(root) as store:
-        fold = Fold.load(store, log)
-        fold.feed(log.topics[Topic.EVENTS].records[fold.offset :])
+from tests.recovery.logs import commits, followed, led
 
 
 @pytest.mark.parametrize("keep", [0.4, 0.6, 0.9])

@@ -1,0 +1,104 @@
+"""A backup read beside a log: how much they share, and what only the backup still holds."""
+
+from collections.abc import Iterator
+
+from ledger.backup.contents import manifest_in, parts
+from ledger.backup.manifest import Manifest
+from ledger.backup.place import Place
+from ledger.backup.taking import check_ledger
+from ledger.checkpoint import dump, load
+from ledger.core.acceptance import LogHead
+from ledger.core.decide_cut import Seen, seen_in
+from ledger.core.events import Event, LedgerCreated
+from ledger.core.evolve import evolve
+from ledger.core.state import DomainState
+from ledger.log.acceptor import Acceptor
+from ledger.recovery.witnesses import LostTxn, Witness
+from ledger.state_reads.rows import ends_of, one_shot, open_parts
+
+
+class BackupBeside:
+    """A backup of the ledger that `created` begins, compared with its log event by event.
+
+    Raises BackupForeignError for a backup of another ledger, and as `manifest_in` and `parts`.
+    """
+
+    def __init__(self, place: Place, created: LedgerCreated) -> None:
+        manifest = manifest_in(place)
+        check_ledger(place, manifest, created)
+        self.name = f"backup in {place.path}"
+        self.shared = 0
+        self._head = manifest.reached.head
+        self._events = events_in(place, manifest)
+        self._next = next(self._events, None)
+        self._state: DomainState | None = None
+
+    def take(self, event: Event, before: DomainState) -> None:
+        """Compare the next event of the log, to which `before` is the state that it meets."""
+        if self._state is not None or self._next is None:
+            return
+        if self._next.control == event.control:
+            self.shared = event.control.position
+            self._next = next(self._events, None)
+        else:
+            self._state = copy_of(before)
+
+    def end(self, state: DomainState) -> tuple[Witness, list[LostTxn]]:
+        """Return what the backup has seen, and the txns of which only it tells how they went on.
+
+        `state` is what the log ends with. To be called once, behind the last event of the log.
+        """
+        if self._next is None:
+            # All of it is in the log.
+            return Witness(self.name, Seen(self.shared)), []
+        state = self._state if self._state is not None else copy_of(state)
+        lost = list(lost_in(self._rest(), state, self.name))
+        return Witness(self.name, seen_in(state, self._head.epoch), self._head.chain.hex()), lost
+
+    def _rest(self) -> Iterator[Event]:
+        if self._next is not None:
+            yield self._next
+        yield from self._events
+
+
+def events_in(place: Place, manifest: Manifest) -> Iterator[Event]:
+    """Yield the events of a backup that count; a record that does not leaves the log where it is.
+
+    Raises as `parts`.
+    """
+    acceptor = Acceptor(LogHead())
+    head = acceptor.head
+    for part in parts(place, manifest):
+        for record in part.records:
+            if (record.position, record.chain) != (head.position, head.chain):
+                event = acceptor.take(record.value)
+                if event is not None:
+                    yield event
+
+
+def copy_of(state: DomainState) -> DomainState:
+    """Return an independent copy of a state."""
+    return load(dump(state, LogHead(last_cmd=state.last_cmd), 0)).state
+
+
+def lost_in(events: Iterator[Event], state: DomainState, known_from: str) -> Iterator[LostTxn]:
+    """Yield the txns that events end, or leave open; moves the state behind them."""
+    first = state.txns.next_txn
+    for event in events:
+        at_once = one_shot(event)
+        for number, end in ends_of(event, state.txns.open).items():
+            txn = state.txns.open.get(number) or at_once
+            assert txn is not None, f"txn {number} ended without having been"
+            user = user_of(state, txn.session)
+            yield LostTxn(number, user, end.status, end.position, tuple(end.parts), known_from)
+        evolve(state, event)
+    for txn in state.txns.open.values():
+        if txn.txn >= first:
+            user, touched = user_of(state, txn.session), tuple(open_parts(txn))
+            yield LostTxn(txn.txn, user, "open", 0, touched, known_from)
+
+
+def user_of(state: DomainState, session: int) -> str:
+    """Return the user of a session, "" if it is not remembered."""
+    found = state.sessions.by_number.get(session)
+    return found.user if found is not None else ""

@@ -1,0 +1,121 @@
+"""Witnesses: what outlived the end of a log, and what each of them has seen of it.
+
+Rows of a host, state checkpoints, beats of sequencers, and backups. Each may have lagged behind the
+log, so what may have been given beyond them is bounded elsewhere.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import chain
+from typing import Final, Literal, NamedTuple
+
+from ledger.checkpoint import newest, read_values
+from ledger.core.acceptance import LogHead
+from ledger.core.decide_cut import Seen, seen_in
+from ledger.core.state import DomainState
+from ledger.errors import LedgerError
+from ledger.log.port import Log, Topic
+from ledger.reads import EndStatus, Reached, Reads, TxnPart
+
+LOST_TXNS_MAX: Final = 1_000
+READ_S: Final = 2.0
+BEATS_MAX: Final = 1_000
+ROWS: Final = "rows of this host"
+
+Verdict = Literal["the same", "ahead", "another history", "lost by a cut", "no position"]
+# What a log without a cut above it would give a second time.
+LOST: Final = frozenset({"ahead", "another history"})
+
+
+class Witness(NamedTuple):
+    """Something that outlived the end of the log, and what it has seen.
+
+    `chain` is that of the log behind the last event that it has seen, in hex digits, "" = unknown.
+    """
+
+    name: str
+    seen: Seen
+    chain: str = ""
+
+
+class LostTxn(NamedTuple):
+    """A txn as a witness has seen it, and as the log does not hold it; `ended` is a position."""
+
+    txn: int
+    user: str
+    status: EndStatus
+    ended: int
+    parts: tuple[TxnPart, ...]
+    known_from: str
+
+
+def judge(
+    witness: Witness, state: DomainState, head: LogHead, chains: Mapping[int, str]
+) -> Verdict:
+    """Return what a log says of a witness; `chains` are those of the log by position."""
+    seen = witness.seen
+    if not seen.position:
+        return "no position"
+    if seen.position > head.position:
+        return "ahead"
+    if not witness.chain or chains.get(seen.position) == witness.chain:
+        return "the same"
+    is_below = any(
+        cut.position > seen.position and cut.next_txn >= seen.next_txn for cut in state.cuts
+    )
+    return "lost by a cut" if is_below else "another history"
+
+
+def checkpoint_witness(log: Log, domain: int) -> Iterator[Witness]:
+    """Return what the newest state checkpoint has seen."""
+    try:
+        found = newest(read_values(log, *log.ends(Topic.CHECKPOINTS)), domain)
+    except LedgerError:
+        return
+    if found is not None:
+        seen = seen_in(found.state, found.head.epoch)
+        yield Witness("state checkpoint", seen, found.head.chain.hex())
+
+
+def beats_witness(log: Log) -> Iterator[Witness]:
+    """Return the highest epoch that a sequencer beat in."""
+    start, end = log.ends(Topic.BEATS)
+    epoch = 0
+    with closing(log.reader(Topic.BEATS, max(start, end - BEATS_MAX))) as beats:
+        while beats.next_offset() < end and (records := beats.read(BEATS_MAX, READ_S)):
+            epoch = max(epoch, *(epoch_of(each.value) for each in records))
+    if epoch:
+        yield Witness("beats of sequencers", Seen(epoch=epoch))
+
+
+def epoch_of(value: bytes) -> int:
+    """Return the epoch of a beat, 0 for what is none."""
+    try:
+        return max(0, int(json.loads(value)["epoch"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return 0
+
+
+def rows_witness(rows: Reads) -> Witness:
+    """Return what the rows of this host have seen."""
+    tables = rows.tables(include_dropped=True)
+    reached = rows.reach(0, Reached(), 0)
+    seen = Seen(
+        reached.position,
+        0,
+        rows.valid_txns().hwm + 1,
+        max((each.table for each in tables), default=0) + 1,
+        {each.table: (each.last_write_id, each.version) for each in tables},
+    )
+    return Witness(ROWS, seen, reached.chain)
+
+
+def lost_in_rows(rows: Reads, state: DomainState) -> Iterator[LostTxn]:
+    """Return the txns that rows know and the log does not, or holds open; a bounded number."""
+    first = state.txns.next_txn
+    later = range(first, min(rows.valid_txns().hwm, first + LOST_TXNS_MAX) + 1)
+    for txn in chain(sorted(state.txns.open), later):
+        row = rows.txn(txn)
+        if row is not None and (txn >= first or row.status != "open"):
+            yield LostTxn(txn, row.user, row.status, row.ended, row.parts, ROWS)
