@@ -10,13 +10,21 @@ from ledger.errors import LogDamagedError, SettingsError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.folder import SPARK, STORE
-from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
+from ledger.machine.former_rows import (
+    check_rows,
+    check_rows_given_up,
+    let_go,
+    set_aside,
+    set_rows_aside,
+)
+from ledger.recovery.cutting import append_cut
 from projections.fold import Fold
 from projections.queries import open_reads
 from projections.store.port import FORMAT_VERSION
 from projections.store.rocks_store import RocksStore
 from tests.driver import Driver
-from tests.lost_end import REWRITES, Rewrite, domain, lose_end
+from tests.lost_end import REWRITES, Rewrite, domain, fill, lose_end
+from tests.recovery.logs import surveyed
 
 
 def rows_in(folder: Path, driver: Driver) -> None:
@@ -72,6 +80,27 @@ def test_rows_of_another_log(tmp_path: Path, rewrite: Rewrite) -> None:
     lose_end(ours, rewrite)
     with pytest.raises(LogDamagedError, match="it lost its end, and others wrote on"):
         check_rows(tmp_path / STORE, ours.log)
+
+
+@pytest.mark.parametrize("loses", [shorter, lambda driver: lose_end(driver, REWRITES[0])])
+def test_rows_that_nothing_was_cut_for(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
+    """Rows of what was lost are not made anew before the log was cut above them."""
+    ours = domain()
+    rows_in(tmp_path, ours)
+    check_rows_given_up(tmp_path / STORE, ours.log)
+    loses(ours)
+    with pytest.raises(LogDamagedError, match="lakeledger recover --cut"):
+        check_rows_given_up(tmp_path / STORE, ours.log)
+    append_cut(ours.log, surveyed(ours.log, tmp_path / STORE), "power cut")
+    check_rows_given_up(tmp_path / STORE, ours.log)
+
+
+def test_rows_of_another_ledger(tmp_path: Path) -> None:
+    """Rows of another ledger have seen nothing that this one could give again."""
+    theirs = Driver(ledger="beef")
+    fill(theirs, 9)
+    rows_in(tmp_path, theirs)
+    check_rows_given_up(tmp_path / STORE, domain().log)
 
 
 def test_rows_that_cannot_be_read(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from time import time_ns
 from typing import Final
 
 from ledger.core.acceptance import RecordKind
+from ledger.core.events import LedgerCreated, LogCut
 from ledger.errors import (
     LedgerError,
     LogDamagedError,
@@ -22,6 +23,7 @@ from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Topic
 from ledger.machine.folder import SPARK, STORE, remove_folder
 from ledger.reads import Reached, Reads
+from ledger.replay import Replay
 from ledger.sdk.view import open_store
 
 ASIDE: Final = ".aside-"
@@ -62,6 +64,30 @@ def check_reached(seen: Reached, rows: str, log: Log) -> None:
             f"the log holds another event there than the one that rows in {rows} end with: it "
             f"lost its end, and others wrote on. {REBUILD}",
         )
+
+
+def check_rows_given_up(store: Path, log: Log) -> None:
+    """Make sure that rows of this host may be made anew: what only they hold was given up before.
+
+    Without a cut above them a leader would give again what they have seen. Rows of another ledger
+    have seen nothing of this one. Raises LogDamagedError.
+    """
+    try:
+        check_rows(store, log)
+    except LogDamagedError as damaged:
+        ledger = ledger_of(store)
+        for control, body in Replay(log):
+            if isinstance(body, LedgerCreated) and body.ledger != ledger:
+                return
+            if isinstance(body, LogCut) and control.position > damaged.position:
+                return
+        raise
+
+
+def ledger_of(store: Path) -> str:
+    """Return the id of the ledger that rows are of."""
+    with closing(open_store(store)) as rows:
+        return rows.identity().ledger
 
 
 def reached_in(store: Path) -> Reached | None:

@@ -26,7 +26,13 @@ from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
 from ledger.machine.exit_codes import ExitCode, is_debugged
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
-from ledger.machine.former_rows import check_rows, let_go, set_aside, set_rows_aside
+from ledger.machine.former_rows import (
+    check_rows,
+    check_rows_given_up,
+    let_go,
+    set_aside,
+    set_rows_aside,
+)
 from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
 from ledger.private import close_to_others, make_private
@@ -147,12 +153,11 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / STORE, url)
+        with closing(address.log()) as log:
+            (check_rows_given_up if settings.rebuild else check_rows)(folder / STORE, log)
         if settings.rebuild:
             set_rows_aside(folder, say)
             say("until the new rows are there, there are none to read")
-        else:
-            with closing(address.log()) as log:
-                check_rows(folder / STORE, log)
         caches = [ports.endpoint_of(name, settings.cache_http) for name in cache_names(settings)]
         supervisor = Supervisor(roles_of(settings, address, caches), tells_stacks=is_debugged())
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
