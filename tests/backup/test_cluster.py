@@ -91,7 +91,10 @@ def rows(log: KafkaLog) -> dict[bytes, bytes]:
 def test_ledger_goes_on_elsewhere(
     broker: Broker, ledger_name: str, log: KafkaLog, where: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A ledger backed up under load is the same one in another cluster, and can be used there."""
+    """A ledger backed up under load is the same one in another cluster, and can be used there.
+
+    Its log was cut before, and holds a record that is passed over.
+    """
     path = str(tmp_path / "backup")
     with (
         Fleet(broker.bootstrap, ledger_name, 2),
@@ -100,6 +103,12 @@ def test_ledger_goes_on_elsewhere(
         commit(client, TXNS)
         first = answer_of(tmp_path, "backup", path, *where)
         last = commit(client, TXNS)
+    stray = log.ends(Topic.EVENTS)[1]
+    with closing(log.writer(Topic.EVENTS)) as writer:
+        writer.append(b"", b"what is this")
+        writer.flush(PATIENCE_S)
+    over = ("--pass-over", str(stray), "--margin", "0", "--store", str(tmp_path / "none"))
+    assert answer_of(tmp_path, "recover", "--cut", *over, *where)["lost_txns"] == []
     before, rows_before = verify(log), rows(log)
     taken = answer_of(tmp_path, "backup", path, *where)
     assert first["new_records"] + taken["new_records"] == before.records == taken["records"]
