@@ -23,8 +23,8 @@ MADE: Final = {"docs/sdk.md"}
 PENDING: Final = {
     f"docs/{name}.md"
     for name in (
-        *("command-line", "delta-import", "files", "http", "isolation", "lost-events"),
-        *("metadata-cache", "operating", "security", "sessions"),
+        *("command-line", "delta-import", "files", "isolation", "lost-events"),
+        *("security", "sessions"),
     )
 }
 WRITTEN: Final = [each.path for each in pages() if each.path not in MADE | PENDING]
