@@ -2,7 +2,7 @@
 
 import sys
 
-from ledger.loading import INTERRUPTED, ended_at_once
+from ledger.cli.loading import INTERRUPTED, ended_at_once
 
 
 def main() -> None:

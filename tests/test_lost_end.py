@@ -10,6 +10,7 @@ from threading import Event as Signal
 
 import pytest
 
+from ledger.cli.watch import watch
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.errors import LogDamagedError
@@ -17,7 +18,6 @@ from ledger.sdk.tail import Tail
 from ledger.sequencer import Sequencer
 from ledger.settings import Genesis
 from ledger.state_reads.reads import StateReads
-from ledger.watch import watch
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

@@ -5,11 +5,11 @@ from itertools import takewhile
 import pytest
 
 from ledger.cli.log import tell_of_broker
+from ledger.cli.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode
-from ledger.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
 from tests.command_line import invoked
 from tests.core.parts import part, table_of
 from tests.driver import Driver, write

@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ledger.loading import ended_at_once
+from ledger.cli.loading import ended_at_once
 
 _LATER: Final[dict[str, dict[str, "Later"]]] = {}
 """The commands of each group, by the name of the group and their own."""

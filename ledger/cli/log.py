@@ -11,6 +11,7 @@ from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progre
 from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption, number_option
 from ledger.cli.streams import is_read
+from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
@@ -21,7 +22,6 @@ from ledger.log_end import last_position
 from ledger.machine.exit_codes import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.verify import verify
-from ledger.watch import condition, line_of, shown_line, watch
 from ledger.whatif import what_if
 
 GENESIS_WAIT_S = 10.0
