@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self, TextIO
 
+from ledger.config.private import OTHERS
 from ledger.embedded.broker_folder import LOOPBACK, BrokerFolder
 from ledger.embedded.java import Java, find_java
 from ledger.errors import BrokerError
 from ledger.jars import BROKER, jar_paths
 from ledger.log.topics import wait_until_ready
-from ledger.private import OTHERS
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0

@@ -20,9 +20,9 @@ from ledger.checkpoint import (
     written,
 )
 from ledger.clock import Clock
+from ledger.config.settings import SequencerSettings
 from ledger.errors import LogUnavailableError
 from ledger.log.port import Log, LogWriter, Topic
-from ledger.settings import SequencerSettings
 
 # A standby reads and writes a checkpoint of a usual size in less. One of a larger state takes it as
 # many times as long as it is written more rarely.

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Any, Final, Self, TypeVar
 from warnings import warn
 
-from ledger.address import find_address
 from ledger.clock import Clock, SystemClock
+from ledger.config.address import find_address
+from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
 from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand
 from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.ids import DURATION_MAX_MS, TxnType
@@ -42,7 +43,6 @@ from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
-from ledger.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
 from ledger.whole_numbers import whole
 
 MS: Final = 1000
@@ -132,7 +132,7 @@ class Ledger(LedgerTables, LedgerFiles):
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
-                from ledger.config import load  # noqa: PLC0415 - only where nobody brings a log
+                from ledger.config.config import load  # noqa: PLC0415 - only where nobody brings a log
                 from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
                 address = find_address(bootstrap, ledger)

@@ -16,6 +16,7 @@ import structlog
 
 from ledger.checkpoint import Checkpoint
 from ledger.clock import Clock
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
 from ledger.core.decide import decide
@@ -32,7 +33,6 @@ from ledger.leases import Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
-from ledger.settings import Genesis, SequencerSettings
 
 # What Kafka takes in one record, less room for its own framing.
 EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024

@@ -24,6 +24,7 @@ import structlog
 from ledger.checkpoint import Checkpoint, newest, read_values
 from ledger.checkpointing import Checkpointing
 from ledger.clock import Clock, SystemClock
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide import decide
 from ledger.core.events import Control, Event, Fenced, LedgerCreated, Resigned
@@ -37,7 +38,6 @@ from ledger.log.beginning import check_same_topic, events_lost, find_traces
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.log.restored import check_finished
-from ledger.settings import Genesis, SequencerSettings
 from ledger.version import CODE_VERSION, READER_VERSION
 
 Role = Literal["standby", "claiming", "leading"]

@@ -21,6 +21,7 @@ from typing import Final, Self
 
 from ledger.client import Ledger
 from ledger.clock import Clock, SystemClock
+from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.core.event_parts import Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogError
@@ -31,7 +32,6 @@ from ledger.log.port import Log, Topic
 from ledger.sdk.channel import Channel, Line
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sequencer import Sequencer
-from ledger.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.state_reads.reads import StateReads
 
 __all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]

@@ -15,10 +15,10 @@ from typing import Final
 import structlog
 
 from ledger.clock import Clock, SystemClock
+from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.process import freeze_recovered
-from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
 from projections.fold import Fold
 from projections.lag import Backlog, Lag

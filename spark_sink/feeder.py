@@ -20,9 +20,9 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ledger.config.settings import CHECKPOINT_S
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.port import Record, Topic
-from ledger.settings import CHECKPOINT_S
 from projections.aging import AgingCheckpoint
 from projections.fold import Fed, Fold
 from spark_sink.session import needing_jvm

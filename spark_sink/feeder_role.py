@@ -10,8 +10,8 @@ import typer
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.client_config import client_settings
-from ledger.config import load
+from ledger.config.client_config import client_settings
+from ledger.config.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic

@@ -12,8 +12,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
-from ledger.address import find_address
-from ledger.config import load
+from ledger.config.address import find_address
+from ledger.config.config import load
+from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.commands import TableDefinition
 from ledger.core.outcomes import Reason
 from ledger.core.traits import partitioned_by
@@ -25,7 +26,6 @@ from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.view import check_identity
-from ledger.settings import CATALOG_DEFAULT
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.errors import StoreError

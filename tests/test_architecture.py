@@ -21,9 +21,9 @@ PRODUCT: Final = ("ledger", "projections", "spark_sink")
 
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
 SEEN_BY_CLIENTS: Final = (
-    *("ledger.core", "ledger.log", "ledger.http", "ledger.address"),
+    *("ledger.core", "ledger.log", "ledger.http", "ledger.config.address"),
     *("ledger.checkpoint", "ledger.clock", "ledger.errors", "ledger.file_list", "ledger.metadata"),
-    *("ledger.read_errors", "ledger.reads", "ledger.settings", "ledger.whole_numbers"),
+    *("ledger.read_errors", "ledger.reads", "ledger.config.settings", "ledger.whole_numbers"),
 )
 
 # What the modules of a layer may import of the project; the first layer that fits counts. The two
@@ -63,8 +63,8 @@ LIBRARIES: Final = {
     "urllib3": ("ledger.http.questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
-    "pydantic": ("ledger.config", "ledger.http.form"),
-    "pydantic_settings": ("ledger.config",),
+    "pydantic": ("ledger.config.config", "ledger.http.form"),
+    "pydantic_settings": ("ledger.config.config",),
     "rich": ("ledger", "projections", "spark_sink"),
     "sqlglot": ("ledger.sdk.predicate_sql",),
     "structlog": ("ledger", "projections", "spark_sink"),

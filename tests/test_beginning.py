@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.config.settings import Genesis
 from ledger.core.commands import CreateTable, OpenSession, OpenTxn
 from ledger.core.decide import NONCE_BYTES
 from ledger.errors import (
@@ -29,7 +30,6 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
 from ledger.sdk.tail import Tail, read_genesis
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis
 from ledger.testing import FixedClock
 from ledger.verify import verify
 from tests.driver import definition

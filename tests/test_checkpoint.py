@@ -23,12 +23,12 @@ from ledger.checkpoint import (
     read_values,
     written,
 )
+from ledger.config.settings import SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.state import DomainState
 from ledger.errors import IncompatibleError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
-from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
 from ledger.version import READER_VERSION
 from tests.driver import Driver

@@ -9,6 +9,7 @@ from structlog.typing import EventDict
 
 from ledger.checkpoint import digest, read_newest
 from ledger.checkpointing import ALONE_S, OVERDUE
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.core.evolve import evolve
@@ -18,7 +19,6 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.lossy import LossyLog
 from ledger.log.port import LogReader, Topic
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from ledger.testing import FixedClock
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.integration.slow_log import PausedReader

@@ -14,7 +14,7 @@ import typer.main
 from ledger.cli.failures import Stopped, fields_of, wants_json
 from ledger.cli.lazy import Later
 from ledger.cli.root import whole_app
-from ledger.config import load
+from ledger.config.config import load
 from ledger.core.event_parts import Evidence
 from ledger.errors import ConcurrentAppendException, LogUnavailableError, SettingsError
 from ledger.machine.process import ExitCode

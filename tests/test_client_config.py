@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.client_config import client_settings
+from ledger.config.client_config import client_settings
 from ledger.errors import SettingsError
 from ledger.machine.process import ExitCode
 from ledger.machine.up import UpSettings, running

@@ -46,8 +46,8 @@ class Place(NamedTuple):
 # A client that may not look into its working folder, or into those that the environment names.
 ANOTHER_USER = """
 import os, sys
-from ledger.address import find_address
-from ledger.config import load
+from ledger.config.address import find_address
+from ledger.config.config import load
 from ledger.embedded.maven import find_repository
 load()
 os.chdir(sys.argv[1])

@@ -11,12 +11,12 @@ from threading import Event as Signal
 import pytest
 
 from ledger.cli.watch import watch
+from ledger.config.settings import Genesis
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.errors import LogDamagedError
 from ledger.sdk.tail import Tail
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis
 from ledger.state_reads.reads import StateReads
 from projections.follower import Follower
 from projections.queries import StoreReads

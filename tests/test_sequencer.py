@@ -7,6 +7,7 @@ import pytest
 from structlog.typing import EventDict
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide import decide
 from ledger.core.events import Body, CommandRefused, TxnOpened
@@ -16,7 +17,6 @@ from ledger.errors import FencedError, LogDamagedError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
 from ledger.sequencer import Sequencer, beat_epoch
-from ledger.settings import Genesis, SequencerSettings
 from ledger.testing import FixedClock
 from tests.driver import CATALOG, Driver
 from tests.integration.raw_client import UNNUMBERED, RawClient

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ledger.backup.errors import BackupError
+from ledger.config.layers import path_of
 from ledger.errors import SettingsError
-from ledger.paths import path_of
 
 LOCK: Final = ".lock"
 UNFINISHED: Final = ".unfinished"

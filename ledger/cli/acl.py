@@ -21,7 +21,7 @@ def acl(
 ) -> None:
     """Print the commands that give a user the rights of a role, no more and no less."""
     from ledger.access import acls, commands  # noqa: PLC0415 - a command loads only what it uses
-    from ledger.config import load  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
 
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
     given = acls(loaded.settings.ledger, principal, role)

@@ -13,7 +13,7 @@ from ledger.machine.process import ExitCode, heed_signals
 
 if TYPE_CHECKING:
     from ledger.backup.manifest import Manifest
-    from ledger.config import Loaded
+    from ledger.config.config import Loaded
 
 PathArgument = Annotated[
     str, typer.Argument(metavar="PATH", help="A folder, or s3://bucket/prefix.")
@@ -28,11 +28,11 @@ def backup(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Copy the events that are not in the backup yet; the ledger may run meanwhile."""
-    from ledger.address import find_address  # noqa: PLC0415 - a command loads only what it uses
     from ledger.backup.cluster import topics_noted  # noqa: PLC0415
     from ledger.backup.place import open_place  # noqa: PLC0415
     from ledger.backup.taking import take  # noqa: PLC0415
-    from ledger.config import load  # noqa: PLC0415
+    from ledger.config.address import find_address  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.config.config import load  # noqa: PLC0415
 
     place, stop = open_place(path), Signal()
     address = find_address(bootstrap, ledger)
@@ -70,7 +70,7 @@ def restore(
     from ledger.backup.cluster import replicas_noted, restore_into  # noqa: PLC0415
     from ledger.backup.contents import manifest_in  # noqa: PLC0415
     from ledger.backup.place import open_place  # noqa: PLC0415
-    from ledger.config import load  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
 
     place, stop = open_place(path), Signal()
     manifest = manifest_in(place)

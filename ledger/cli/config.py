@@ -6,7 +6,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.options import SetOption
-from ledger.config import load
+from ledger.config.config import load
 
 config = typer.Typer(no_args_is_help=True)
 

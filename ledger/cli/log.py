@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.address import find_address
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption, number_option
 from ledger.cli.streams import is_read
 from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
+from ledger.config.address import find_address
 from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided

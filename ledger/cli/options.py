@@ -12,7 +12,7 @@ CONFIGURED: Final = ""
 
 def catalog_of(given: str) -> str:
     """Return the catalog that was given, else that of the settings; raises SettingsError."""
-    from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
 
     return load().settings.catalog if given == CONFIGURED else given
 

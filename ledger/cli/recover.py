@@ -79,7 +79,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     is lost is told, where ids would go on, and the next command.
     """
     from ledger.backup.place import open_place  # noqa: PLC0415 - a command loads only what it uses
-    from ledger.config import load  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.kafka import KafkaLog  # noqa: PLC0415
     from ledger.machine.folder import STORE  # noqa: PLC0415
     from ledger.machine.up import UpSettings  # noqa: PLC0415

@@ -17,8 +17,8 @@ from ledger.cli.failures import Stopped, tell, wants_json
 from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.loading import ended_at_once
 from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
+from ledger.config.private import make_all_private
 from ledger.machine.exit_codes import DEBUG, ExitCode
-from ledger.private import make_all_private
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"

@@ -37,7 +37,7 @@ def init(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
-    from ledger.config import load  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.anew import give_up  # noqa: PLC0415
     from ledger.log.topics import create_topics, verify_topics  # noqa: PLC0415
 
@@ -70,13 +70,13 @@ def serve_sequencer(
     output: FailureOption = Output.TABLE,
 ) -> None:
     """Lead the ledger, or stand by until the leader is gone."""
-    from ledger.config import load  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
+    from ledger.config.settings import Genesis  # noqa: PLC0415
     from ledger.core.state import DEFAULT_LIMITS  # noqa: PLC0415
     from ledger.log.kafka import KafkaLog  # noqa: PLC0415
     from ledger.log.topics import verify_topics  # noqa: PLC0415
     from ledger.machine.rows_left import check_rows_left  # noqa: PLC0415
     from ledger.sequencer import Sequencer  # noqa: PLC0415
-    from ledger.settings import Genesis  # noqa: PLC0415
 
     flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}
     loaded = load({**flags, "sequencer.lease_s": lease_s}, settings or ())

@@ -17,7 +17,7 @@ from ledger.cli.options import (
 from ledger.machine.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from ledger.config import Loaded
+    from ledger.config.config import Loaded
 
 
 def up(
@@ -50,7 +50,7 @@ def up(
     output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` tells why it failed
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
-    from ledger.config import load  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.machine.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
 
     take_signals()

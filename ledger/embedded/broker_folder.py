@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from ledger.config.private import make_private, write_private
 from ledger.errors import BrokerError
-from ledger.private import make_private, write_private
 
 LOOPBACK = "127.0.0.1"
 # Below the range from which systems take the ports of outgoing connections: a client that retries

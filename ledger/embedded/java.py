@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ledger.config.layers import path_of
 from ledger.errors import SettingsError
-from ledger.paths import path_of
 
 JAVA = "LAKELEDGER_JAVA"
 CACHE = "LAKELEDGER_CACHE"

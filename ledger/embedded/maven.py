@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from ledger.config.layers import is_there
 from ledger.errors import SettingsError
-from ledger.paths import is_there
 
 VARIABLES = ("LAKELEDGER_MAVEN_REPO", "DEFAULT_ARTIFACT_REPOSITORY")
 # The patterns of <mirrorOf> that match Maven Central, which is a remote https repository.

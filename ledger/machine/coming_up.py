@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from ledger.address import Address
+from ledger.config.address import Address
 from ledger.core.acceptance import RecordKind
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control

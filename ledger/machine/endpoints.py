@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from ledger.config.settings import OFF
 from ledger.embedded.broker_folder import LOOPBACK, free_port
 from ledger.errors import SettingsError
-from ledger.settings import OFF
 
 
 class Endpoint(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import sleep
 from typing import IO
 
-from ledger.address import LOCK
+from ledger.config.address import LOCK
 from ledger.errors import SettingsError
 
 HOLD_TRIES = 10

@@ -13,8 +13,10 @@ from threading import Event as Signal
 from threading import Thread
 from urllib.parse import urlsplit
 
-from ledger.address import LOCK, Address, home_folder
 from ledger.broker import Broker
+from ledger.config.address import LOCK, Address, home_folder
+from ledger.config.private import close_to_others, make_private
+from ledger.config.settings import OFF
 from ledger.errors import SettingsError
 from ledger.jars import fetch
 from ledger.log.anew import give_up
@@ -35,9 +37,7 @@ from ledger.machine.former_rows import (
 )
 from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
-from ledger.private import close_to_others, make_private
 from ledger.sdk.view import open_store
-from ledger.settings import OFF
 
 ALONE_S = 1.0
 FOLLOWER = "follower"

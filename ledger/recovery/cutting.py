@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter, read_values, written
 from ledger.clock import Clock, SystemClock
+from ledger.config.settings import Genesis
 from ledger.core.decide_cut import cut_above
 from ledger.core.event_parts import PassedOver
 from ledger.core.events import Event
@@ -17,7 +18,6 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import frame_event
 from ledger.log.port import Log, Topic
 from ledger.recovery.survey import Survey
-from ledger.settings import Genesis
 
 DELIVERY_S = 35.0
 READ_S = 10.0

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from ledger.clock import Clock
+from ledger.config.settings import ClientSettings
 from ledger.core.commands import CloseSession, SessionCommand
 from ledger.core.events import Body, CommandRefused, CommandRepeated, Control, Event
 from ledger.core.outcomes import Reason
@@ -25,7 +26,6 @@ from ledger.sdk.endings import Endings
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.silence import Silence
 from ledger.sdk.tail import Asker, Awaited
-from ledger.settings import ClientSettings
 
 UNNUMBERED: Final = (0, 0, 0)
 """Session, number and last time of a command before `Session.ask` fills them in."""

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Final, NamedTuple, Self
 
 from ledger.clock import Clock
+from ledger.config.settings import ClientSettings
 from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.events import CommandRefused, CommandRepeated, Event, SessionOpened
 from ledger.core.outcomes import Reason
@@ -23,7 +24,6 @@ from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import Answer, Session
 from ledger.sdk.tail import closed
-from ledger.settings import ClientSettings
 
 NONCE_BYTES: Final = 16
 BEATS_PER_LEASE: Final = 3

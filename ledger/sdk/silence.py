@@ -8,8 +8,8 @@ from math import ceil
 from time import monotonic
 from typing import Final
 
+from ledger.config.settings import LEASE_MAX_S
 from ledger.errors import LogRefusedError
-from ledger.settings import LEASE_MAX_S
 
 SILENCES_PER_LEASE: Final = 2
 """A lease that is so many times as long as the silence that was seen has room for another one."""

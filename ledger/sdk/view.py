@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from ledger.address import Address
+from ledger.config.address import Address
 from ledger.core.events import Control, TxnOpened
 from ledger.core.txns import exception_hash
 from ledger.core.valid_lists import ValidTxnList

@@ -18,13 +18,13 @@ import typer
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.config import load
+from ledger.config.config import load
+from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log
 from ledger.machine.process import freeze_recovered
 from ledger.reads import Reads
-from ledger.settings import CacheSettings
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

@@ -16,12 +16,12 @@ import typer
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.config import load
+from ledger.config.config import load
+from ledger.config.settings import OFF, FollowerSettings
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.process import final, interruptible
-from ledger.settings import OFF, FollowerSettings
 from projections.errors import StoreDamagedError
 from projections.follower import Follower, follow
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.address import Address, find_address
 from ledger.cli.answers import Output, say
 from ledger.cli.failures import Stopped
 from ledger.client import Ledger
 from ledger.clock import time_text
+from ledger.config.address import Address, find_address
 from ledger.core.outcomes import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode

@@ -10,11 +10,11 @@ from contextlib import closing
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from ledger.address import Address, find_address
 from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
 from ledger.cli.log import AWAY_S
 from ledger.cli.options import CONFIGURED, NameOption, catalog_of
+from ledger.config.address import Address, find_address
 from ledger.core.events import LedgerCreated
 from ledger.errors import (
     IncompatibleError,

@@ -22,7 +22,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple, TextIO
 
-from ledger.private import make_private
+from ledger.config.private import make_private
 from projections.errors import (
     StoreDamagedError,
     StoreLockedError,

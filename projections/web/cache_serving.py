@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ledger.config.settings import CacheSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
-from ledger.settings import CacheSettings, hosts_of
 from projections.cache.process import CacheProcess
 from projections.cache.source import ServedEntries
 from projections.lag import Lag

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.outcomes import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
@@ -31,7 +32,6 @@ from ledger.read_errors import (
     unknown_object,
 )
 from ledger.reads import Reads
-from ledger.settings import CATALOG_DEFAULT
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError

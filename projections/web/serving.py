@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ledger.config.settings import FollowerSettings, hosts_of
 from ledger.machine.endpoints import Endpoint
 from ledger.reads import Reads
-from ledger.settings import FollowerSettings, hosts_of
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits

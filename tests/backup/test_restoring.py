@@ -17,6 +17,7 @@ from ledger.backup.errors import (
 )
 from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Restore, check_backup
+from ledger.config.settings import Genesis
 from ledger.core.commands import OpenTxn
 from ledger.core.events import CommandsMoved, TxnOpened
 from ledger.errors import LogDamagedError, RestoreUnfinishedError
@@ -24,7 +25,6 @@ from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
 from ledger.sdk.tail import read_genesis
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis
 from ledger.testing import FixedClock
 from ledger.verify import verify
 from tests.backup.benches import (

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from ledger.broker import Broker
 from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
@@ -25,7 +26,6 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.trouble import Trouble
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role
 from tests.benchmarks.sequencer_loop import fill, sequencer_loop

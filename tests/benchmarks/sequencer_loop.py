@@ -12,13 +12,13 @@ from contextlib import closing
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ledger.broker import Broker
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.log.codec import encode_command
 from ledger.log.connection import Connection
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
 from ledger.log.trouble import Trouble
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role
 from tests.benchmarks.topics import create_topics

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
 from ledger.core.events import Body, Event, SessionOpened
@@ -22,7 +23,6 @@ from ledger.log.codec import encode_command
 from ledger.log.port import Log, Topic
 from ledger.reads import Reads
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from projections.fold import Fold
 from projections.queries import StoreReads
 from projections.store.port import RowStore

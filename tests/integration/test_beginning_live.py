@@ -12,6 +12,7 @@ import pytest
 from ledger.broker import Broker
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.client import Ledger
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import OpenTxn
 from ledger.errors import SettingsError
 from ledger.log.errors import EventsLostError
@@ -23,7 +24,6 @@ from ledger.log.topics import add_topic, create_topics, new_topic, topic_ids, ve
 from ledger.machine.process import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from ledger.testing import SequencerThread
 from tests.integration.commands import answer_of, lakeledger, starting, up
 from tests.integration.raw_client import UNNUMBERED, RawClient

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from ledger.address import Address
 from ledger.broker import Broker
 from ledger.client import Ledger
+from ledger.config.address import Address
 from ledger.errors import ReadsUnavailableError
 from ledger.http.reads import HttpReads
 from ledger.log.topics import create_topics

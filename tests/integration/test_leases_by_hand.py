@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 from structlog.typing import EventDict
 
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events import CommandRefused, TxnOpened
 from ledger.core.outcomes import Reason
@@ -19,7 +20,6 @@ from ledger.core.state import DEFAULT_LIMITS
 from ledger.leases import DEADLINES_SPARE
 from ledger.log.port import Topic
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.integration.result import asker_of
 from tests.integration.slow_log import LosingWriter, SlowLog

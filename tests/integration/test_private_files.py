@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from ledger.address import Address
 from ledger.client import Ledger
+from ledger.config.address import Address
 from tests.integration.commands import up
 
 pytestmark = pytest.mark.kafka

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from ledger.address import Address
 from ledger.client import Ledger
+from ledger.config.address import Address
 from ledger.file_list import RemoveFile
 from ledger.machine.process import ExitCode
 from ledger.machine.up import UpSettings

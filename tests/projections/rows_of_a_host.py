@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.testing import Result
 
-from ledger.address import Address
+from ledger.config.address import Address
 from ledger.machine.process import ExitCode
 from projections.store.rocks_store import RocksStore
 from tests.command_line import invoked

@@ -6,9 +6,9 @@ from threading import Event as Signal
 
 import pytest
 
+from ledger.config.settings import CacheSettings
 from ledger.errors import SettingsError
 from ledger.metadata import Answer, Bounds, ReadAt
-from ledger.settings import CacheSettings
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess

@@ -8,8 +8,8 @@ from threading import Timer
 import pytest
 from structlog.types import EventDict
 
+from ledger.config.settings import CacheSettings
 from ledger.errors import ReaderBehindError
-from ledger.settings import CacheSettings
 from projections.cache.ids import ReaderIds
 from projections.cache.lists import ReadLists
 from projections.cache.source import RowMetadataStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.address import Address
+from ledger.config.address import Address
 from ledger.core.commands import TableWrite
 from ledger.core.partition_values import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from ledger.address import Address
+from ledger.config.address import Address
+from ledger.config.settings import CacheSettings
 from ledger.errors import (
     LedgerError,
     LimitExceededError,
@@ -21,7 +22,6 @@ from ledger.errors import (
 )
 from ledger.machine.process import ExitCode, exit_code
 from ledger.reads import Reads
-from ledger.settings import CacheSettings
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

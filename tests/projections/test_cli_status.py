@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ledger.address import Address
+from ledger.config.address import Address
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ledger.client import Ledger
+from ledger.config.settings import SequencerSettings
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.recovery.survey import Survey, survey
-from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
 from projections.fold import Fold
 from projections.store.rocks_store import RocksStore

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.config.settings import SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
@@ -13,7 +14,6 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
-from ledger.settings import SequencerSettings
 from ledger.testing import InMemoryLedger
 from projections.queries import open_reads
 from tests.recovery.logs import commits, followed, led

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings, SequencerSettings
 from ledger.log.lossy import LossyLog
-from ledger.settings import ClientSettings, SequencerSettings
 from ledger.testing import FixedClock, InMemoryLedger
 
 LEASE_S = 10

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 
 PATIENCE_S = 10.0

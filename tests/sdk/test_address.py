@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ledger.address import LOCK, Address, find_address, home_folder
 from ledger.client import Ledger
+from ledger.config.address import LOCK, Address, find_address, home_folder
 from ledger.errors import SettingsError
 from ledger.machine.folder import alone_in
 

@@ -8,10 +8,10 @@ from threading import Event as Signal
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.delta_import import DeltaImport, import_delta
 from ledger.log.port import Log
 from ledger.reads import AppRow
-from ledger.settings import ClientSettings
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import Action, add, begin, info, metadata, remove, write_log

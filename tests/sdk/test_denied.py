@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.core.commands import OpenTxn
 from ledger.errors import AccessDeniedError, OutcomeUnknownError, SessionExpiredError
 from ledger.log.lossy import LossyLog
@@ -14,7 +15,6 @@ from ledger.log.port import Topic
 from ledger.sdk.channel import Channel
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.silence import Silence
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, LEASE_S
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.errors import OutcomeUnknownError
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 
 # By then a child that hangs is ended.

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.sdk import session
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

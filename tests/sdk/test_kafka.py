@@ -14,6 +14,7 @@ import pytest
 
 from ledger.broker import Broker
 from ledger.client import Ledger
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.errors import (
     ConcurrentDeleteDeleteException,
     LogError,
@@ -25,7 +26,6 @@ from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
 from ledger.sdk.receipt import TableVersion
 from ledger.sequencer import Sequencer
-from ledger.settings import Genesis, SequencerSettings
 from ledger.state_reads.reads import StateReads
 from ledger.testing import SequencerThread
 

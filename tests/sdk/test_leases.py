@@ -11,6 +11,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.clock import SystemClock
+from ledger.config.settings import LEASE_MIN_S, ClientSettings
 from ledger.core.ids import LEASE_MIN_MS
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import SessionExpiredError
@@ -18,7 +19,6 @@ from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.channel import Channel
 from ledger.sdk.sessions import Labels, Sessions
-from ledger.settings import LEASE_MIN_S, ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, LEASE_S, opened
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.sdk.receipt import Outcome, Token
 from ledger.sdk.view import open_store
-from ledger.settings import ClientSettings
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 

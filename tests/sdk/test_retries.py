@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.errors import (
     FencedError,
     LimitExceededError,
@@ -20,7 +21,6 @@ from ledger.log.port import Topic
 from ledger.sdk.exchange import COMMAND_BYTES_MAX
 from ledger.sdk.receipt import TableVersion
 from ledger.sdk.transaction import Transaction
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

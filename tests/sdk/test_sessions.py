@@ -13,6 +13,7 @@ from structlog.typing import EventDict
 
 from ledger.client import Ledger
 from ledger.clock import SystemClock
+from ledger.config.settings import ClientSettings
 from ledger.core.commands import OpenTxn
 from ledger.core.sessions import WINDOW
 from ledger.errors import (
@@ -28,7 +29,6 @@ from ledger.sdk.channel import Channel
 from ledger.sdk.session import UNNUMBERED, Session
 from ledger.sdk.sessions import Labels, Sessions
 from ledger.sdk.tail import Awaited
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, IMPATIENT, LEASE_S, opened
 

@@ -7,6 +7,7 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.core.commands import Footprint
 from ledger.core.events import TxnCommitted, WritesStaged
 from ledger.core.footprints import HASH_BYTES, next_digest
@@ -18,7 +19,6 @@ from ledger.sdk.beside_files import RECORD_BYTES_MAX
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.staging import FILES_PER_CHUNK, Staging, fitting, size_of
 from ledger.sdk.writes import DeclaredWrites
-from ledger.settings import ClientSettings
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights
 from tests.sdk.told import bodies

@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 
 from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
 from ledger.errors import FencedError, LogError, OutcomeUnknownError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.settings import ClientSettings
 from ledger.testing import STARTED_AT_MS, FixedClock, InMemoryLedger
 from tests.sdk.conftest import ALERT, IMPATIENT
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
+from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.events import Event
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
 from ledger.log.port import Record, Topic
-from ledger.settings import Genesis, SequencerSettings
 from tests.simulation.broken import BrokenError
 from tests.simulation.clients import ClientProcess
 from tests.simulation.clock import Timeline

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from ledger.cache_status import ReadCount, Verified
+from ledger.config.settings import CacheSettings
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.http.cache import HttpCache
 from ledger.http.form import from_json, to_json
 from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
-from ledger.settings import CacheSettings
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

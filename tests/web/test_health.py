@@ -10,10 +10,10 @@ from threading import Thread
 
 import pytest
 
+from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.settings import CacheSettings
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from ledger.config.settings import FollowerSettings
 from ledger.http.reads import HttpReads
-from ledger.settings import FollowerSettings
 from projections.fold import Fold
 from projections.store.rocks_store import RocksStore
 from projections.web.serving import serve_store

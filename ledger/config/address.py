@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from ledger.config.layers import path_of
+from ledger.config.private import write_private
 from ledger.errors import LedgerDownError, SettingsError
 from ledger.log.bootstrap import check_bootstrap
-from ledger.paths import path_of
-from ledger.private import write_private
 
 if TYPE_CHECKING:
     from ledger.log.kafka import KafkaLog
@@ -60,7 +60,7 @@ class Address:
 
     def log(self) -> "KafkaLog":
         """Return the ledger's log, for this deployment's Kafka; raises as `KafkaLog` and `load`."""
-        from ledger.config import load  # noqa: PLC0415 - whoever only looks for a ledger
+        from ledger.config.config import load  # noqa: PLC0415 - whoever only looks for a ledger
         from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - needs no client
 
         return KafkaLog(self.bootstrap, self.ledger, client=load().settings.client())
@@ -137,7 +137,7 @@ def find_address(
 ) -> Address:
     """Return where to connect: as given, else as the environment says, else what is up here.
 
-    `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
+    `environ` None = the environment, completed by the files of `ledger.config.config`. A URL of reads goes
     before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger, and
     for an address that cannot be read where it may be the one that is meant, TypeError for a name
     that is no text.
@@ -145,7 +145,7 @@ def find_address(
     if not isinstance(ledger, str | None):
         raise TypeError(f"the name of a ledger is a text, such as 'lake', not {ledger!r}")
     if environ is None:
-        from ledger.config import environment  # noqa: PLC0415 - only where nobody gave one
+        from ledger.config.config import environment  # noqa: PLC0415 - only where nobody gave one
 
         environ = environment()
     bootstrap = bootstrap or environ.get(BOOTSTRAP)

@@ -1,4 +1,7 @@
-"""Layers of configuration: what flags, environment and files say, each with where it stands."""
+"""Layers of configuration: what flags, environment and files say, each with its origin.
+
+Paths may begin with `~`.
+"""
 
 import os
 import tomllib
@@ -8,7 +11,29 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ledger.errors import SettingsError
-from ledger.paths import is_there, path_of
+
+
+def path_of(text: str, variable: str) -> Path:
+    """Return the path that is meant; raises SettingsError if its `~` is nobody's.
+
+    The error says which `variable` to set.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as problem:
+        raise SettingsError(
+            f"{text} leads nowhere, for nothing tells whose home is meant. Set {variable} to a "
+            "path without ~"
+        ) from problem
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is a file, as far as this user may look: not below another one's home."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False
+
 
 PREFIX: Final = "LAKELEDGER_"
 FILE: Final = "LAKELEDGER_CONFIG"

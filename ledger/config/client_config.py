@@ -11,9 +11,9 @@ from pathlib import Path
 
 import structlog
 
+from ledger.config.layers import path_of
+from ledger.config.private import is_read_by_others
 from ledger.errors import SettingsError
-from ledger.paths import path_of
-from ledger.private import is_read_by_others
 
 COMMENTS = ("#", "!")
 

@@ -16,10 +16,9 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ledger.client_config import client_settings
-from ledger.config_layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
-from ledger.errors import SettingsError
-from ledger.settings import (
+from ledger.config.client_config import client_settings
+from ledger.config.layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
+from ledger.config.settings import (
     CATALOG_DEFAULT,
     LEASE_MAX_S,
     LEASE_MIN_S,
@@ -28,6 +27,7 @@ from ledger.settings import (
     FollowerSettings,
     SequencerSettings,
 )
+from ledger.errors import SettingsError
 
 # A number is a duration, a size or a count: above nothing, where no other bound is given here.
 LEAST: Final = {
