@@ -19,9 +19,15 @@ from warnings import warn
 from ledger.clock import Clock, SystemClock
 from ledger.config.address import find_address
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
-from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand
-from ledger.core.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
-from ledger.core.ids import DURATION_MAX_MS, TxnType
+from ledger.core.commands import (
+    DURATION_MAX_MS,
+    AbortTxn,
+    ForgetAborted,
+    OpenTxn,
+    SessionCommand,
+    TxnType,
+)
+from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.valid_lists import ValidTxnList
 from ledger.log.port import Log
 from ledger.read_errors import check_number

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from ledger.client import Ledger
 from ledger.core.footprints import IMPORT_APPS
 from ledger.core.metadata_diff import properties
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError, is_text
 from ledger.delta.live import LiveFiles, Unmatched

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Footprint
-from ledger.core.event_parts import CommittedPart
+from ledger.core.events.parts import CommittedPart
 from ledger.core.footprints import is_backfill, packed
 from ledger.core.partitions import Values, partition_text
 from ledger.core.txns import OpenTxn

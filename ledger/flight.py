@@ -8,7 +8,7 @@ from collections import deque
 from typing import NamedTuple
 
 from ledger.core.acceptance import RecordKind
-from ledger.core.events import Body, CommandsMoved, Control
+from ledger.core.events.events import Body, CommandsMoved, Control
 from ledger.errors import FencedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import read_control

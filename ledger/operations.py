@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ledger.core.commands import TableWrite
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import TableAltered
+from ledger.core.events.events import TableAltered
+from ledger.core.events.parts import CommittedPart
 from ledger.core.footprints import joined_names, operations_of
 from ledger.core.tables import Pending
 

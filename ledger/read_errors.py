@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import (
     LimitExceededError,

@@ -6,9 +6,8 @@ to ask on; `ledger.http.form` says how they travel.
 
 from typing import Literal, NamedTuple
 
-from ledger.core.commands import TableDefinition, TableWrite
-from ledger.core.event_parts import Evidence
-from ledger.core.ids import TxnType
+from ledger.core.commands import TableDefinition, TableWrite, TxnType
+from ledger.core.events.parts import Evidence
 
 EndStatus = Literal["open", "committed", "aborted"]
 

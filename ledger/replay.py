@@ -7,7 +7,7 @@ would have decided. Whoever needs the present follows the log from a checkpoint 
 from collections.abc import Callable, Container, Iterator, Sequence
 
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor, check_beginning

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from ledger.core.commands import IsolationLevel
 from ledger.core.evolve import evolve
-from ledger.core.ids import IsolationLevel
 from ledger.core.state import DomainState
 from ledger.core.whatif import Redecided, redecide
 from ledger.log.port import Log

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Control,
     Event,
@@ -27,6 +26,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
+from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table

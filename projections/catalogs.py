@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.core.events import CatalogCreated, LedgerCreated
+from ledger.core.events.events import CatalogCreated, LedgerCreated
 from projections.applied import Applied
 from projections.keys import pack
 from projections.projection import Rows

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ledger.core.commands import CoarseWrite, TableWrite
-from ledger.core.event_parts import Evidence, Side
-from ledger.core.events import TxnAborted
+from ledger.core.events.events import TxnAborted
+from ledger.core.events.parts import Evidence, Side
 from ledger.core.write_form import footprint_form, footprint_from
 from projections.applied import Applied
 from projections.projection import Rows

@@ -10,7 +10,7 @@ age of the oldest txn, and it reads nothing written later (law 6).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Body,
     CommandRefused,

@@ -11,7 +11,7 @@ have not simply committed, and of the aborted ones whether data may lie under th
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     SessionClosed,
     TableAltered,

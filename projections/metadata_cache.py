@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import DROPS_REMEMBERED_MAX, name_key
 from ledger.metadata import TABLE, Answer, Metadata, Name, Objects, described

@@ -9,7 +9,7 @@ come from the core's own `evolve`.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, get_args
 
-from ledger.core.events import Body
+from ledger.core.events.events import Body
 from projections.applied import Applied
 from projections.store.batch import LateChange
 

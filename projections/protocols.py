@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from ledger.core.events import TxnCommitted
+from ledger.core.events.events import TxnCommitted
 from ledger.core.staged_progress import whole_domains
 from ledger.file_list import chunks_of
 from projections.applied import Applied

@@ -7,7 +7,7 @@ answer there and a command that was refused because its session is gone leaves n
 from collections.abc import Mapping
 from typing import Final, get_args
 
-from ledger.core.events import Answer, LogCut, SessionClosed, SessionOpened, TxnsExpired
+from ledger.core.events.events import Answer, LogCut, SessionClosed, SessionOpened, TxnsExpired
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import (

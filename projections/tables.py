@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ledger.core.commands import TableDefinition
-from ledger.core.event_parts import AbortedPart, CommittedPart
-from ledger.core.events import (
+from ledger.core.events.events import (
     Control,
     SessionClosed,
     TableAltered,
@@ -22,6 +21,7 @@ from ledger.core.events import (
     TxnCommitted,
     TxnsExpired,
 )
+from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.tables import Table, name_key
 from ledger.core.traits import partitioned_by
 from ledger.core.write_form import definition_from

@@ -7,7 +7,7 @@ of metrics may.
 from collections import Counter
 from collections.abc import Sequence
 
-from ledger.core.events import Body, TxnAborted
+from ledger.core.events.events import Body, TxnAborted
 from projections.applied import Applied
 from projections.rows import ANOMALY
 from projections.store.batch import LateChange

@@ -8,7 +8,7 @@ of its own, until the end puts them together.
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from ledger.core.event_parts import AbortedPart, CommittedPart
+from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.txns import OpenTxn
 from ledger.file_list import chunks_of
 from projections.rows import TXN_PART, pair_key, value

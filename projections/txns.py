@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ledger.core.event_parts import AbortedPart, AllocatedId, Evidence
-from ledger.core.events import (
+from ledger.core.commands import TxnType
+from ledger.core.events.events import (
     AbortedForgotten,
     Control,
     SessionClosed,
@@ -26,7 +26,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.ids import TxnType
+from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
 from ledger.core.txns import OpenTxn
 from projections.applied import Applied, MetadataChange
 from projections.conflicts import evidence_form

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from ledger import operations
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import Control, TableAltered, TableCreated, TxnCommitted
+from ledger.core.events.events import Control, TableAltered, TableCreated, TxnCommitted
+from ledger.core.events.parts import CommittedPart
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import VERSION, Fields, pair_key

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     SessionClosed,
     TableAltered,

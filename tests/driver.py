@@ -21,15 +21,17 @@ from ledger.core.commands import (
     CreateTable,
     DropTable,
     ForgetAborted,
+    Layout,
     OpenSession,
     OpenTxn,
     RenameTable,
     TableDefinition,
+    TableKind,
     TableWrite,
+    TxnType,
 )
 from ledger.core.decide import decide
-from ledger.core.event_parts import Limits
-from ledger.core.events import (
+from ledger.core.events.events import (
     Body,
     CatalogCreated,
     CommandRefused,
@@ -38,9 +40,9 @@ from ledger.core.events import (
     Fenced,
     LedgerCreated,
 )
+from ledger.core.events.parts import Limits
 from ledger.core.evolve import evolve
 from ledger.core.housekeep import Lapsed, housekeep
-from ledger.core.ids import Layout, TableKind, TxnType
 from ledger.core.stamp import answer_control, internal_control
 from ledger.core.state import DEFAULT_LIMITS, DomainState
 from ledger.log.acceptor import Acceptor

@@ -7,7 +7,7 @@ tells is one record behind the end that was read.
 from collections.abc import Callable
 from typing import Final
 
-from ledger.core.events import CatalogCreated
+from ledger.core.events.events import CatalogCreated
 from ledger.log.port import Topic
 from tests.driver import CATALOG, Driver
 

@@ -9,17 +9,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.commands import (
+    LEVELS,
     Column,
     CreateTable,
     Footprint,
+    IsolationLevel,
     Property,
     TableDefinition,
     TableWrite,
 )
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evidence import RULES
 from ledger.core.footprints import EMPTY_FOOTPRINT, packed
-from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.sdk.predicate_sql import predicate_tree
 from tests.driver import CATALOG, Driver
 

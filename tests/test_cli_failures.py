@@ -15,7 +15,7 @@ from ledger.cli.failures import Stopped, fields_of, wants_json
 from ledger.cli.lazy import Later
 from ledger.cli.root import whole_app
 from ledger.config.config import load
-from ledger.core.event_parts import Evidence
+from ledger.core.events.parts import Evidence
 from ledger.errors import ConcurrentAppendException, LogUnavailableError, SettingsError
 from ledger.machine.process import ExitCode
 from tests.command_line import done_apart

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.core.ids import LEVELS, IsolationLevel
+from ledger.core.commands import LEVELS, IsolationLevel
 from tests.matrix import PASSES, STATEMENTS, Statement, outcome, page, rules_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "isolation.md"

@@ -10,8 +10,8 @@ from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide import decide
-from ledger.core.events import Body, CommandRefused, TxnOpened
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import Body, CommandRefused, TxnOpened
+from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError
 from ledger.log.memory import MemoryLog

@@ -6,7 +6,7 @@ import pytest
 
 from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead, Verdict
-from ledger.core.events import Resigned
+from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic

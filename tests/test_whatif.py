@@ -2,8 +2,7 @@
 
 import pytest
 
-from ledger.core.commands import CommitTxn
-from ledger.core.ids import IsolationLevel
+from ledger.core.commands import CommitTxn, IsolationLevel
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.whatif import what_if
 from tests.core.parts import part, table_of

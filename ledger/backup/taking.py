@@ -24,7 +24,7 @@ from ledger.backup.manifest import (
     read_manifest,
 )
 from ledger.backup.place import Place
-from ledger.core.events import LedgerCreated
+from ledger.core.events.events import LedgerCreated
 from ledger.errors import LogDamagedError, LogError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor

@@ -13,7 +13,7 @@ from ledger.cli.streams import is_read
 from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
 from ledger.config.address import find_address
-from ledger.core.ids import LEVELS, IsolationLevel
+from ledger.core.commands import LEVELS, IsolationLevel
 from ledger.core.traits import LEVEL_OF
 from ledger.core.whatif import Redecided
 from ledger.errors import LogUnavailableError, SettingsError

@@ -8,8 +8,7 @@ from ledger.checkpoint import read_newest_head
 from ledger.clock import time_text
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Body,
     Event,
@@ -20,6 +19,7 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import CommittedPart
 from ledger.core.valid_list_text import runs_text
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor

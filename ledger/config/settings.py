@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from ledger.core.commands import LEASE_MAX_MS, LEASE_MIN_MS
 from ledger.core.decide_tables import NAME_FORBIDDEN
-from ledger.core.event_parts import Limits
-from ledger.core.events import LedgerCreated
-from ledger.core.ids import LEASE_MAX_MS, LEASE_MIN_MS
+from ledger.core.events.events import LedgerCreated
+from ledger.core.events.parts import Limits
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic

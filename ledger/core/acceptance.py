@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 
-from ledger.core.events import Control
+from ledger.core.events.events import Control
 from ledger.errors import LogDamagedError
 
 CHAIN_BYTES = 8

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
-from ledger.core.commands import CommitTxn, Footprint, TableWrite
+from ledger.core.commands import JUDGED_TYPES, CommitTxn, Footprint, IsolationLevel, TableWrite
 from ledger.core.decide_txns import own_txn
 from ledger.core.footprints import (
     excess_of_reads,
@@ -13,8 +13,7 @@ from ledger.core.footprints import (
     rearranges,
     writes_anything,
 )
-from ledger.core.ids import JUDGED_TYPES, IsolationLevel
-from ledger.core.outcomes import Reason, Refused
+from ledger.core.refusals import Reason, Refused
 from ledger.core.staged_progress import repeated_app, whole_footprint
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, by_table, redefines

@@ -3,12 +3,39 @@
 Each is one record in the commands topic and gets exactly one event as its answer. Time, nonces and
 numbers come with the command, so that `decide` needs neither clock nor randomness. The fields of
 each class stand in the order of its Avro schema in `ledger/log/schemas`.
+
+The vocabularies at the top travel as Avro enums: their spelling is part of the wire format.
+Numbers (txn ids, write ids, table ids, positions) are plain integers everywhere; 0 means absent.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from ledger.core.ids import Layout, Operation, Scope, TableKind, TxnType
+TxnType = Literal["default", "read_only", "compaction", "replicated", "soft_delete"]
+TableKind = Literal["managed", "external"]
+Layout = Literal["listed", "directories"]
+Operation = Literal["insert", "update", "delete"]
+Scope = Literal["partition", "unpartitioned", "table"]
+EndCause = Literal["lease", "deadline", "closed", "cut"]
+IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
+
+# No sum of a time and a duration leaves the 64 bits of an Avro long.
+DURATION_MAX_MS: Final = 2**62
+# What a session may ask for. A shorter lease ends the living at every delay, and what a client left
+# that died stays open for as long as its lease.
+LEASE_MIN_MS: Final = 500
+LEASE_MAX_MS: Final = 24 * 60 * 60 * 1000
+
+# Hive judges only ordinary writers: a replayed txn was judged at its source, a compaction or a
+# soft delete changes no rows (facts of rule c4).
+JUDGED_TYPES: Final = frozenset({"default"})
+LEVEL_PROPERTY: Final = "delta.isolationLevel"
+# From the weakest to the strongest (Delta's order; WriteSerializable is Databricks' default).
+LEVELS: Final[tuple[IsolationLevel, ...]] = (
+    "SnapshotIsolation",
+    "WriteSerializable",
+    "Serializable",
+)
 
 
 class Column(NamedTuple):

@@ -10,7 +10,7 @@ many won meanwhile. Hive's write-write check (rule c1) is the same check on coar
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ledger.core.commands import CoarseWrite, Footprint
+from ledger.core.commands import CoarseWrite, Footprint, IsolationLevel
 from ledger.core.compiled import Predicates
 from ledger.core.footprints import (
     ROW_TRACKING_DOMAIN,
@@ -18,7 +18,6 @@ from ledger.core.footprints import (
     is_backfill,
     operations_of,
 )
-from ledger.core.ids import IsolationLevel
 from ledger.core.partition_units import WHOLE_TABLE, Unit, meeting, unit_of
 from ledger.core.partitions import Values, partition_values
 from ledger.core.predicates import CompiledPredicate

@@ -12,6 +12,8 @@ from itertools import islice
 
 from ledger.core import decide_forget, decide_stage, decide_tables, decide_txns, judge
 from ledger.core.commands import (
+    LEASE_MAX_MS,
+    LEASE_MIN_MS,
     AbortTxn,
     AllocateWriteIds,
     AlterTable,
@@ -28,10 +30,9 @@ from ledger.core.commands import (
     StageWrites,
     Unreadable,
 )
-from ledger.core.event_parts import AllocatedId
-from ledger.core.events import Answer, CommandRefused, CommandRepeated, SessionOpened
-from ledger.core.ids import LEASE_MAX_MS, LEASE_MIN_MS
-from ledger.core.outcomes import Reason, Refused, refuse
+from ledger.core.events.events import Answer, CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.events.parts import AllocatedId
+from ledger.core.refusals import Reason, Refused, refuse
 from ledger.core.sessions import WINDOW, Answered, Session
 from ledger.core.state import DomainState
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from ledger.core.commands import ForgetAborted
 from ledger.core.decide_txns import IDS_PER_COMMAND_MAX, check_count
-from ledger.core.event_parts import ForgottenPart
-from ledger.core.events import AbortedForgotten
-from ledger.core.outcomes import Reason, Refused
+from ledger.core.events.events import AbortedForgotten
+from ledger.core.events.parts import ForgottenPart
+from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 
 

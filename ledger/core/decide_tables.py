@@ -9,6 +9,7 @@ commit, against the final name map.
 from collections.abc import Callable, Iterable
 
 from ledger.core.commands import (
+    LEVEL_PROPERTY,
     AlterTable,
     CreateTable,
     DropTable,
@@ -16,10 +17,9 @@ from ledger.core.commands import (
     TableDefinition,
 )
 from ledger.core.decide_txns import writable_txn
-from ledger.core.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.footprints import OPERATION_MAX
-from ledger.core.ids import LEVEL_PROPERTY
-from ledger.core.outcomes import Reason, Refused
+from ledger.core.refusals import Reason, Refused
 from ledger.core.state import Cut, DomainState
 from ledger.core.tables import Table, name_key, odd_character
 from ledger.core.traits import is_level, known_key

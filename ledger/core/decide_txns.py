@@ -2,9 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from ledger.core.commands import AbortTxn, AllocateWriteIds, CloseSession, OpenTxn
-from ledger.core.event_parts import AbortedPart, AllocatedId, TxnEnd
-from ledger.core.events import (
+from ledger.core.commands import (
+    DURATION_MAX_MS,
+    AbortTxn,
+    AllocateWriteIds,
+    CloseSession,
+    EndCause,
+    OpenTxn,
+    TxnType,
+)
+from ledger.core.events.events import (
     Answer,
     CommandRepeated,
     SessionClosed,
@@ -12,9 +19,9 @@ from ledger.core.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import AbortedPart, AllocatedId, TxnEnd
 from ledger.core.footprints import writes_anything
-from ledger.core.ids import DURATION_MAX_MS, EndCause, TxnType
-from ledger.core.outcomes import Reason, Refused
+from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.txns import OpenTxn as OpenState

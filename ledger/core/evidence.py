@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.conflicts import Attempt, Hit
-from ledger.core.event_parts import Evidence, Side
+from ledger.core.events.parts import Evidence, Side
 from ledger.core.state import DomainState
 from ledger.core.tables import Change
 from ledger.core.winning_parts import WinningPart

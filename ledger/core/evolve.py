@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ledger.core import evolve_commits, evolve_cut, evolve_tables, evolve_txns
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     CatalogCreated,
     CommandRefused,

@@ -7,14 +7,13 @@ which kind of change it was follows from the tables before and after.
 from collections.abc import Sequence
 
 from ledger.core import watermark
-from ledger.core.commands import CoarseWrite, Footprint, Protocol, TableDefinition
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import Control, TableAltered, TxnCommitted
+from ledger.core.commands import JUDGED_TYPES, CoarseWrite, Footprint, Protocol, TableDefinition
+from ledger.core.events.events import Control, TableAltered, TxnCommitted
+from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
 from ledger.core.features import features_of, protocol_change
 from ledger.core.footprints import REPLACES, rearranges, won
-from ledger.core.ids import JUDGED_TYPES
 from ledger.core.metadata_diff import metadata_kind
 from ledger.core.staged_progress import whole_footprint
 from ledger.core.state import DomainState

@@ -4,7 +4,7 @@ The fold takes note of where the ids go on. What was lost gets its place by the 
 which `decide_cut` tells: former sessions end, lost txn ids and write ids are those of aborted txns.
 """
 
-from ledger.core.events import Control, LogCut
+from ledger.core.events.events import Control, LogCut
 from ledger.core.sessions import Session
 from ledger.core.state import Cut, DomainState
 

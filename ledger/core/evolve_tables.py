@@ -1,7 +1,13 @@
 """Evolve what becomes of tables: at once, or kept with an open txn until its commit."""
 
 from ledger.core import watermark
-from ledger.core.events import Control, TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.events.events import (
+    Control,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+)
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Table
 from ledger.core.txns import OpenTxn, Txns

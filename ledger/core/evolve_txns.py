@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from ledger.core import watermark
-from ledger.core.event_parts import AbortedPart, TxnEnd
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Control,
     SessionClosed,
@@ -14,6 +13,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
+from ledger.core.events.parts import AbortedPart, TxnEnd
 from ledger.core.evolve_tables import drop_table, give_write_id, note_forgettable
 from ledger.core.staged_progress import staged_weight
 from ledger.core.state import DomainState

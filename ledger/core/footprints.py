@@ -9,9 +9,8 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
-from ledger.core.commands import Footprint
+from ledger.core.commands import LEVELS, Footprint, IsolationLevel
 from ledger.core.file_paths import file_key
-from ledger.core.ids import LEVELS, IsolationLevel
 from ledger.core.partitions import partition_values
 
 HASH_BYTES: Final = 8

@@ -8,12 +8,12 @@ state again, so stale evidence does no harm.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ledger.core.commands import EndCause
 from ledger.core.decide_forget import forgotten, left_in
 from ledger.core.decide_txns import end_of
-from ledger.core.event_parts import ForgottenPart, TxnEnd
-from ledger.core.events import AbortedForgotten, CatalogCreated, LedgerCreated, TxnsExpired
+from ledger.core.events.events import AbortedForgotten, CatalogCreated, LedgerCreated, TxnsExpired
+from ledger.core.events.parts import ForgottenPart, TxnEnd
 from ledger.core.evolve_tables import is_listed
-from ledger.core.ids import EndCause
 from ledger.core.state import DomainState
 
 ENDS_MAX = 500

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ledger.core.candidate import Candidate, candidate_of
-from ledger.core.commands import CommitTxn, Footprint, TableDefinition, TableWrite
+from ledger.core.commands import CommitTxn, Footprint, IsolationLevel, TableDefinition, TableWrite
 from ledger.core.conflicts import Attempt, first_hit
 from ledger.core.decide_commit import (
     already_committed,
@@ -21,8 +21,8 @@ from ledger.core.decide_commit import (
     lost,
     visible_table,
 )
-from ledger.core.event_parts import CommittedPart, Evidence
-from ledger.core.events import Answer
+from ledger.core.events.events import Answer
+from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.evidence import changed_by, evidence_of
 from ledger.core.features import features_of
 from ledger.core.footprints import (
@@ -32,9 +32,8 @@ from ledger.core.footprints import (
     reads_anything,
     rearranges,
 )
-from ledger.core.ids import IsolationLevel
-from ledger.core.outcomes import Reason, Refused
 from ledger.core.partitions import partition_values
+from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key
 from ledger.core.traits import Traits, traits_of

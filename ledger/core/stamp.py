@@ -6,7 +6,7 @@ command. Chain and bytes are the codec's to add.
 
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.commands import Command, OpenSession
-from ledger.core.events import (
+from ledger.core.events.events import (
     Body,
     CommandRefused,
     CommandRepeated,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from ledger.core.compiled import Predicates
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.event_parts import Limits
-from ledger.core.events import LedgerCreated
+from ledger.core.events.events import LedgerCreated
+from ledger.core.events.parts import Limits
 from ledger.core.sessions import Sessions
 from ledger.core.tables import Tables
 from ledger.core.txns import Txns

@@ -10,8 +10,8 @@ from typing import Any
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Protocol
-from ledger.core.event_parts import Limits
-from ledger.core.events import LedgerCreated
+from ledger.core.events.events import LedgerCreated
+from ledger.core.events.parts import Limits
 from ledger.core.evolve_tables import note_forgettable
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import Cut, DomainState

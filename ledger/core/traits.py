@@ -2,8 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from ledger.core.commands import Protocol, TableDefinition
-from ledger.core.ids import LEVEL_PROPERTY, LEVELS, IsolationLevel
+from ledger.core.commands import LEVEL_PROPERTY, LEVELS, IsolationLevel, Protocol, TableDefinition
 from ledger.core.partition_keys import PartitionSchema
 
 DEFAULT_LEVEL: Final[IsolationLevel] = "WriteSerializable"

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ledger.core.commands import Footprint
+from ledger.core.commands import Footprint, TxnType
 from ledger.core.id_set import IdSet
-from ledger.core.ids import TxnType
 from ledger.core.staged_progress import staged_weight
 
 # Mappings leave in bounded steps, so that no event costs more for what gathered before it. The last

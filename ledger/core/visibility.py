@@ -11,7 +11,7 @@ Nothing here changes a state, and nothing here says what a list means: see `vali
 
 from collections.abc import Iterable, Sequence
 
-from ledger.core.events import Control, TxnOpened
+from ledger.core.events.events import Control, TxnOpened
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ledger.core.candidate import Candidate, is_read, touched_before
-from ledger.core.commands import TableWrite
-from ledger.core.event_parts import Evidence
-from ledger.core.events import Control, Event, TxnAborted, TxnCommitted
+from ledger.core.commands import IsolationLevel, TableWrite
+from ledger.core.events.events import Control, Event, TxnAborted, TxnCommitted
+from ledger.core.events.parts import Evidence
 from ledger.core.footprints import joined
-from ledger.core.ids import IsolationLevel
 from ledger.core.judge import first_conflict
 from ledger.core.state import DomainState
 from ledger.core.tables import by_table

@@ -20,7 +20,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRepeated,
     TableAltered,
     TableCreated,

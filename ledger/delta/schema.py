@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ledger.core.commands import Column, Property, TableDefinition
-from ledger.core.ids import LEVEL_PROPERTY
+from ledger.core.commands import LEVEL_PROPERTY, Column, Property, TableDefinition
 from ledger.core.metadata_diff import MAPPING_MODE, RESOLVABLE, column_metadata, properties
 from ledger.core.partitions import Values
 from ledger.core.traits import ROW_TRACKING_PROPERTY, is_level, known_key

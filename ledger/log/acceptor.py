@@ -17,7 +17,7 @@ from ledger.core.acceptance import (
     chain_after,
     placed,
 )
-from ledger.core.events import Control, Event, Fenced
+from ledger.core.events.events import Control, Event, Fenced
 from ledger.errors import IncompatibleError, LogDamagedError
 from ledger.log.codec import UnreadableError, decode_event, read_control, record_kind
 from ledger.version import READER_VERSION

@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import TypeVar
 
 from ledger.core.acceptance import RecordKind
-from ledger.core.events import Control, Event, LedgerCreated
+from ledger.core.events.events import Control, Event, LedgerCreated
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import record_kind

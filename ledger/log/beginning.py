@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.acceptance import RecordKind
 from ledger.core.commands import OpenSession
-from ledger.core.events import LedgerCreated
+from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
     AccessDeniedError,
     LogDamagedError,

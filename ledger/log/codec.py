@@ -16,10 +16,11 @@ from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_
 
 from fastavro import parse_schema, schemaless_reader
 
-from ledger.core import commands, events
+from ledger.core import commands
 from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, next_chain
 from ledger.core.commands import Command, TableDefinition, Unreadable
-from ledger.core.events import Body, Control, Event
+from ledger.core.events import events
+from ledger.core.events.events import Body, Control, Event
 from ledger.errors import IncompatibleError
 from ledger.log.avro_rows import Write, longs_bytes, read_longs, row_writer
 from ledger.log.packed_definitions import packed, unpacked

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from ledger.core.acceptance import RecordKind
-from ledger.core.events import LogCut
+from ledger.core.events.events import LogCut
 from ledger.errors import IncompatibleError, LogUnavailableError
 from ledger.log.codec import UnreadableError, decode_event, record_kind
 from ledger.log.port import Log, Topic

@@ -11,7 +11,7 @@ from time import time_ns
 from typing import Final
 
 from ledger.core.acceptance import RecordKind
-from ledger.core.events import LedgerCreated, LogCut
+from ledger.core.events.events import LedgerCreated, LogCut
 from ledger.errors import (
     LedgerError,
     LogDamagedError,

@@ -8,8 +8,8 @@ from ledger.checkpoint import Checkpoint, CheckpointWriter, read_values, written
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis
 from ledger.core.decide_cut import cut_above
-from ledger.core.event_parts import PassedOver
-from ledger.core.events import Event
+from ledger.core.events.events import Event
+from ledger.core.events.parts import PassedOver
 from ledger.core.evolve import evolve
 from ledger.errors import LogUnavailableError
 from ledger.leader import catalog_of

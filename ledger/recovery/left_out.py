@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ledger.core.decide_cut import Seen
-from ledger.core.events import (
+from ledger.core.events.events import (
     Control,
     Event,
     TableAltered,

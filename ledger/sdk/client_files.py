@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite
-from ledger.core.ids import TxnType
+from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite, TxnType
 from ledger.errors import ConflictError, SnapshotTooOldError
 from ledger.sdk.beside_files import RECORD_BYTES_MAX
 from ledger.sdk.explain import name_conflict

@@ -13,7 +13,7 @@ from ledger.core.commands import (
     SessionCommand,
     TableDefinition,
 )
-from ledger.core.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.events.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import MetadataChangedException
 from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named

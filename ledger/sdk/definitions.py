@@ -10,8 +10,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Final, TypedDict, Unpack
 
-from ledger.core.commands import Column, Property, TableDefinition
-from ledger.core.ids import Layout, TableKind
+from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.traits import known_key
 from ledger.sdk.column_types import check_type
 from ledger.sdk.lists import check_list

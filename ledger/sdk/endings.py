@@ -6,7 +6,7 @@ over, and why, where it would else go on with work that nobody will see.
 
 from typing import Final
 
-from ledger.core.events import Event, SessionClosed, TxnAborted, TxnsExpired
+from ledger.core.events.events import Event, SessionClosed, TxnAborted, TxnsExpired
 from ledger.log.codec import SHAPES
 
 HEADERS: Final = {SHAPES[kind].header for kind in (TxnAborted, TxnsExpired, SessionClosed)}

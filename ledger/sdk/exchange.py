@@ -13,8 +13,8 @@ from ledger.core.commands import (
     SessionCommand,
     StageWrites,
 )
-from ledger.core.events import Event
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import Event
+from ledger.core.refusals import Reason
 from ledger.errors import (
     LimitExceededError,
     LogRefusedError,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ledger.clock import time_text
-from ledger.core.event_parts import Evidence
+from ledger.core.events.parts import Evidence
 from ledger.core.partitions import partition_values
 from ledger.core.predicate_text import sql_of
 from ledger.core.predicates import TRUE_PREDICATE

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Self
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRepeated,
     Event,
     TableAltered,

@@ -7,7 +7,7 @@ row for each reason, one for each conflict.
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
     Control,
@@ -15,7 +15,7 @@ from ledger.core.events import (
     TxnAborted,
     TxnCommitted,
 )
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.errors import (
     AppVersionsDisagreeError,
     CommandFailedError,

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from ledger.clock import Clock
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import CloseSession, SessionCommand
-from ledger.core.events import Body, CommandRefused, CommandRepeated, Control, Event
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import Body, CommandRefused, CommandRepeated, Control, Event
+from ledger.core.refusals import Reason
 from ledger.core.sessions import WINDOW
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
 from ledger.sdk.channel import Channel

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, Self
 from ledger.clock import Clock
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import OpenSession, SessionCommand
-from ledger.core.events import CommandRefused, CommandRepeated, Event, SessionOpened
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, CommandRepeated, Event, SessionOpened
+from ledger.core.refusals import Reason
 from ledger.sdk.channel import Channel
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.refusals import body_as

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from ledger.checkpoint import read_newest_head
 from ledger.core.acceptance import CHAIN_AT, LogHead
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
     Control,

@@ -15,11 +15,13 @@ from ledger.core.commands import (
     AllocateWriteIds,
     CommitTxn,
     Footprint,
+    Operation,
     SessionCommand,
     StageWrites,
     TableWrite,
+    TxnType,
 )
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRepeated,
     Control,
     TxnAborted,
@@ -27,7 +29,6 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.ids import Operation, TxnType
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list
 from ledger.errors import (

@@ -5,8 +5,8 @@ from typing import Literal, Protocol
 from warnings import warn
 from weakref import ref
 
-from ledger.core.events import CommandRefused, Event, SessionClosed, TxnAborted, TxnsExpired
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, Event, SessionClosed, TxnAborted, TxnsExpired
+from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, RefusedError, SessionExpiredError, TxnNotOpenError
 from ledger.sdk.refusals import ROWS
 from ledger.sdk.session import Answer, Session

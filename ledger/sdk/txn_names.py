@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.tables import name_key
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads import TableRow

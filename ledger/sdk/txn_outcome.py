@@ -6,7 +6,7 @@ Needed only where the txn has ended meanwhile, so that to commit again would not
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ledger.core.events import Control, TxnAborted
+from ledger.core.events.events import Control, TxnAborted
 from ledger.errors import OutcomeUnknownError, RefusedError
 from ledger.reads import TxnRow
 from ledger.sdk.receipt import ALREADY_APPLIED, Receipt, TableVersion

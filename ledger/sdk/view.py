@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final
 
 from ledger.config.address import Address
-from ledger.core.events import Control, TxnOpened
+from ledger.core.events.events import Control, TxnOpened
 from ledger.core.txns import exception_hash
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import listed

@@ -10,10 +10,9 @@ from operator import index
 from threading import Lock
 from typing import Final, NamedTuple
 
-from ledger.core.commands import AppVersion, CoarseWrite, Footprint
-from ledger.core.ids import IsolationLevel, Operation
-from ledger.core.outcomes import Reason
+from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
 from ledger.core.partitions import folder_values
+from ledger.core.refusals import Reason
 from ledger.core.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError
 from ledger.file_list import AddFile

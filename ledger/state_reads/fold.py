@@ -8,7 +8,7 @@ from bisect import bisect_right
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableDefinition
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Event,
     LogCut,

@@ -7,7 +7,7 @@ answer goes through all events, so it is for short logs.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     Event,
     SessionClosed,
     TableAltered,

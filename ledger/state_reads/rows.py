@@ -7,8 +7,7 @@ by `projections`.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ledger.core.event_parts import AbortedPart, CommittedPart, Evidence
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     CommandRefused,
     CommandRepeated,
@@ -27,6 +26,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
+from ledger.core.events.parts import AbortedPart, CommittedPart, Evidence
 from ledger.core.sessions import Session
 from ledger.core.tables import Table
 from ledger.core.txns import OpenTxn, Txns

@@ -9,8 +9,8 @@ from itertools import chain
 
 from ledger import operations
 from ledger.core.commands import Domain, Footprint, Protocol
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import Control, Event, TableAltered, TableCreated
+from ledger.core.events.events import Control, Event, TableAltered, TableCreated
+from ledger.core.events.parts import CommittedPart
 from ledger.core.staged_progress import whole_domains
 from ledger.core.tables import Pending
 from ledger.file_list import FileList

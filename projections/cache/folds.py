@@ -7,7 +7,7 @@ holds bytes and serves threads stands in `following` and does not know which of 
 from collections.abc import Iterable
 from typing import Protocol
 
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DomainState
 from ledger.metadata import Answer
 from projections import metadata_cache

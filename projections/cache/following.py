@@ -16,7 +16,7 @@ from typing import Final, Self
 from ledger.checkpoint import Checkpoint, read_newest
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Event, LedgerCreated
+from ledger.core.events.events import Event, LedgerCreated
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import sample
 from typing import Protocol
 
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import UnknownTableError
 from ledger.metadata import Read, ReadAt

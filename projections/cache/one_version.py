@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import name_key
 from ledger.core.valid_lists import ValidWriteIdList

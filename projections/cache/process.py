@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 
 from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
 from ledger.read_rows import Identity

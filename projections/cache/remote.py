@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from ledger.clock import Clock, SystemClock
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LogUnavailableError, UnknownTableError
 from ledger.log.port import Log
 from ledger.metadata import Answer, Read, ReadAt

@@ -8,8 +8,7 @@ are folds of these.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ledger.core.event_parts import AbortedPart, CommittedPart
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Event,
     SessionClosed,
@@ -23,6 +22,7 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.metadata import objects_of
 from projections.cache.objects import Effect
 

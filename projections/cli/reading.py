@@ -11,7 +11,7 @@ from ledger.cli.failures import Stopped
 from ledger.client import Ledger
 from ledger.clock import time_text
 from ledger.config.address import Address, find_address
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
 from ledger.read_errors import is_number

@@ -15,7 +15,7 @@ from ledger.cli.failures import Stopped
 from ledger.cli.log import AWAY_S
 from ledger.cli.options import CONFIGURED, NameOption, catalog_of
 from ledger.config.address import Address, find_address
-from ledger.core.events import LedgerCreated
+from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
     IncompatibleError,
     LedgerDownError,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError
 from ledger.http.questions import ROWS_MAX

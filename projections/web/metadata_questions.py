@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ledger.config.settings import CATALOG_DEFAULT
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
 from ledger.http.form import read_json

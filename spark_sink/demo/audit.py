@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ledger.core.acceptance import LogHead
-from ledger.core.events import (
+from ledger.core.events.events import (
     Body,
     CommandRefused,
     CommandRepeated,

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from ledger.client import Ledger
-from ledger.core.ids import LEVEL_PROPERTY
+from ledger.core.commands import LEVEL_PROPERTY
 from ledger.errors import ConcurrentAppendException, ConflictError
 from ledger.reads import TableRow
 from ledger.sdk.transaction import Transaction

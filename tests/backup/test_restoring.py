@@ -19,7 +19,7 @@ from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Restore, check_backup
 from ledger.config.settings import Genesis
 from ledger.core.commands import OpenTxn
-from ledger.core.events import CommandsMoved, TxnOpened
+from ledger.core.events.events import CommandsMoved, TxnOpened
 from ledger.errors import LogDamagedError, RestoreUnfinishedError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic

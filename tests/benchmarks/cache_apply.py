@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Final
 
 from ledger.broker import Broker
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.evolve import evolve, fold
 from ledger.core.state import DomainState
 from projections.metadata_cache import apply, bootstrap

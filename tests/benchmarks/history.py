@@ -12,8 +12,7 @@ from typing import Final
 
 from ledger.core.acceptance import NO_CHAIN
 from ledger.core.commands import Column, Footprint, Property, TableDefinition
-from ledger.core.event_parts import AbortedPart, AllocatedId, CommittedPart, TxnEnd
-from ledger.core.events import (
+from ledger.core.events.events import (
     Body,
     CatalogCreated,
     Control,
@@ -28,6 +27,7 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import AbortedPart, AllocatedId, CommittedPart, TxnEnd
 from ledger.core.footprints import EMPTY_FOOTPRINT, path_hash
 from ledger.core.partitions import partition_text
 from ledger.core.state import DEFAULT_LIMITS

@@ -14,7 +14,7 @@ from typing import Final
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.commands import CommitTxn, OpenTxn
-from ledger.core.events import TxnCommitted, TxnOpened
+from ledger.core.events.events import TxnCommitted, TxnOpened
 from ledger.log.codec import decode_command, decode_event
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic

@@ -13,12 +13,12 @@ from ledger.core.commands import (
     Command,
     CommitTxn,
     CreateTable,
+    Layout,
     OpenSession,
     OpenTxn,
     TableDefinition,
     TableWrite,
 )
-from ledger.core.ids import Layout
 
 SESSIONS = 16
 TABLE = 1

@@ -11,7 +11,7 @@ from typing import Any
 
 from ledger import checkpoint
 from ledger.core.commands import Property, TableDefinition
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
 from ledger.core.valid_lists import ValidWriteIdList

@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger import checkpoint
 from ledger.core.acceptance import LogHead
-from ledger.core.events import (
+from ledger.core.events.events import (
     Body,
     CatalogCreated,
     Control,

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ledger.core.commands import TableDefinition
-from ledger.core.event_parts import AbortedPart, AllocatedId, CommittedPart, ForgottenPart
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     TableAltered,
     TableCreated,
@@ -16,6 +15,7 @@ from ledger.core.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import AbortedPart, AllocatedId, CommittedPart, ForgottenPart
 from tests.conformance.cache_case import CacheCase, Step, altered, listed, made
 from tests.conformance.cache_ledger import AT, CATALOG
 

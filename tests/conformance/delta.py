@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from tests.conformance.delta_case import DeltaCase
 from tests.conformance.logs import Ledgers, ledgers
 from tests.conformance.suite import Case, Mismatch, Suite, at_step, require_known

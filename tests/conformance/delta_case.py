@@ -18,7 +18,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
-from ledger.core.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
+from ledger.core.events.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
 from ledger.core.features import features_of
 from ledger.core.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.metadata_diff import IDENTITY_MARK, properties

@@ -13,8 +13,9 @@ from ledger.core.commands import (
     StageWrites,
     TableDefinition,
     TableWrite,
+    TxnType,
 )
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     CommandRefused,
     Event,
@@ -24,7 +25,6 @@ from ledger.core.events import (
     WritesStaged,
 )
 from ledger.core.footprints import EMPTY_FOOTPRINT
-from ledger.core.ids import TxnType
 from ledger.core.tables import Table
 from ledger.core.txns import TxnStatus
 from ledger.core.valid_lists import ValidTxnList

@@ -7,8 +7,15 @@ here, and no rule of Hive is applied.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ledger.core.commands import AbortTxn, AllocateWriteIds, CommitTxn, DropTable, RenameTable
-from ledger.core.events import (
+from ledger.core.commands import (
+    AbortTxn,
+    AllocateWriteIds,
+    CommitTxn,
+    DropTable,
+    RenameTable,
+    TxnType,
+)
+from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
     Event,
@@ -18,8 +25,7 @@ from ledger.core.events import (
     TxnCommitted,
     WriteIdsAllocated,
 )
-from ledger.core.ids import TxnType
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.txns import TxnStatus
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import valid_txn_list

@@ -13,12 +13,12 @@ from ledger.core.commands import (
     CoarseWrite,
     Domain,
     Footprint,
+    Operation,
     Protocol,
     TableDefinition,
     TableWrite,
 )
-from ledger.core.events import Event, TableAltered, TxnCommitted
-from ledger.core.ids import Operation
+from ledger.core.events.events import Event, TableAltered, TxnCommitted
 from tests.core.parts import equals, footprint, part, partition, table_of
 from tests.driver import Driver
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ledger.core.decide_cut import Seen, cut_above, fill
-from ledger.core.event_parts import PassedOver
-from ledger.core.events import (
+from ledger.core.events.events import (
     Event,
     Fenced,
     LogCut,
@@ -17,6 +16,7 @@ from ledger.core.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import PassedOver
 from ledger.core.evolve import evolve
 from ledger.core.stamp import filling_control
 from ledger.log.codec import frame_event

@@ -33,8 +33,8 @@ from ledger.core.commands import (
     TableWrite,
     Unreadable,
 )
-from ledger.core.event_parts import Limits
-from ledger.core.events import CommandsMoved, Event, Resigned
+from ledger.core.events.events import CommandsMoved, Event, Resigned
+from ledger.core.events.parts import Limits
 from ledger.core.sessions import WINDOW
 from tests.driver import CATALOG, NEVER, Driver, definition
 

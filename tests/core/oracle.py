@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ledger.core.commands import CoarseWrite
-from ledger.core.event_parts import AbortedPart, AllocatedId, Evidence
-from ledger.core.events import Control, Event, TxnOpened
+from ledger.core.events.events import Control, Event, TxnOpened
+from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
 from ledger.core.state import DomainState
 from ledger.core.visibility import held_txn_list, valid_write_ids
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.acceptance import NO_CHAIN, LogHead, RecordKind, Verdict, accept, placed
-from ledger.core.events import (
+from ledger.core.events.events import (
     Body,
     CommandRefused,
     CommandsMoved,

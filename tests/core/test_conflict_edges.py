@@ -12,10 +12,10 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.conflict_index import LEAVING_MAX
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve import evolve
 from ledger.core.footprints import READS_MAX
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from ledger.core.whatif import redecide
 from tests.core.arena import (

@@ -7,9 +7,9 @@ import pytest
 
 from ledger.core.commands import CoarseWrite
 from ledger.core.conflict_index import ConflictIndex
-from ledger.core.event_parts import Limits
-from ledger.core.events import CommandRefused, TxnAborted, TxnCommitted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, TxnAborted, TxnCommitted
+from ledger.core.events.parts import Limits
+from ledger.core.refusals import Reason
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.core.table_winners import SLACK, Positions
 from ledger.core.winning_parts import WinningPart

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger.core.commands import AppVersion, CoarseWrite, TableDefinition
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from tests.core.arena import (
     APPEND,
     BY_DAY,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Footprint, TableDefinition, TableWrite
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from tests.core.arena import BY_DAY, UNPARTITIONED, Arena, serializable, statement
 from tests.core.parts import equals, footprint, partition
 

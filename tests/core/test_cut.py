@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from ledger.checkpoint import digest, dump, load
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.decide_cut import Seen, beyond, seen_in
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     Event,
     LogCut,
     TxnCommitted,
 )
 from ledger.core.evolve import fold
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.valid_lists import ValidWriteIdList

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import (
+    LEASE_MAX_MS,
+    LEASE_MIN_MS,
     AbortTxn,
     Command,
     ForgetAborted,
@@ -18,9 +20,8 @@ from ledger.core.commands import (
     Unreadable,
 )
 from ledger.core.decide import LABEL_MAX, decide
-from ledger.core.events import CommandRefused, CommandRepeated, SessionOpened
-from ledger.core.ids import LEASE_MAX_MS, LEASE_MIN_MS
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.refusals import Reason
 from ledger.core.sessions import WINDOW
 from ledger.core.state import DomainState
 from tests.core.scene import (

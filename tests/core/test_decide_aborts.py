@@ -7,9 +7,15 @@ it do wrong as well, as far as one command can.
 import pytest
 
 from ledger.core.commands import AbortTxn, ForgetAborted, StageWrites
-from ledger.core.event_parts import AbortedPart, ForgottenPart, TxnEnd
-from ledger.core.events import AbortedForgotten, CommandRepeated, Event, SessionClosed, TxnAborted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import (
+    AbortedForgotten,
+    CommandRepeated,
+    Event,
+    SessionClosed,
+    TxnAborted,
+)
+from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
+from ledger.core.refusals import Reason
 from tests.core.parts import footprint
 from tests.core.scene import (
     MISSING,

@@ -7,9 +7,9 @@ as well, as far as one command can.
 import pytest
 
 from ledger.core.commands import CoarseWrite, CommitTxn, RenameTable, TableWrite
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import CommandRepeated, TxnCommitted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRepeated, TxnCommitted
+from ledger.core.events.parts import CommittedPart
+from ledger.core.refusals import Reason
 from tests.core.parts import part, partition
 from tests.core.scene import (
     MISSING,

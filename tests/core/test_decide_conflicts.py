@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import CoarseWrite, TableWrite
-from ledger.core.event_parts import AbortedPart, Evidence, Side
-from ledger.core.events import TxnAborted, TxnCommitted
-from ledger.core.ids import Operation, TxnType
-from ledger.core.outcomes import Reason
+from ledger.core.commands import CoarseWrite, Operation, TableWrite, TxnType
+from ledger.core.events.events import TxnAborted, TxnCommitted
+from ledger.core.events.parts import AbortedPart, Evidence, Side
+from ledger.core.refusals import Reason
 from tests.driver import Driver
 
 DAY_1 = CoarseWrite("partition", "day=1", "update")

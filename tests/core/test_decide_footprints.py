@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
-from ledger.core.event_parts import CommittedPart
-from ledger.core.events import TxnAborted, TxnCommitted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import TxnAborted, TxnCommitted
+from ledger.core.events.parts import CommittedPart
+from ledger.core.refusals import Reason
 from tests.core.arena import UNPARTITIONED, Arena
 from tests.core.parts import NOTHING, footprint, part, partition
 from tests.core.scene import (

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Property, TableWrite
-from ledger.core.events import TxnAborted, TxnCommitted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import TxnAborted, TxnCommitted
+from ledger.core.refusals import Reason
 from tests.core.arena import APPEND, BY_DAY, Arena, day, serializable, statement
 from tests.core.parts import part, partition, table_of
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import RenameTable
-from ledger.core.event_parts import Evidence, Side
-from ledger.core.events import Event, TxnAborted, TxnCommitted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import Event, TxnAborted, TxnCommitted
+from ledger.core.events.parts import Evidence, Side
+from ledger.core.refusals import Reason
 from tests.core.scene import last
 from tests.driver import Driver, definition, write
 

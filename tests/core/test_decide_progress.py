@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
-from ledger.core.event_parts import AbortedPart
-from ledger.core.events import TxnAborted, TxnCommitted
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import TxnAborted, TxnCommitted
+from ledger.core.events.parts import AbortedPart
+from ledger.core.refusals import Reason
 from tests.core.arena import Arena, serializable
 from tests.core.invariants import check_invariants
 from tests.core.parts import part

@@ -16,8 +16,8 @@ from ledger.core.commands import (
     TableDefinition,
 )
 from ledger.core.decide_tables import NAME_MAX
-from ledger.core.events import TableCreated, TableDropped, TableRenamed
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
+from ledger.core.refusals import Reason
 from tests.core.scene import (
     MISSING,
     Accepted,

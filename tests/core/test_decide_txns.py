@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from ledger.core.commands import AllocateWriteIds, OpenTxn
+from ledger.core.commands import AllocateWriteIds, OpenTxn, TxnType
 from ledger.core.decide_txns import TABLES_PER_TXN_MAX
-from ledger.core.event_parts import AllocatedId
-from ledger.core.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
-from ledger.core.ids import TxnType
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
+from ledger.core.events.parts import AllocatedId
+from ledger.core.refusals import Reason
 from ledger.core.state import DEFAULT_LIMITS
 from tests.core.scene import (
     MISSING,

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
-from ledger.core.events import CommandRefused, TableAltered
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, TableAltered
+from ledger.core.refusals import Reason
 from tests.core.parts import table_of
 from tests.driver import Driver
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ledger.core.acceptance import NO_CHAIN
-from ledger.core.event_parts import AllocatedId, CommittedPart, ForgottenPart
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Body,
     Control,
@@ -22,6 +21,7 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import AllocatedId, CommittedPart, ForgottenPart
 from ledger.core.evolve import evolve
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError

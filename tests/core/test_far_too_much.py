@@ -24,7 +24,7 @@ from ledger.core.decide_txns import (
     TABLES_PER_TXN_MAX,
     close_session,
 )
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Body,
     CommandRefused,
@@ -35,8 +35,8 @@ from ledger.core.events import (
     WritesStaged,
 )
 from ledger.core.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
-from ledger.core.outcomes import Reason, Refused
 from ledger.core.partitions import PARTITION_TEXT_MAX
+from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.core.winning_parts import PARTITIONS_MAX, REMOVES_MAX
 from tests.core.arena import Arena, day

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import Domain, Footprint, Protocol
+from ledger.core.commands import Domain, Footprint, IsolationLevel, Protocol
 from ledger.core.features import features_of
 from ledger.core.footprints import (
     CHANGES_DATA,
@@ -20,7 +20,6 @@ from ledger.core.footprints import (
     rearranges,
     won,
 )
-from ledger.core.ids import IsolationLevel
 from tests.core.parts import footprint
 
 SI, WS, SER = "SnapshotIsolation", "WriteSerializable", "Serializable"

@@ -5,14 +5,14 @@ from time import perf_counter
 
 import pytest
 
-from ledger.core.event_parts import AbortedPart, ForgottenPart, TxnEnd
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     CatalogCreated,
     LedgerCreated,
     TxnCommitted,
     TxnsExpired,
 )
+from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
 from ledger.core.housekeep import ENDS_MAX, FORGET_MAX, Lapsed, genesis, housekeep
 from ledger.core.state import DEFAULT_LIMITS, DomainState
 from ledger.log.codec import frame_event

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ledger.checkpoint import digest, dump, load
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.decide import decide
-from ledger.core.events import CommandRefused, CommandRepeated, Event, TxnOpened
+from ledger.core.events.events import CommandRefused, CommandRepeated, Event, TxnOpened
 from ledger.core.evolve import evolve, fold
 from ledger.core.evolve_tables import is_listed
 from ledger.core.housekeep import Lapsed, housekeep

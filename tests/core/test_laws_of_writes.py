@@ -28,7 +28,7 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
-from ledger.core.events import CommandRefused, CommandRepeated, Event
+from ledger.core.events.events import CommandRefused, CommandRepeated, Event
 from ledger.core.evolve import fold
 from ledger.core.state import DEFAULT_LIMITS, DomainState
 from ledger.core.state_form import state_form

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import CoarseWrite, TableDefinition, TableWrite
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.partition_keys import UNCASTABLE
 from ledger.core.partition_units import untyped_key
 from ledger.core.partition_values import HIVE_NULL

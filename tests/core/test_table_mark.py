@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given
 
-from ledger.core.events import Event, TxnOpened
+from ledger.core.events.events import Event, TxnOpened
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList

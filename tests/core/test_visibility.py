@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.events import TxnOpened
-from ledger.core.ids import TxnType
+from ledger.core.commands import TxnType
+from ledger.core.events.events import TxnOpened
 from ledger.core.valid_list_compare import compare
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids

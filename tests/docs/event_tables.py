@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, get_args
 
-from ledger.core.events import Body, Control
+from ledger.core.events.events import Body, Control
 from tests.docs.pages import ROOT
 from tests.docs.sdk_page import escaped
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRepeated,
     CommandsMoved,
     Event,

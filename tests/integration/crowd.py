@@ -28,7 +28,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
-from ledger.core.events import Event, Fenced, SessionOpened, TableCreated
+from ledger.core.events.events import Event, Fenced, SessionOpened, TableCreated
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor

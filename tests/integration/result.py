@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     Event,
     TableCreated,

@@ -15,14 +15,14 @@ from confluent_kafka import Producer
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     CommandsMoved,
     Event,
     Resigned,
     TxnOpened,
 )
-from ledger.core.outcomes import Reason
+from ledger.core.refusals import Reason
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topic_settings import topic_name

@@ -14,8 +14,8 @@ from structlog.typing import EventDict
 
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import AbortTxn, OpenTxn
-from ledger.core.events import CommandRefused, TxnOpened
-from ledger.core.outcomes import Reason
+from ledger.core.events.events import CommandRefused, TxnOpened
+from ledger.core.refusals import Reason
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.leases import DEADLINES_SPARE
 from ledger.log.port import Topic

@@ -15,7 +15,7 @@ import pytest
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
-from ledger.core.events import TxnOpened, TxnsExpired
+from ledger.core.events.events import TxnOpened, TxnsExpired
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topics import create_topics

@@ -11,7 +11,7 @@ import pytest
 
 from ledger.broker import Broker
 from ledger.core.commands import OpenTxn
-from ledger.core.events import Fenced, Resigned
+from ledger.core.events.events import Fenced, Resigned
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
 from ledger.log.topic_settings import topic_name

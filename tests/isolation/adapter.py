@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ledger.core.commands import CommitTxn, Footprint, TableDefinition, TableWrite
-from ledger.core.event_parts import Evidence
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     Event,
     SessionClosed,
@@ -25,6 +24,7 @@ from ledger.core.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
+from ledger.core.events.parts import Evidence
 from ledger.core.features import FEATURES_NAMED_FROM
 from ledger.core.footprints import hashes, path_hash
 from ledger.core.partitions import partition_values

@@ -25,15 +25,14 @@ from ledger.core import (
     winning_parts,
 )
 from ledger.core.candidate import Candidate
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import LEVELS, Footprint, IsolationLevel, TableWrite
 from ledger.core.compiled import Predicates
 from ledger.core.conflict_index import ConflictIndex
 from ledger.core.conflicts import CHECKS, Attempt, Check, Hit
-from ledger.core.ids import LEVELS, IsolationLevel
-from ledger.core.outcomes import Reason, Refused
 from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import partition_values
 from ledger.core.predicates import CompiledPredicate
+from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.table_winners import TableWinners
 from ledger.core.tables import Table

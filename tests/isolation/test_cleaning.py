@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from hypothesis import given
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     Event,
     TableAltered,
     TableCreated,

@@ -31,19 +31,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
-from ledger.core.event_parts import (
-    AbortedPart,
-    AllocatedId,
-    CommittedPart,
-    Evidence,
-    ForgottenPart,
-    Limits,
-    PassedOver,
-    Side,
-    TableFloor,
-    TxnEnd,
-)
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Body,
     CatalogCreated,
@@ -67,6 +55,18 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
     WritesStaged,
+)
+from ledger.core.events.parts import (
+    AbortedPart,
+    AllocatedId,
+    CommittedPart,
+    Evidence,
+    ForgottenPart,
+    Limits,
+    PassedOver,
+    Side,
+    TableFloor,
+    TxnEnd,
 )
 from ledger.log.codec import encode_command, frame_event, frame_fence
 

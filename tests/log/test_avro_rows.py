@@ -9,7 +9,7 @@ from fastavro import parse_schema, schemaless_writer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.core.events import Control
+from ledger.core.events.events import Control
 from ledger.log.avro_rows import long_bytes, longs_bytes, read_longs, row_writer
 from ledger.log.codec import encode_command, frame_event
 from tests.log.golden import CHAIN_BEFORE

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from ledger.core.acceptance import LogHead
-from ledger.core.events import CatalogCreated, Event
+from ledger.core.events.events import CatalogCreated, Event
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ledger.core.acceptance import AFTER_CHAIN, RecordKind
 from ledger.core.commands import Command, Unreadable
-from ledger.core.events import Body, Control, Event, Fenced
+from ledger.core.events.events import Body, Control, Event, Fenced
 from ledger.errors import IncompatibleError
 from ledger.log.codec import (
     COMMAND_IDS,

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.core.commands import Column, CreateTable, Property, TableDefinition, Unreadable
-from ledger.core.events import TableCreated
+from ledger.core.events.events import TableCreated
 from ledger.log.codec import decode_command, decode_event, encode_command, frame_event
 from ledger.log.packed_definitions import (
     PACK_FROM_CHARS,

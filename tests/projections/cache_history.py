@@ -24,7 +24,7 @@ from ledger.core.commands import (
     Property,
     TableDefinition,
 )
-from ledger.core.events import (
+from ledger.core.events.events import (
     Event,
     SessionClosed,
     TableAltered,

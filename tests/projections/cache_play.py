@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from hypothesis import strategies as st
 
 from ledger import checkpoint
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DomainState
 from ledger.metadata import Answer, Reason
 from projections import metadata_cache

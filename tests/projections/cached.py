@@ -1,7 +1,6 @@
 """A domain with a metadata cache over it: what the tests of reading from caches look at."""
 
-from ledger.core.commands import Property, TableDefinition
-from ledger.core.ids import TableKind
+from ledger.core.commands import Property, TableDefinition, TableKind
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import OBJECT_PREFIX, Answer, TableMetadata
 from projections.cache.following import FollowedEntries

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DomainState
 from projections.applied import Applied, apply
 from projections.store.memory import MemoryStore

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from ledger.core.ids import TableKind
+from ledger.core.commands import TableKind
 from ledger.core.state import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.events import TxnCommitted
+from ledger.core.events.events import TxnCommitted
 from ledger.core.valid_list_text import ID_MAX
 from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError

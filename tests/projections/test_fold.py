@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import OpenTxn
-from ledger.core.event_parts import AllocatedId
-from ledger.core.events import CatalogCreated, Fenced, WriteIdsAllocated
+from ledger.core.events.events import CatalogCreated, Fenced, WriteIdsAllocated
+from ledger.core.events.parts import AllocatedId
 from ledger.core.stamp import internal_control
 from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
 from ledger.log.codec import frame_event, frame_fence

@@ -10,7 +10,7 @@ from typing import Self
 import pytest
 
 from ledger.broker import Broker
-from ledger.core.events import CatalogCreated
+from ledger.core.events.events import CatalogCreated
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.errors import EventsLostError
 from ledger.log.kafka import KafkaLog

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.events import CommandsMoved
+from ledger.core.events.events import CommandsMoved
 from ledger.core.state import DEFAULT_LIMITS
 from projections.history import EXCEPTIONS_EVERY, spacing
 from projections.reads.snapshots import txns_at

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import Phase, given, settings
 
-from ledger.core.ids import TxnType
+from ledger.core.commands import TxnType
 from ledger.errors import UnknownTableError
 from ledger.reads import FileRow, Reads
 from projections.cli.cleaning import mark_fields

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
-from ledger.core.events import TableAltered, TxnCommitted, TxnOpened
+from ledger.core.events.events import TableAltered, TxnCommitted, TxnOpened
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.errors import SnapshotTooOldError

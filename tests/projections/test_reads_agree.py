@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ledger.core.commands import ForgetAborted
+from ledger.core.commands import ForgetAborted, Layout
 from ledger.core.decide_forget import forget_aborted
 from ledger.core.footprints import path_hash
-from ledger.core.ids import Layout
-from ledger.core.outcomes import Refused
+from ledger.core.refusals import Refused
 from ledger.errors import LedgerError, RefusedError, UnknownTableError
 from ledger.metadata import Bounds, Read
 from ledger.reads import Reads

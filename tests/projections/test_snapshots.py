@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     Event,
     TableAltered,
     TableCreated,

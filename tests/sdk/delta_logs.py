@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ledger.core.commands import Footprint
-from ledger.core.events import TxnCommitted, WritesStaged
+from ledger.core.events.events import TxnCommitted, WritesStaged
 from ledger.replay import Replay
 from ledger.testing import InMemoryLedger
 

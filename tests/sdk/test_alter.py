@@ -9,7 +9,7 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
-from ledger.core.events import TableAltered
+from ledger.core.events.events import TableAltered
 from ledger.core.traits import traits_of
 from ledger.file_list import AddFile
 from ledger.log.lossy import LossyLog

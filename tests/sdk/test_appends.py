@@ -9,7 +9,7 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column
-from ledger.core.events import CommandRefused
+from ledger.core.events.events import CommandRefused
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.file_list import AddFile
 from ledger.log.lossy import LossyLog, LossyWriter

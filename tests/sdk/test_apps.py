@@ -7,7 +7,7 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
-from ledger.core.events import CommandRepeated, Control, TxnAborted
+from ledger.core.events.events import CommandRepeated, Control, TxnAborted
 from ledger.errors import OutcomeUnknownError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic

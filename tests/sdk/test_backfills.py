@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.events import TxnCommitted
+from ledger.core.events.events import TxnCommitted
 from ledger.core.footprints import EMPTY_FOOTPRINT
 from ledger.delta_import import import_delta
 from ledger.file_list import AddFile

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.events import TxnAborted, TxnCommitted
+from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.errors import RefusedError, SessionExpiredError, TxnNotOpenError
 from ledger.log.codec import SHAPES
 from ledger.sdk.endings import Endings

@@ -10,7 +10,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core import evidence
 from ledger.core.commands import CoarseWrite, Footprint, TableWrite
-from ledger.core.event_parts import Evidence, Side
+from ledger.core.events.parts import Evidence, Side
 from ledger.core.footprints import EMPTY_FOOTPRINT, packed, path_hash
 from ledger.errors import ConflictError, SettingsError
 from ledger.file_list import AddFile

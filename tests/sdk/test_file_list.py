@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.core.event_parts import CommittedPart
+from ledger.core.events.parts import CommittedPart
 from ledger.core.footprints import packed
 from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError

@@ -12,7 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import LEASE_MIN_S, ClientSettings
-from ledger.core.ids import LEASE_MIN_MS
+from ledger.core.commands import LEASE_MIN_MS
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import SessionExpiredError
 from ledger.log.lossy import LossyLog

@@ -5,8 +5,7 @@ import pickle
 import pytest
 
 from ledger import errors
-from ledger.core.event_parts import Evidence, Side
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
     Control,
@@ -15,7 +14,8 @@ from ledger.core.events import (
     TxnAborted,
     TxnCommitted,
 )
-from ledger.core.outcomes import Reason
+from ledger.core.events.parts import Evidence, Side
+from ledger.core.refusals import Reason
 from ledger.errors import (
     ConflictError,
     LedgerError,

@@ -9,7 +9,7 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
-from ledger.core.events import TxnOpened
+from ledger.core.events.events import TxnOpened
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.receipt import Receipt

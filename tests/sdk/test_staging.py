@@ -9,7 +9,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import Footprint
-from ledger.core.events import TxnCommitted, WritesStaged
+from ledger.core.events.events import TxnCommitted, WritesStaged
 from ledger.core.footprints import HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile

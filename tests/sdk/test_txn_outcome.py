@@ -9,7 +9,7 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import CommitTxn
-from ledger.core.events import TxnCommitted
+from ledger.core.events.events import TxnCommitted
 from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic

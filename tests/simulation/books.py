@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.core.event_parts import AbortedPart, CommittedPart, TxnEnd
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     Control,
     SessionClosed,
@@ -17,6 +16,7 @@ from ledger.core.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
+from ledger.core.events.parts import AbortedPart, CommittedPart, TxnEnd
 from tests.simulation.broken import must
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenSession
-from ledger.core.events import (
+from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
     Control,

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from ledger.core.acceptance import CHAIN_AT, LogHead, RecordKind
-from ledger.core.events import Resigned
+from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError
 from ledger.log.codec import frame_event, read_control
 from ledger.log.port import Topic

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Final
 
-from ledger.core.events import (
+from ledger.core.events.events import (
     AbortedForgotten,
     CatalogCreated,
     CommandRefused,

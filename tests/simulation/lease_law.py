@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledger.core.events import Control, TxnOpened, TxnsExpired
+from ledger.core.events.events import Control, TxnOpened, TxnsExpired
 from tests.simulation.broken import BrokenError
 from tests.simulation.clock import STARTED_AT_S
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 from ledger.core.acceptance import LogHead, RecordKind, Verdict, chain_after
-from ledger.core.events import AbortedForgotten, Body, Control, Event, Fenced, TxnsExpired
+from ledger.core.events.events import AbortedForgotten, Body, Control, Event, Fenced, TxnsExpired
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError

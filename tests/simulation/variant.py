@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ledger.core.acceptance import accept
 from ledger.core.commands import Command
 from ledger.core.decide import decide
-from ledger.core.events import Body, TxnAborted, TxnCommitted, TxnOpened, WriteIdsAllocated
-from ledger.core.outcomes import Reason, refuse
+from ledger.core.events.events import Body, TxnAborted, TxnCommitted, TxnOpened, WriteIdsAllocated
+from ledger.core.refusals import Reason, refuse
 from ledger.core.state import DomainState
 from ledger.leader import Leader
 from ledger.log.acceptor import Rule

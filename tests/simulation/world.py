@@ -5,7 +5,7 @@ from random import Random
 from typing import Final
 
 from ledger.config.settings import Genesis, SequencerSettings
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
 from ledger.log.port import Record, Topic

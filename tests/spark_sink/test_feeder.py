@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from ledger.broker import Broker
 from ledger.core.commands import Property, TableDefinition
-from ledger.core.events import Resigned
+from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic

@@ -3,8 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from ledger.core.commands import Column
-from ledger.core.ids import Layout
+from ledger.core.commands import Column, Layout
 from ledger.file_list import AddFile
 from spark_sink import cached_table
 from spark_sink.errors import UnreadableTableError

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from ledger.core.commands import Column
-from ledger.core.ids import Layout
+from ledger.core.commands import Column, Layout
 from ledger.file_list import AddFile
 from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction

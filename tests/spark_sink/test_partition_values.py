@@ -7,7 +7,7 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from ledger.core.ids import Layout
+from ledger.core.commands import Layout
 from spark_sink import cached_table
 from tests.spark_sink.host import NAME, Host
 from tests.spark_sink.test_frames import add_row, rows

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from ledger.core.ids import Layout
+from ledger.core.commands import Layout
 from ledger.errors import ConflictError, FilesUnknownError
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
-from ledger.core.events import Event, TxnAborted, TxnCommitted
+from ledger.core.events.events import Event, TxnAborted, TxnCommitted
 from ledger.file_list import FileList, unpack
 from ledger.log.port import Log
 from ledger.reads import Reads

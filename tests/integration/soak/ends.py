@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Final, NamedTuple
 
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.http.cache import HttpCache
 from ledger.http.form import to_json
 from ledger.log.port import Log

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from ledger.core.acceptance import LogHead
-from ledger.core.events import Event, Fenced, SessionOpened
+from ledger.core.events.events import Event, Fenced, SessionOpened
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList

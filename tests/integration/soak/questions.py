@@ -14,7 +14,7 @@ from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 from ledger.cache_status import CacheStatus
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.core.tables import name_key
 from ledger.errors import LedgerError, ReaderBehindError, ReadsUnavailableError
 from ledger.http.cache import HttpCache

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from ledger.broker import Broker
-from ledger.core.events import Event
+from ledger.core.events.events import Event
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
 from ledger.machine.process import ExitCode

@@ -6,7 +6,7 @@ names are part of the wire format and are only ever added to.
 
 from enum import StrEnum
 
-from ledger.core.events import CommandRefused
+from ledger.core.events.events import CommandRefused
 
 
 class Reason(StrEnum):

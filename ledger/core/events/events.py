@@ -8,8 +8,8 @@ in `ledger/log/schemas`. Nothing here decides anything.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import Footprint, TableDefinition, TableWrite
-from ledger.core.event_parts import (
+from ledger.core.commands import Footprint, TableDefinition, TableWrite, TxnType
+from ledger.core.events.parts import (
     AbortedPart,
     AllocatedId,
     CommittedPart,
@@ -20,7 +20,6 @@ from ledger.core.event_parts import (
     TableFloor,
     TxnEnd,
 )
-from ledger.core.ids import TxnType
 
 
 class Control(NamedTuple):
@@ -253,7 +252,7 @@ class CommandRepeated(NamedTuple):
 
 
 class CommandRefused(NamedTuple):
-    """The command changed nothing; `reason` is a name of `ledger.core.outcomes.Reason`."""
+    """The command changed nothing; `reason` is a name of `ledger.core.refusals.Reason`."""
 
     nonce: bytes
     reason: str

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.ids import EndCause
+from ledger.core.commands import CoarseWrite, EndCause, Footprint
 
 
 class Limits(NamedTuple):

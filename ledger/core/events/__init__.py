@@ -1,0 +1,1 @@
+"""Events: what happened, and the parts that events hold many of."""
