@@ -22,8 +22,8 @@ from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.client import Ledger
-from ledger.core.footprints import IMPORT_APPS
-from ledger.core.metadata_diff import properties
+from ledger.core.conflicts.footprints import IMPORT_APPS
+from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.refusals import Reason
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError, is_text

@@ -1,7 +1,7 @@
 """File lists: the files a commit adds and removes, as one opaque field of its record.
 
 Only who writes or lists files looks inside; a decision knows paths by their hashes and partitions
-by their text (`ledger.core.footprints`). The form is JSON, packed with zlib once that pays.
+by their text (`ledger.core.conflicts.footprints`). The form is JSON, packed with zlib once that pays.
 """
 
 import json
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Footprint
+from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
-from ledger.core.footprints import is_backfill, packed
 from ledger.core.partitions import Values, partition_text
 from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError

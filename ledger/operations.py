@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ledger.core.commands import TableWrite
+from ledger.core.conflicts.footprints import joined_names, operations_of
 from ledger.core.events.events import TableAltered
 from ledger.core.events.parts import CommittedPart
-from ledger.core.footprints import joined_names, operations_of
 from ledger.core.tables import Pending
 
 # How Delta names a change of metadata that came without a name of its own.

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Final, NamedTuple
 
+from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.core.footprints import path_hash
 from ledger.core.partitions import Values
 from ledger.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.applied import Applied

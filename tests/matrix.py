@@ -18,9 +18,9 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evidence import RULES
-from ledger.core.footprints import EMPTY_FOOTPRINT, packed
 from ledger.sdk.predicate_sql import predicate_tree
 from tests.driver import CATALOG, Driver
 

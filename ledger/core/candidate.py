@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
 from ledger.core.commands import JUDGED_TYPES, CommitTxn, Footprint, IsolationLevel, TableWrite
-from ledger.core.decide_txns import own_txn
-from ledger.core.footprints import (
+from ledger.core.conflicts.footprints import (
     excess_of_reads,
     fault_of,
     next_digest,
@@ -13,6 +12,7 @@ from ledger.core.footprints import (
     rearranges,
     writes_anything,
 )
+from ledger.core.decide_txns import own_txn
 from ledger.core.refusals import Reason, Refused
 from ledger.core.staged_progress import repeated_app, whole_footprint
 from ledger.core.state import DomainState

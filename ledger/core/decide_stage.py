@@ -5,9 +5,9 @@ end, whichever it is. What waits at one time is bounded.
 """
 
 from ledger.core.commands import StageWrites
+from ledger.core.conflicts.footprints import fault_of
 from ledger.core.decide_txns import check_tables, writable_txn
 from ledger.core.events.events import WritesStaged
-from ledger.core.footprints import fault_of
 from ledger.core.refusals import Reason, Refused
 from ledger.core.staged_progress import staged_weight
 from ledger.core.state import DomainState

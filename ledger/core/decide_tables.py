@@ -16,9 +16,9 @@ from ledger.core.commands import (
     RenameTable,
     TableDefinition,
 )
+from ledger.core.conflicts.footprints import OPERATION_MAX
 from ledger.core.decide_txns import writable_txn
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
-from ledger.core.footprints import OPERATION_MAX
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import Cut, DomainState
 from ledger.core.tables import Table, name_key, odd_character

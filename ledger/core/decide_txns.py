@@ -11,6 +11,7 @@ from ledger.core.commands import (
     OpenTxn,
     TxnType,
 )
+from ledger.core.conflicts.footprints import writes_anything
 from ledger.core.events.events import (
     Answer,
     CommandRepeated,
@@ -20,7 +21,6 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, TxnEnd
-from ledger.core.footprints import writes_anything
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table

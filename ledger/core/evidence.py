@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ledger.core.conflicts import Attempt, Hit
+from ledger.core.conflicts.checks import Attempt, Hit
+from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.parts import Evidence, Side
 from ledger.core.state import DomainState
 from ledger.core.tables import Change
-from ledger.core.winning_parts import WinningPart
 
 READ_AGAIN: Final = "read the table again and run the statement again in a new txn"
 

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 from ledger.core import watermark
 from ledger.core.commands import JUDGED_TYPES, CoarseWrite, Footprint, Protocol, TableDefinition
+from ledger.core.conflicts.footprints import REPLACES, rearranges, won
+from ledger.core.conflicts.metadata_diff import metadata_kind
+from ledger.core.conflicts.winners import WinningPart, main_operation
 from ledger.core.events.events import Control, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve_tables import apply_pending, take_write_id
 from ledger.core.evolve_txns import forget_owner
 from ledger.core.features import features_of, protocol_change
-from ledger.core.footprints import REPLACES, rearranges, won
-from ledger.core.metadata_diff import metadata_kind
 from ledger.core.staged_progress import whole_footprint
 from ledger.core.state import DomainState
 from ledger.core.tables import Change, Pending, Progress, Table, by_table, redefines
 from ledger.core.txns import OpenTxn
-from ledger.core.winning_parts import WinningPart, main_operation
 
 
 def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:

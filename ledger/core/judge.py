@@ -10,7 +10,15 @@ from typing import Final, NamedTuple
 
 from ledger.core.candidate import Candidate, candidate_of
 from ledger.core.commands import CommitTxn, Footprint, IsolationLevel, TableDefinition, TableWrite
-from ledger.core.conflicts import Attempt, first_hit
+from ledger.core.conflicts.checks import Attempt, first_hit
+from ledger.core.conflicts.footprints import (
+    REPLACES,
+    effective_level,
+    is_blind,
+    reads_anything,
+    rearranges,
+)
+from ledger.core.conflicts.winners import main_operation
 from ledger.core.decide_commit import (
     already_committed,
     applied_before,
@@ -25,19 +33,11 @@ from ledger.core.events.events import Answer
 from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.evidence import changed_by, evidence_of
 from ledger.core.features import features_of
-from ledger.core.footprints import (
-    REPLACES,
-    effective_level,
-    is_blind,
-    reads_anything,
-    rearranges,
-)
 from ledger.core.partitions import partition_values
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key
 from ledger.core.traits import Traits, traits_of
-from ledger.core.winning_parts import main_operation
 
 METADATA_STEP = 2
 ROW_TRACKING: Final = "rowTracking"

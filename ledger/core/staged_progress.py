@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ledger.core.commands import Domain, Footprint
-from ledger.core.footprints import TEXT_BYTES, joined, weight
+from ledger.core.conflicts.footprints import TEXT_BYTES, joined, weight
 
 
 def whole_footprint(chunks: Sequence[Footprint], last: Footprint) -> Footprint:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ledger.core.compiled import Predicates
-from ledger.core.conflict_index import ConflictIndex
+from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.sessions import Sessions

@@ -16,10 +16,9 @@ from ledger.core.commands import (
     Protocol,
     TableDefinition,
 )
-from ledger.core.conflict_index import ConflictIndex
-from ledger.core.table_winners import TableWinners
+from ledger.core.conflicts.index import ConflictIndex, TableWinners
+from ledger.core.conflicts.winners import WinningPart
 from ledger.core.tables import Pending
-from ledger.core.winning_parts import WinningPart
 
 Plain = Any
 

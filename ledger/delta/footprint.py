@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Footprint, TableDefinition
-from ledger.core.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
 from ledger.file_list import AddFile, FileList, RemoveFile, pack

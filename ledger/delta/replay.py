@@ -20,6 +20,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.events.events import (
     CommandRepeated,
     TableAltered,
@@ -27,7 +28,6 @@ from ledger.core.events.events import (
     TxnCommitted,
     WritesStaged,
 )
-from ledger.core.footprints import IMPORT_APPS
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.footprint import operation_of, part_of
 from ledger.delta.schema import definition_of

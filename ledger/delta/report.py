@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ledger.core.footprints import IMPORT_APPS
+from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.delta.live import Unmatched
 from ledger.reads import AppRow, Reads
 

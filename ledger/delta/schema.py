@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ledger.core.commands import LEVEL_PROPERTY, Column, Property, TableDefinition
-from ledger.core.metadata_diff import MAPPING_MODE, RESOLVABLE, column_metadata, properties
+from ledger.core.conflicts.metadata_diff import (
+    MAPPING_MODE,
+    RESOLVABLE,
+    column_metadata,
+    properties,
+)
 from ledger.core.partitions import Values
 from ledger.core.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from ledger.core.commands import AppVersion, Domain, Footprint
-from ledger.core.footprints import EMPTY_FOOTPRINT
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.file_list import FileList, pack, unpack
 
 # What a record may hold of footprints, with room for all that stands beside them.

@@ -9,8 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
+from ledger.core.conflicts.footprints import (
+    EMPTY_FOOTPRINT,
+    ROWS_MAX,
+    joined_names,
+    packed,
+    path_hash,
+)
 from ledger.core.file_paths import path_key
-from ledger.core.footprints import EMPTY_FOOTPRINT, ROWS_MAX, joined_names, packed, path_hash
 from ledger.core.predicates import TRUE_PREDICATE
 from ledger.file_list import (
     AddFile,

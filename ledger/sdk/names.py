@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from threading import Lock
 from typing import Final, NamedTuple
 
+from ledger.core.conflicts.metadata_diff import metadata_kind
 from ledger.core.events.events import Control, TableCreated
-from ledger.core.metadata_diff import metadata_kind
 from ledger.core.refusals import Reason
 from ledger.core.tables import name_key
 from ledger.errors import (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Footprint, TableWrite
-from ledger.core.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
 from ledger.errors import StagedWritesDifferError
 from ledger.file_list import AddFile, RemoveFile
 from ledger.sdk.beside_files import (

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from ledger.core.commands import Footprint
+from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
-from ledger.core.footprints import path_hash
 from ledger.errors import FileListError
 from ledger.file_list import AddFile, FileList, records_again, unpack_chunks
 from ledger.reads import AnomalyRow, FileRow

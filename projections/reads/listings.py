@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
-from ledger.core.footprints import HASH_BYTES
+from ledger.core.conflicts.footprints import HASH_BYTES
 from ledger.reads import AnomalyRow, FileRow
 from projections.keys import pack, unpack
 from projections.reads.lookups import is_row_number

@@ -11,7 +11,7 @@ from typing import Final
 
 from ledger.broker import Broker
 from ledger.core.commands import Command, CommitTxn, Footprint, TableWrite
-from ledger.core.footprints import EMPTY_FOOTPRINT
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.file_list import AddFile, FileList, listed
 from ledger.log.codec import encode_command
 from tests.benchmarks.figure import Figure, against

@@ -12,6 +12,7 @@ from typing import Final
 
 from ledger.core.acceptance import NO_CHAIN
 from ledger.core.commands import Column, Footprint, Property, TableDefinition
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, path_hash
 from ledger.core.events.events import (
     Body,
     CatalogCreated,
@@ -28,7 +29,6 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, CommittedPart, TxnEnd
-from ledger.core.footprints import EMPTY_FOOTPRINT, path_hash
 from ledger.core.partitions import partition_text
 from ledger.core.state import DEFAULT_LIMITS
 from tests.core.parts import equals

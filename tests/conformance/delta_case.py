@@ -18,10 +18,10 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
+from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.events.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
 from ledger.core.features import features_of
-from ledger.core.footprints import EMPTY_FOOTPRINT, packed
-from ledger.core.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY
 from ledger.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.sdk.predicate_sql import predicate_tree

@@ -15,6 +15,7 @@ from ledger.core.commands import (
     TableWrite,
     TxnType,
 )
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import (
     AbortedForgotten,
     CommandRefused,
@@ -24,7 +25,6 @@ from ledger.core.events.events import (
     TxnOpened,
     WritesStaged,
 )
-from ledger.core.footprints import EMPTY_FOOTPRINT
 from ledger.core.tables import Table
 from ledger.core.txns import TxnStatus
 from ledger.core.valid_lists import ValidTxnList

@@ -7,7 +7,7 @@ here knows how a state came about: see `oracle` for that.
 from collections.abc import Callable
 from itertools import pairwise
 
-from ledger.core.conflict_index import ConflictIndex
+from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.sessions import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
 from ledger.core.state import DomainState
 from ledger.core.tables import Table, name_key

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ledger.core.commands import Column, Footprint, Property, TableDefinition, TableWrite
-from ledger.core.footprints import EMPTY_FOOTPRINT, next_digest, packed
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest, packed
 from tests.driver import definition
 
 # Lists as they come off the wire; an operation changes data unless it is said not to.

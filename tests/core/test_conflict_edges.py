@@ -11,10 +11,10 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
-from ledger.core.conflict_index import LEAVING_MAX
+from ledger.core.conflicts.footprints import READS_MAX
+from ledger.core.conflicts.index import LEAVING_MAX
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve import evolve
-from ledger.core.footprints import READS_MAX
 from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from ledger.core.whatif import redecide

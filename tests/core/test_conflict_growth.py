@@ -9,11 +9,10 @@ import pytest
 
 from ledger.core.commands import Footprint
 from ledger.core.compiled import COMPILED_CHARS_MAX, Predicates
-from ledger.core.conflict_index import ConflictIndex
-from ledger.core.conflicts import Attempt, first_hit
-from ledger.core.footprints import is_blind
-from ledger.core.table_winners import TableWinners
-from ledger.core.winning_parts import WinningPart
+from ledger.core.conflicts.checks import Attempt, first_hit
+from ledger.core.conflicts.footprints import is_blind
+from ledger.core.conflicts.index import ConflictIndex, TableWinners
+from ledger.core.conflicts.winners import WinningPart
 from tests.core.parts import above, equals, footprint, partition
 
 MANY = 1_000

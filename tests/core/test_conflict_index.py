@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import CoarseWrite
-from ledger.core.conflict_index import ConflictIndex
+from ledger.core.conflicts.index import SLACK, ConflictIndex, Positions
+from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import CommandRefused, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits
 from ledger.core.refusals import Reason
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.core.table_winners import SLACK, Positions
-from ledger.core.winning_parts import WinningPart
 from ledger.core.write_form import restore_winners, winners_form
 from tests.core.arena import BY_DAY, Arena, day
 from tests.core.invariants import check_invariants, index_view

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger.core.commands import AppVersion, TableDefinition
+from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnAborted
 from ledger.core.events.parts import Evidence, Side
 from ledger.core.evidence import RULES
-from ledger.core.footprints import path_hash
 from tests.core.arena import (
     APPEND,
     BEYOND,

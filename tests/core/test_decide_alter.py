@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AlterTable, TableDefinition
+from ledger.core.conflicts.footprints import OPERATION_MAX
 from ledger.core.decide_tables import CHANGES_PER_TXN_MAX
 from ledger.core.events.events import Event, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.core.footprints import OPERATION_MAX
 from ledger.core.refusals import Reason
 from tests.core.invariants import check_invariants
 from tests.core.parts import part, table_of

@@ -17,9 +17,15 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import (
+    CHUNK_BYTES,
+    ENTRIES_MAX,
+    HASH_BYTES,
+    READS_MAX,
+    path_hash,
+)
 from ledger.core.decide_stage import CHUNKS_MAX, STAGED_BYTES_MAX
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
-from ledger.core.footprints import CHUNK_BYTES, ENTRIES_MAX, HASH_BYTES, READS_MAX, path_hash
 from ledger.core.refusals import Reason
 from ledger.leader import EVENT_BYTES_MAX
 from ledger.log.codec import frame_event

@@ -16,6 +16,8 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
+from ledger.core.conflicts.winners import PARTITIONS_MAX, REMOVES_MAX
 from ledger.core.decide import ids_of_open
 from ledger.core.decide_commit import COARSE_MAX
 from ledger.core.decide_txns import (
@@ -34,11 +36,9 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
 from ledger.core.partitions import PARTITION_TEXT_MAX
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.core.winning_parts import PARTITIONS_MAX, REMOVES_MAX
 from tests.core.arena import Arena, day
 from tests.core.parts import after, equals, footprint, part, partition
 from tests.driver import NEVER, Driver

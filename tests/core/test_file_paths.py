@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.core.conflicts.footprints import path_hash
 from ledger.core.file_paths import file_key, path_key
-from ledger.core.footprints import path_hash
 
 TABLE = "/lake/all flüge"
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Domain, Footprint, IsolationLevel, Protocol
-from ledger.core.features import features_of
-from ledger.core.footprints import (
+from ledger.core.conflicts.footprints import (
     CHANGES_DATA,
     HASH_BYTES,
     effective_level,
@@ -20,6 +19,7 @@ from ledger.core.footprints import (
     rearranges,
     won,
 )
+from ledger.core.features import features_of
 from tests.core.parts import footprint
 
 SI, WS, SER = "SnapshotIsolation", "WriteSerializable", "Serializable"

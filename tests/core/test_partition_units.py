@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import CoarseWrite, TableDefinition, TableWrite
+from ledger.core.conflicts.index import COLUMN_NAMES_MAX
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.partition_keys import UNCASTABLE
 from ledger.core.partition_units import untyped_key
 from ledger.core.partition_values import HIVE_NULL
-from ledger.core.table_winners import COLUMN_NAMES_MAX
 from tests.core.arena import Arena
 from tests.core.parts import part, partition, table_of
 from tests.driver import definition

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import AppVersion, Domain, Footprint
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import Event, TxnCommitted
-from ledger.core.footprints import EMPTY_FOOTPRINT
 from ledger.core.refusals import Reason
 from ledger.core.staged_progress import repeated_app, staged_weight, whole_footprint
 from ledger.sdk.beside_files import chunks_beside_files, pieces_of, without_staged

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ledger.core.commands import CommitTxn, Footprint, TableDefinition, TableWrite
+from ledger.core.conflicts.footprints import hashes, path_hash
 from ledger.core.events.events import (
     CommandRefused,
     Event,
@@ -26,7 +27,6 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import Evidence
 from ledger.core.features import FEATURES_NAMED_FROM
-from ledger.core.footprints import hashes, path_hash
 from ledger.core.partitions import partition_values
 from tests.isolation import plain
 from tests.isolation.lake import DEFAULT_FEATURES

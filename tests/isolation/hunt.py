@@ -5,7 +5,7 @@ from functools import partial
 from multiprocessing import Pool
 from typing import Final, NamedTuple
 
-from ledger.core.conflict_index import ConflictIndex
+from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.state import DomainState
 from ledger.core.write_form import restore_winners, winners_form
 from tests.isolation.judge import Finding

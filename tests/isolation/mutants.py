@@ -12,29 +12,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ledger.core import (
-    compiled,
-    conflicts,
-    decide_commit,
-    evolve_commits,
-    footprints,
-    judge,
-    partition_units,
-    predicates,
-    table_winners,
-    winning_parts,
-)
+from ledger.core import compiled, decide_commit, evolve_commits, judge, partition_units, predicates
 from ledger.core.candidate import Candidate
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel, TableWrite
 from ledger.core.compiled import Predicates
-from ledger.core.conflict_index import ConflictIndex
-from ledger.core.conflicts import CHECKS, Attempt, Check, Hit
+from ledger.core.conflicts import checks as conflicts
+from ledger.core.conflicts import footprints, index, winners
+from ledger.core.conflicts.checks import CHECKS, Attempt, Check, Hit
+from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import partition_values
 from ledger.core.predicates import CompiledPredicate
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
-from ledger.core.table_winners import TableWinners
 from ledger.core.tables import Table
 
 
@@ -235,7 +225,7 @@ def valued_as_text(text: str, schema: PartitionSchema) -> Any:
     )
 
 
-HONEST_VALUED: Final = winning_parts.valued
+HONEST_VALUED: Final = winners.valued
 HONEST_READ_AT: Final = Candidate.read_at
 HONEST_PRUNE: Final = ConflictIndex.prune
 HONEST_FIRST_HIT: Final = conflicts.first_hit
@@ -366,7 +356,7 @@ MUTANTS: Final = (
     Mutant("NULL is never read", [Swap(conflicts, "reads", null_never_read)]),
     Mutant("unknown predicate = FALSE", [Swap(compiled, "compile_predicate", unknown_is_false)]),
     Mutant("OR taken for AND", [Swap(compiled, "compile_predicate", always_derived)]),
-    Mutant("equality index not typed", [Swap(table_winners, "valued", valued_as_text)]),
+    Mutant("equality index not typed", [Swap(index, "valued", valued_as_text)]),
     Mutant(
         "whole read ignored", attempted_otherwise(conflicts.added_hits, altered_footprint(unread))
     ),

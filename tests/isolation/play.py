@@ -19,9 +19,9 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import next_digest, path_hash
 from ledger.core.events.events import Event, TableCreated
 from ledger.core.events.parts import Limits
-from ledger.core.footprints import next_digest, path_hash
 from tests.core.histories import Draw, Step
 from tests.driver import CATALOG, Driver
 from tests.isolation import tables, writes

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from hypothesis import given
 
-from ledger.core.conflicts import CHECKS
+from ledger.core.conflicts.checks import CHECKS
 from tests.core.histories import DEEP, QUICK, Step
 from tests.isolation.__main__ import main
 from tests.isolation.hunt import Result, first_told, run_many, run_seed

@@ -23,9 +23,9 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
 )
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest, packed
 from ledger.core.events.events import CommandRefused, Event, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits
-from ledger.core.footprints import EMPTY_FOOTPRINT, next_digest, packed
 from tests.core.invariants import check_invariants
 from tests.driver import CATALOG, Driver
 

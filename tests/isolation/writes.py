@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CoarseWrite, Domain, Footprint, Protocol
-from ledger.core.footprints import EMPTY_FOOTPRINT, packed
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.partitions import partition_text
 from tests.core.histories import Draw
 from tests.isolation import scans

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from ledger.core.commands import TableWrite
-from ledger.core.footprints import path_hash
+from ledger.core.conflicts.footprints import path_hash
 from ledger.errors import ReaderBehindError, UnknownTableError, UnknownVersionError
 from ledger.reads import AnomalyRow, FileRow
 from projections.queries import StoreReads

@@ -9,7 +9,7 @@ from threading import Event as Signal
 from typing import Any
 
 from ledger.client import Ledger
-from ledger.core.footprints import IMPORT_APPS
+from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.delta.checkpoints import CHECKPOINT_NAME
 from ledger.delta.footprint import UNRECORDED
 from ledger.delta.listing import COMMIT_NAME

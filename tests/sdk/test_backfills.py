@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import TxnCommitted
-from ledger.core.footprints import EMPTY_FOOTPRINT
 from ledger.delta_import import import_delta
 from ledger.file_list import AddFile
 from ledger.log.lossy import LossyLog

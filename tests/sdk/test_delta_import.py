@@ -9,7 +9,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import AppVersion, Column, Domain, Protocol
-from ledger.core.footprints import IMPORT_APPS, packed
+from ledger.core.conflicts.footprints import IMPORT_APPS, packed
 from ledger.delta.report import Disagreement
 from ledger.delta_import import import_delta
 from ledger.errors import ConflictError, DeltaLogError, TableExistsError

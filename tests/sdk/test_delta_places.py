@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.footprints import IMPORT_APPS
+from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.delta.log import DeltaLog
 from ledger.delta.replay import ImportedTable, replay
 from ledger.delta_import import import_delta

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.core.conflicts.footprints import packed
 from ledger.core.events.parts import CommittedPart
-from ledger.core.footprints import packed
 from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError
 from ledger.file_list import (

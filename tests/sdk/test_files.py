@@ -8,8 +8,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import Domain, Protocol
+from ledger.core.conflicts.footprints import ROWS_MAX
 from ledger.core.events.events import TxnCommitted
-from ledger.core.footprints import ROWS_MAX
 from ledger.errors import ConcurrentAppendException
 from ledger.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import AppVersion, TableWrite
-from ledger.core.footprints import EMPTY_FOOTPRINT
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.errors import ReadsUnavailableError
 from ledger.log.lossy import LossyLog
 from ledger.reads import Reads

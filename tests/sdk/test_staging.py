@@ -9,8 +9,8 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import Footprint
+from ledger.core.conflicts.footprints import HASH_BYTES, next_digest
 from ledger.core.events.events import TxnCommitted, WritesStaged
-from ledger.core.footprints import HASH_BYTES, next_digest
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
 from ledger.log.lossy import LossyLog

@@ -1,18 +1,26 @@
-"""The winners of one table, found by what later commits meet them by.
+"""The conflict index: every committed table part, found by what a later commit meets it by.
 
-Behind a key stand positions in ascending order, so the first winner after a read is found by
-bisection however many there were (the shape that R11 of the measurements asks for).
+Each part is entered under every key that a later commit may meet it by. Behind a key stand
+positions in ascending order, so a bisection finds the first winner after a read, however many
+winners there are. Parts leave oldest first, under the keys they came by; below `floor` the index
+knows no commit.
 """
 
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
+from ledger.core.conflicts.winners import (
+    WinningPart,
+    added_partitions,
+    changed_units,
+    keys_of,
+    valued,
+)
 from ledger.core.partition_keys import Key, Mark, PartitionSchema
-from ledger.core.winning_parts import WinningPart, added_partitions, changed_units, keys_of, valued
 
 SLACK: Final = 32
 # Where units name more different sets of columns than this, each counts as the whole table.
@@ -196,3 +204,70 @@ def names_in(part: WinningPart, schema: PartitionSchema) -> Iterator[object]:
     """Return the columns of each unit of a part that names them itself."""
     if not schema:
         yield from (unit[1] for unit in changed_units(part, schema) if unit[0] == "named")
+
+
+# So many entries leave with one event, more if as many came; most commits bring a few.
+LEAVING_MAX: Final = 2_000
+
+
+@dataclass(slots=True)
+class ConflictIndex:
+    """The winners of a domain; commits planned below `floor` cannot be judged any more.
+
+    `sizes` are the numbers of entries of the `parts`.
+    """
+
+    tables: dict[int, TableWinners] = field(default_factory=dict)
+    parts: deque[WinningPart] = field(default_factory=deque)
+    sizes: deque[int] = field(default_factory=deque)
+    entries: int = 0
+    floor: int = 0
+
+    def record(self, part: WinningPart, schema: PartitionSchema) -> None:
+        """Enter a committed part; `schema` are the partition columns before it."""
+        winners = self.tables.get(part.table)
+        if winners is None:
+            winners = self.tables[part.table] = TableWinners([(0, schema)])
+        size = winners.enter(part)
+        self.entries += size
+        self.parts.append(part)
+        self.sizes.append(size)
+
+    def reshape(self, table: int, position: int, schema: PartitionSchema) -> None:
+        """Note that a table has other partition columns from a position on."""
+        winners = self.tables.get(table)
+        if winners is not None and winners.shapes[-1][1] != schema:
+            winners.reshape(position, schema)
+
+    def prune(self, oldest_writer: int, entries_min: int, entries_max: int) -> None:
+        """Drop winners that no open writing txn can meet.
+
+        `oldest_writer` is the position at which the oldest open writing txn opened. At least
+        `entries_min` entries stay for commits made from older reads, at most `entries_max`
+        altogether; a commit from below `floor` is refused, never guessed. What one old writer held
+        goes little by little, so that no event costs what gathered before it.
+        """
+        leaving = self.entries - LEAVING_MAX
+        while self.parts:
+            is_met_by_none = self.parts[0].position <= oldest_writer
+            may_leave = is_met_by_none and self.entries - self.sizes[0] >= entries_min
+            if self.entries <= entries_max and not (may_leave and self.entries > leaving):
+                return
+            self._drop_oldest()
+
+    def forget_all(self, floor: int) -> None:
+        """Let all winners go: what was planned before a position cannot be judged any more."""
+        self.tables.clear()
+        self.parts.clear()
+        self.sizes.clear()
+        self.entries = 0
+        self.floor = floor
+
+    def _drop_oldest(self) -> None:
+        part, size = self.parts.popleft(), self.sizes.popleft()
+        winners = self.tables[part.table]
+        winners.leave(part)
+        self.entries -= size
+        if not winners.parts:
+            del self.tables[part.table]
+        self.floor = max(self.floor, part.position)

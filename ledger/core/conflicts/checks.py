@@ -12,17 +12,17 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint, IsolationLevel
 from ledger.core.compiled import Predicates
-from ledger.core.footprints import (
+from ledger.core.conflicts.footprints import (
     ROW_TRACKING_DOMAIN,
     hashes,
     is_backfill,
     operations_of,
 )
+from ledger.core.conflicts.index import TableWinners
+from ledger.core.conflicts.winners import ANY_FILE, ANYWHERE, removed_units
 from ledger.core.partition_units import WHOLE_TABLE, Unit, meeting, unit_of
 from ledger.core.partitions import Values, partition_values
 from ledger.core.predicates import CompiledPredicate
-from ledger.core.table_winners import TableWinners
-from ledger.core.winning_parts import ANY_FILE, ANYWHERE, removed_units
 
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})

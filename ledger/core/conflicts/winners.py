@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.footprints import HASH_BYTES, hashes, is_backfill
-from ledger.core.metadata_diff import MetadataKind
+from ledger.core.conflicts.footprints import HASH_BYTES, hashes, is_backfill
+from ledger.core.conflicts.metadata_diff import MetadataKind
 from ledger.core.partition_keys import Key, PartitionSchema
 from ledger.core.partition_units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
 from ledger.core.partitions import (

@@ -1,0 +1,1 @@
+"""The conflict check, and the index of winners that it asks."""
