@@ -19,13 +19,13 @@ from ledger.clock import Clock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
-from ledger.core.decide import decide
-from ledger.core.decide_cut import fill
+from ledger.core.decide.cut import fill
+from ledger.core.decide.decide import decide
+from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
+from ledger.core.decide.stamp import answer_control, filling_control, internal_control
 from ledger.core.events.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
 from ledger.core.evolve import evolve
-from ledger.core.housekeep import Lapsed, genesis, housekeep
 from ledger.core.refusals import Reason, refuse
-from ledger.core.stamp import answer_control, filling_control, internal_control
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.flight import Flight

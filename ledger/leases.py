@@ -21,7 +21,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 
 from ledger.clock import Clock
-from ledger.core.housekeep import ENDS_MAX, Lapsed
+from ledger.core.decide.housekeep import ENDS_MAX, Lapsed
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 

@@ -26,7 +26,7 @@ from ledger.checkpointing import Checkpointing
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
-from ledger.core.decide import decide
+from ledger.core.decide.decide import decide
 from ledger.core.events.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState

@@ -30,7 +30,9 @@ from ledger.core.commands import (
     TableWrite,
     TxnType,
 )
-from ledger.core.decide import decide
+from ledger.core.decide.decide import decide
+from ledger.core.decide.housekeep import Lapsed, housekeep
+from ledger.core.decide.stamp import answer_control, internal_control
 from ledger.core.events.events import (
     Body,
     CatalogCreated,
@@ -42,8 +44,6 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import Limits
 from ledger.core.evolve import evolve
-from ledger.core.housekeep import Lapsed, housekeep
-from ledger.core.stamp import answer_control, internal_control
 from ledger.core.state import DEFAULT_LIMITS, DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence

@@ -19,8 +19,8 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
+from ledger.core.decide.evidence import RULES
 from ledger.core.events.events import TxnAborted, TxnCommitted
-from ledger.core.evidence import RULES
 from ledger.sdk.predicate_sql import predicate_tree
 from tests.driver import CATALOG, Driver
 

@@ -14,7 +14,7 @@ import pytest
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.config.settings import Genesis
 from ledger.core.commands import CreateTable, OpenSession, OpenTxn
-from ledger.core.decide import NONCE_BYTES
+from ledger.core.decide.decide import NONCE_BYTES
 from ledger.errors import (
     FencedError,
     LedgerError,

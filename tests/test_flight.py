@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.core.acceptance import LogHead, RecordKind
+from ledger.core.decide.stamp import internal_control
 from ledger.core.events.events import Body, CommandsMoved, Event, Resigned
-from ledger.core.stamp import internal_control
 from ledger.errors import FencedError
 from ledger.flight import Flight, Flying
 from ledger.log.acceptor import Acceptor

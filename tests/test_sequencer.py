@@ -9,7 +9,7 @@ from structlog.typing import EventDict
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import Command, OpenTxn
-from ledger.core.decide import decide
+from ledger.core.decide.decide import decide
 from ledger.core.events.events import Body, CommandRefused, TxnOpened
 from ledger.core.refusals import Reason
 from ledger.core.state import DomainState

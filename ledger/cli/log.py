@@ -14,8 +14,8 @@ from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
 from ledger.config.address import find_address
 from ledger.core.commands import LEVELS, IsolationLevel
+from ledger.core.decide.whatif import Redecided
 from ledger.core.traits import LEVEL_OF
-from ledger.core.whatif import Redecided
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
 from ledger.log_end import last_position

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ledger.core.commands import LEASE_MAX_MS, LEASE_MIN_MS
-from ledger.core.decide_tables import NAME_FORBIDDEN
+from ledger.core.decide.tables import NAME_FORBIDDEN
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.state import DEFAULT_LIMITS

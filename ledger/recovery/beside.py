@@ -8,7 +8,7 @@ from ledger.backup.place import Place
 from ledger.backup.taking import check_ledger
 from ledger.checkpoint import dump, load
 from ledger.core.acceptance import LogHead
-from ledger.core.decide_cut import Seen, seen_in
+from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.events.events import Event, LedgerCreated
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState

@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from ledger.checkpoint import Checkpoint, CheckpointWriter, read_values, written
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis
-from ledger.core.decide_cut import cut_above
+from ledger.core.decide.cut import cut_above
 from ledger.core.events.events import Event
 from ledger.core.events.parts import PassedOver
 from ledger.core.evolve import evolve

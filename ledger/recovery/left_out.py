@@ -7,7 +7,7 @@ the log, and say to what ids and positions it had come.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ledger.core.decide_cut import Seen
+from ledger.core.decide.cut import Seen
 from ledger.core.events.events import (
     Control,
     Event,

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ledger.backup.place import Place
 from ledger.core.acceptance import LogHead
-from ledger.core.decide_cut import Seen, beyond, highest, seen_in
+from ledger.core.decide.cut import Seen, beyond, highest, seen_in
 from ledger.core.events.events import LedgerCreated
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState

@@ -14,7 +14,7 @@ from ledger.backup.manifest import Manifest
 from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Outcome, Restore, check_backup, check_empty
 from ledger.backup.taking import Taken, take
-from ledger.core.decide_cut import beyond, seen_in
+from ledger.core.decide.cut import beyond, seen_in
 from ledger.core.events.events import Resigned
 from ledger.core.events.parts import PassedOver
 from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter

@@ -13,7 +13,7 @@ from ledger.broker import Broker
 from ledger.checkpoint import dump, load
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.commands import CommitTxn, TableWrite
-from ledger.core.decide import decide
+from ledger.core.decide.decide import decide
 from ledger.core.events.events import Event, TxnCommitted
 from ledger.core.evolve import evolve, fold
 from ledger.core.state import DomainState

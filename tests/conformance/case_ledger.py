@@ -14,8 +14,8 @@ from typing import Any
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
+from ledger.core.decide.housekeep import Lapsed, expire, housekeep
 from ledger.core.events.events import Body, Event, SessionOpened
-from ledger.core.housekeep import Lapsed, expire, housekeep
 from ledger.core.state import DomainState
 from ledger.leases import SETTLED_PER_LEASE, Leases
 from ledger.log.acceptor import Acceptor

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from ledger.core.decide_cut import Seen, cut_above, fill
+from ledger.core.decide.cut import Seen, cut_above, fill
+from ledger.core.decide.stamp import filling_control
 from ledger.core.events.events import (
     Event,
     Fenced,
@@ -18,7 +19,6 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import PassedOver
 from ledger.core.evolve import evolve
-from ledger.core.stamp import filling_control
 from ledger.log.codec import frame_event
 from tests.driver import Driver
 

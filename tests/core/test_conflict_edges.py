@@ -13,11 +13,11 @@ from ledger.core.commands import (
 )
 from ledger.core.conflicts.footprints import READS_MAX
 from ledger.core.conflicts.index import LEAVING_MAX
+from ledger.core.decide.whatif import redecide
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve import evolve
 from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
-from ledger.core.whatif import redecide
 from tests.core.arena import (
     BEYOND,
     BY_DAY,

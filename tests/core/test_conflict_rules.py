@@ -10,9 +10,9 @@ import pytest
 
 from ledger.core.commands import AppVersion, TableDefinition
 from ledger.core.conflicts.footprints import path_hash
+from ledger.core.decide.evidence import RULES
 from ledger.core.events.events import TxnAborted
 from ledger.core.events.parts import Evidence, Side
-from ledger.core.evidence import RULES
 from tests.core.arena import (
     APPEND,
     BEYOND,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ledger.checkpoint import digest, dump, load
 from ledger.core.acceptance import LogHead, Verdict
-from ledger.core.decide_cut import Seen, beyond, seen_in
+from ledger.core.decide.cut import Seen, beyond, seen_in
 from ledger.core.events.events import (
     CommandRefused,
     Event,

@@ -19,7 +19,7 @@ from ledger.core.commands import (
     OpenTxn,
     Unreadable,
 )
-from ledger.core.decide import LABEL_MAX, decide
+from ledger.core.decide.decide import LABEL_MAX, decide
 from ledger.core.events.events import CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.refusals import Reason
 from ledger.core.sessions import WINDOW

@@ -10,7 +10,7 @@ import pytest
 
 from ledger.core.commands import AlterTable, TableDefinition
 from ledger.core.conflicts.footprints import OPERATION_MAX
-from ledger.core.decide_tables import CHANGES_PER_TXN_MAX
+from ledger.core.decide.tables import CHANGES_PER_TXN_MAX
 from ledger.core.events.events import Event, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.refusals import Reason

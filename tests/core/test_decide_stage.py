@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ledger.core import decide_stage
 from ledger.core.acceptance import NO_CHAIN
 from ledger.core.commands import (
     CommitTxn,
@@ -24,7 +23,8 @@ from ledger.core.conflicts.footprints import (
     READS_MAX,
     path_hash,
 )
-from ledger.core.decide_stage import CHUNKS_MAX, STAGED_BYTES_MAX
+from ledger.core.decide import candidate
+from ledger.core.decide.candidate import CHUNKS_MAX, STAGED_BYTES_MAX
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
 from ledger.core.refusals import Reason
 from ledger.leader import EVENT_BYTES_MAX
@@ -283,7 +283,7 @@ def test_as_many_bytes_as_may_wait() -> None:
     scene = Scene()
     chunk = footprint(files=bytes(STAGED_BYTES_MAX - CHUNK_BYTES))
 
-    assert decide_stage.stage(scene.state, stage(scene, chunk)).footprint is chunk
+    assert candidate.stage(scene.state, stage(scene, chunk)).footprint is chunk
 
 
 def commit_all(scene: Scene) -> Event:

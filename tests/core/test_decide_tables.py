@@ -15,7 +15,7 @@ from ledger.core.commands import (
     RenameTable,
     TableDefinition,
 )
-from ledger.core.decide_tables import NAME_MAX
+from ledger.core.decide.tables import NAME_MAX
 from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
 from ledger.core.refusals import Reason
 from tests.core.scene import (

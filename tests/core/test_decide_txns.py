@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from ledger.core.commands import AllocateWriteIds, OpenTxn, TxnType
-from ledger.core.decide_txns import TABLES_PER_TXN_MAX
+from ledger.core.decide.txns import TABLES_PER_TXN_MAX
 from ledger.core.events.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
 from ledger.core.refusals import Reason

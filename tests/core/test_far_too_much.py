@@ -18,9 +18,9 @@ from ledger.core.commands import (
 )
 from ledger.core.conflicts.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
 from ledger.core.conflicts.winners import PARTITIONS_MAX, REMOVES_MAX
-from ledger.core.decide import ids_of_open
-from ledger.core.decide_commit import COARSE_MAX
-from ledger.core.decide_txns import (
+from ledger.core.decide.commit import COARSE_MAX
+from ledger.core.decide.decide import ids_of_open
+from ledger.core.decide.txns import (
     IDS_PER_COMMAND_MAX,
     PARTS_PER_CLOSE_MAX,
     TABLES_PER_TXN_MAX,

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from ledger.checkpoint import dump, load
 from ledger.core.acceptance import Verdict, accept
 from ledger.core.commands import Command, CommitTxn, OpenSession, SessionCommand
-from ledger.core.decide import decide
+from ledger.core.decide.decide import decide
+from ledger.core.decide.stamp import answer_control
 from ledger.core.evolve import evolve
 from ledger.core.sessions import WINDOW
-from ledger.core.stamp import answer_control
 from ledger.log.codec import (
     COMMAND_IDS,
     HEADER,

@@ -5,6 +5,7 @@ from time import perf_counter
 
 import pytest
 
+from ledger.core.decide.housekeep import ENDS_MAX, FORGET_MAX, Lapsed, genesis, housekeep
 from ledger.core.events.events import (
     AbortedForgotten,
     CatalogCreated,
@@ -13,7 +14,6 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
-from ledger.core.housekeep import ENDS_MAX, FORGET_MAX, Lapsed, genesis, housekeep
 from ledger.core.state import DEFAULT_LIMITS, DomainState
 from ledger.log.codec import frame_event
 from tests.core.scene import MISSING, Scene

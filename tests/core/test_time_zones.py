@@ -120,7 +120,7 @@ def test_rules_of_the_machine_are_not_asked(tmp_path: Path) -> None:
 
 def test_rules_are_loaded_when_they_are_needed() -> None:
     """Who stays in UTC does not load zones."""
-    script = "import ledger.core.decide, sys; print('zoneinfo' in sys.modules)"
+    script = "import ledger.core.decide.decide, sys; print('zoneinfo' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenSession, SessionCommand
-from ledger.core.decide import NONCE_BYTES
+from ledger.core.decide.decide import NONCE_BYTES
 from ledger.core.events.events import Event, Fenced, SessionOpened, TxnsExpired
 from ledger.core.evolve import evolve
 from ledger.core.state import DomainState

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.decide_cut import beyond, seen_in
+from ledger.core.decide.cut import beyond, seen_in
 from ledger.reads import Reached
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads

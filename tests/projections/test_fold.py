@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import OpenTxn
+from ledger.core.decide.stamp import internal_control
 from ledger.core.events.events import CatalogCreated, Fenced, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
-from ledger.core.stamp import internal_control
 from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.errors import EventsLostError

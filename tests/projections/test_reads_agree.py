@@ -9,7 +9,7 @@ from hypothesis import given
 
 from ledger.core.commands import ForgetAborted, Layout
 from ledger.core.conflicts.footprints import path_hash
-from ledger.core.decide_forget import forget_aborted
+from ledger.core.decide.txns import forget_aborted
 from ledger.core.refusals import Refused
 from ledger.errors import LedgerError, RefusedError, UnknownTableError
 from ledger.metadata import Bounds, Read

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.core import evidence
 from ledger.core.commands import CoarseWrite, Footprint, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed, path_hash
+from ledger.core.decide import evidence
 from ledger.core.events.parts import Evidence, Side
 from ledger.errors import ConflictError, SettingsError
 from ledger.file_list import AddFile

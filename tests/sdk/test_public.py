@@ -51,7 +51,7 @@ def test_no_such_name() -> None:
     [
         ("import ledger", "ledger.client fastavro pyroaring"),
         ("from ledger import Ledger", "confluent_kafka structlog rocksdict ledger.sequencer"),
-        ("import ledger.core.decide", "fastavro confluent_kafka"),
+        ("import ledger.core.decide.decide", "fastavro confluent_kafka"),
     ],
 )
 def test_light(statement: str, unloaded: str) -> None:

@@ -8,9 +8,9 @@ import pytest
 from ledger.checkpoint import Checkpoint, CheckpointWriter, read_newest_head
 from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, chain_after
 from ledger.core.commands import OpenTxn
-from ledger.core.decide import decide
+from ledger.core.decide.decide import decide
+from ledger.core.decide.stamp import answer_control
 from ledger.core.events.events import Control, Fenced, SessionOpened, TxnOpened
-from ledger.core.stamp import answer_control
 from ledger.errors import IncompatibleError, LogDamagedError, LogError
 from ledger.log.codec import HEADER, frame_event, frame_fence
 from ledger.log.memory import MemoryLog, MemoryReader

@@ -11,11 +11,11 @@ committed by the same event.
 from collections.abc import Sequence
 from typing import Final
 
-from ledger.core.candidate import Candidate, is_read
 from ledger.core.commands import TableWrite
 from ledger.core.conflicts.footprints import bare, depends_on_base, is_blind
-from ledger.core.decide_tables import check_ahead
-from ledger.core.decide_txns import aborted_parts, not_open, status_for
+from ledger.core.decide.candidate import Candidate, is_read
+from ledger.core.decide.tables import check_ahead
+from ledger.core.decide.txns import aborted_parts, not_open, status_for
 from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCommitted
 from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.partitions import PARTITION_TEXT_MAX

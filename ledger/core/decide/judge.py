@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ledger.core.candidate import Candidate, candidate_of
 from ledger.core.commands import CommitTxn, Footprint, IsolationLevel, TableDefinition, TableWrite
 from ledger.core.conflicts.checks import Attempt, first_hit
 from ledger.core.conflicts.footprints import (
@@ -19,7 +18,8 @@ from ledger.core.conflicts.footprints import (
     rearranges,
 )
 from ledger.core.conflicts.winners import main_operation
-from ledger.core.decide_commit import (
+from ledger.core.decide.candidate import Candidate, candidate_of
+from ledger.core.decide.commit import (
     already_committed,
     applied_before,
     check_bases,
@@ -29,9 +29,9 @@ from ledger.core.decide_commit import (
     lost,
     visible_table,
 )
+from ledger.core.decide.evidence import changed_by, evidence_of
 from ledger.core.events.events import Answer
 from ledger.core.events.parts import CommittedPart, Evidence
-from ledger.core.evidence import changed_by, evidence_of
 from ledger.core.features import features_of
 from ledger.core.partitions import partition_values
 from ledger.core.refusals import Reason, Refused

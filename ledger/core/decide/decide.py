@@ -2,7 +2,7 @@
 
 This module holds what every command is asked first, in this order: is its session known, was it
 answered before, is the session open, is its number in the window, is it in time. What each is asked
-then stands in `decide_txns`, `decide_commit`, `judge`, `decide_stage` and `decide_tables`, one
+then stands in `txns`, `commit`, `judge`, `candidate` and `tables`, one
 refusal a line in the order they are checked. Nothing here reads a clock, draws a number or does
 I/O; the state is read, never changed.
 """
@@ -10,7 +10,6 @@ I/O; the state is read, never changed.
 from collections.abc import Iterable
 from itertools import islice
 
-from ledger.core import decide_forget, decide_stage, decide_tables, decide_txns, judge
 from ledger.core.commands import (
     LEASE_MAX_MS,
     LEASE_MIN_MS,
@@ -30,6 +29,9 @@ from ledger.core.commands import (
     StageWrites,
     Unreadable,
 )
+from ledger.core.decide import candidate, judge
+from ledger.core.decide import tables as decide_tables
+from ledger.core.decide import txns as decide_txns
 from ledger.core.events.events import Answer, CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.events.parts import AllocatedId
 from ledger.core.refusals import Reason, Refused, refuse
@@ -116,13 +118,13 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
         case AbortTxn():
             return decide_txns.abort(state, command)
         case ForgetAborted():
-            return decide_forget.forget_aborted(state, command)
+            return decide_txns.forget_aborted(state, command)
         case CreateTable():
             return decide_tables.create(state, command)
         case AlterTable():
             return decide_tables.alter(state, command, now)
         case StageWrites():
-            return decide_stage.stage(state, command)
+            return candidate.stage(state, command)
         case RenameTable():
             return decide_tables.rename(state, command)
         case DropTable():

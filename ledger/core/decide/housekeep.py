@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ledger.core.commands import EndCause
-from ledger.core.decide_forget import forgotten, left_in
-from ledger.core.decide_txns import end_of
+from ledger.core.decide.txns import end_of, forgotten, left_in
 from ledger.core.events.events import AbortedForgotten, CatalogCreated, LedgerCreated, TxnsExpired
 from ledger.core.events.parts import ForgottenPart, TxnEnd
 from ledger.core.evolve_tables import is_listed

@@ -7,12 +7,12 @@ because what they really read came after it.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ledger.core.candidate import Candidate, is_read, touched_before
 from ledger.core.commands import IsolationLevel, TableWrite
 from ledger.core.conflicts.footprints import joined
+from ledger.core.decide.candidate import Candidate, is_read, touched_before
+from ledger.core.decide.judge import first_conflict
 from ledger.core.events.events import Control, Event, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Evidence
-from ledger.core.judge import first_conflict
 from ledger.core.state import DomainState
 from ledger.core.tables import by_table
 from ledger.core.txns import OpenTxn

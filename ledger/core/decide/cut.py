@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
-from ledger.core.decide_txns import IDS_PER_COMMAND_MAX, end_of, opening
+from ledger.core.decide.housekeep import all_ended
+from ledger.core.decide.txns import IDS_PER_COMMAND_MAX, end_of, opening
 from ledger.core.events.events import Body, Control, LogCut, TxnCommitted, TxnOpened, TxnsExpired
 from ledger.core.events.parts import AllocatedId, CommittedPart, TableFloor, TxnEnd
-from ledger.core.housekeep import all_ended
 from ledger.core.sessions import Session
 from ledger.core.state import Cut, DomainState
 from ledger.core.tables import Table

@@ -1,9 +1,20 @@
-"""Candidate: a txn about to commit, with all it declared, staged and changed put together."""
+"""Candidate: a txn about to commit, with all it declared, staged and changed put together.
+
+A footprint too large for one record comes in chunks. Chunks wait with their open txn; the commit
+names their count and digest. They go when the txn ends. The amount that waits is bounded.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
-from ledger.core.commands import JUDGED_TYPES, CommitTxn, Footprint, IsolationLevel, TableWrite
+from ledger.core.commands import (
+    JUDGED_TYPES,
+    CommitTxn,
+    Footprint,
+    IsolationLevel,
+    StageWrites,
+    TableWrite,
+)
 from ledger.core.conflicts.footprints import (
     excess_of_reads,
     fault_of,
@@ -12,9 +23,10 @@ from ledger.core.conflicts.footprints import (
     rearranges,
     writes_anything,
 )
-from ledger.core.decide_txns import own_txn
+from ledger.core.decide.txns import check_tables, own_txn, writable_txn
+from ledger.core.events.events import WritesStaged
 from ledger.core.refusals import Reason, Refused
-from ledger.core.staged_progress import repeated_app, whole_footprint
+from ledger.core.staged_progress import repeated_app, staged_weight, whole_footprint
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, by_table, redefines
 from ledger.core.traits import LEVEL_OF, is_level
@@ -165,3 +177,43 @@ def check_all_named(txn: OpenTxn, writes: dict[int, TableWrite]) -> None:
         raise Refused(
             Reason.STAGED_WRITES_DIFFER, f"the commit leaves out staged table {table}", table
         )
+
+
+STAGED_BYTES_MAX = 64 * 1024 * 1024
+CHUNKS_MAX = 1_000
+
+
+def stage(state: DomainState, command: StageWrites) -> WritesStaged:
+    """Keep a chunk for the commit; chunks of a table come in order, from 1."""
+    txn = writable_txn(state, command.session, command.txn)
+    table = state.tables.visible(command.table, command.txn)
+    if table is None:
+        raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {command.table}", command.table)
+    if table.definition.kind != "managed":
+        raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", command.table)
+    following = len(txn.staged.get(command.table, ())) + 1
+    if command.number != following:
+        raise Refused(
+            Reason.STAGED_WRITES_DIFFER,
+            f"chunk {command.number} of table {table.name} came where {following} is next",
+            command.table,
+        )
+    check_tables(txn.txn, len(txn.staged) + (following == 1))
+    fault = fault_of(command.footprint)
+    if fault:
+        raise Refused(Reason.COMMAND_INVALID, fault, command.table)
+    if command.footprint.protocol is not None:
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            "a protocol comes with the commit, not with a chunk before it",
+            command.table,
+        )
+    waiting = state.txns.staged_bytes + staged_weight(command.footprint)
+    if following > CHUNKS_MAX or waiting > STAGED_BYTES_MAX:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"at most {CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file lists, "
+            "hashes, progress and domains wait for their commits",
+            command.txn,
+        )
+    return WritesStaged(command.table, command.number, command.footprint)

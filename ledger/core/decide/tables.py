@@ -17,7 +17,7 @@ from ledger.core.commands import (
     TableDefinition,
 )
 from ledger.core.conflicts.footprints import OPERATION_MAX
-from ledger.core.decide_txns import writable_txn
+from ledger.core.decide.txns import writable_txn
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import Cut, DomainState

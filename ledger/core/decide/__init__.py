@@ -1,0 +1,1 @@
+"""Decide: one command in, exactly one event out."""
