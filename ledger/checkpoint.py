@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ledger.core.acceptance import LogHead
+from ledger.core.evolve.form import head_form, head_from, state_form, state_from
 from ledger.core.state import DomainState
-from ledger.core.state_form import head_form, head_from, state_form, state_from
 from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.version import READER_VERSION

@@ -24,7 +24,7 @@ from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
 from ledger.core.decide.stamp import answer_control, filling_control, internal_control
 from ledger.core.events.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.refusals import Reason, refuse
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError

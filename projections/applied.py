@@ -27,7 +27,7 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.events.parts import CommittedPart
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table
 from ledger.core.txns import OpenTxn

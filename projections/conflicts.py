@@ -10,7 +10,7 @@ from typing import Any, Final
 from ledger.core.commands import CoarseWrite, TableWrite
 from ledger.core.events.events import TxnAborted
 from ledger.core.events.parts import Evidence, Side
-from ledger.core.write_form import footprint_form, footprint_from
+from ledger.core.evolve.form import footprint_form, footprint_from
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import CONFLICT, Fields, number_key

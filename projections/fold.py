@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 from ledger import checkpoint
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Body, Event
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.acceptor import Acceptor

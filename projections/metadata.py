@@ -24,9 +24,9 @@ from ledger.core.events.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
+from ledger.core.evolve.form import pending_form
 from ledger.core.tables import name_key
 from ledger.core.txns import OpenTxn
-from ledger.core.write_form import pending_form
 from projections.applied import Applied, MetadataChange, TouchedTable
 from projections.keys import pack
 from projections.projection import EVERY, Rows

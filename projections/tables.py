@@ -22,9 +22,9 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.events.parts import AbortedPart, CommittedPart
+from ledger.core.evolve.form import definition_from
 from ledger.core.tables import Table, name_key
 from ledger.core.traits import partitioned_by
-from ledger.core.write_form import definition_from
 from projections.applied import Applied, TouchedTable
 from projections.projection import Rows
 from projections.rows import (

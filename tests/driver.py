@@ -43,7 +43,7 @@ from ledger.core.events.events import (
     LedgerCreated,
 )
 from ledger.core.events.parts import Limits
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DEFAULT_LIMITS, DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence

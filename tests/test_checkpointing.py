@@ -12,7 +12,7 @@ from ledger.checkpointing import ALONE_S, OVERDUE
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor

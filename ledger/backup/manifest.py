@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from ledger.backup.errors import BackupDamagedError
 from ledger.backup.place import Place
 from ledger.core.acceptance import LogHead
-from ledger.core.state_form import head_form, head_from
+from ledger.core.evolve.form import head_form, head_from
 from ledger.errors import IncompatibleError
 
 NAME: Final = "backup.json"

@@ -10,7 +10,7 @@ from ledger.checkpoint import dump, load
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.events.events import Event, LedgerCreated
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.recovery.witnesses import LostTxn, Witness

@@ -10,7 +10,7 @@ from ledger.config.settings import Genesis
 from ledger.core.decide.cut import cut_above
 from ledger.core.events.events import Event
 from ledger.core.events.parts import PassedOver
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.errors import LogUnavailableError
 from ledger.leader import catalog_of
 from ledger.log.acceptor import Acceptor

@@ -14,7 +14,7 @@ from ledger.backup.place import Place
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, beyond, highest, seen_in
 from ledger.core.events.events import LedgerCreated
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.batches import check_topic

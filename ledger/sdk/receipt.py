@@ -16,7 +16,7 @@ from ledger.core.events.events import (
     TxnAborted,
     TxnCommitted,
 )
-from ledger.core.evolve import answered
+from ledger.core.evolve.evolve import answered
 from ledger.read_errors import check_number
 from ledger.reads import OutcomeRow
 from ledger.sdk.session import Answer

@@ -17,7 +17,7 @@ from ledger.core.events.events import (
     TxnCommitted,
     TxnsExpired,
 )
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
 from ledger.core.traits import partitioned_by

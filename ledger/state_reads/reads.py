@@ -10,7 +10,7 @@ from itertools import islice
 from threading import RLock
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
-from ledger.core.evolve import fold
+from ledger.core.evolve.evolve import fold
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import hides, valid_txn_list, valid_write_ids

@@ -11,7 +11,7 @@ from ledger.cli.log import whatif
 from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.events.parts import Evidence
-from ledger.core.write_form import footprint_form
+from ledger.core.evolve.form import footprint_form
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads import ConflictRow, Reads
 from ledger.sdk.explain import Explanation

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ledger.core.commands import TableDefinition
+from ledger.core.evolve.form import definition_from
 from ledger.core.tables import name_key
-from ledger.core.write_form import definition_from
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads import (
     Counts,

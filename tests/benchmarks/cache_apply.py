@@ -11,7 +11,7 @@ from typing import Final
 
 from ledger.broker import Broker
 from ledger.core.events.events import Event
-from ledger.core.evolve import evolve, fold
+from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state import DomainState
 from projections.metadata_cache import apply, bootstrap
 from tests.benchmarks.figure import Figure, against

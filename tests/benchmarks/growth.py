@@ -15,7 +15,7 @@ from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.commands import CommitTxn, TableWrite
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import Event, TxnCommitted
-from ledger.core.evolve import evolve, fold
+from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state import DomainState
 from ledger.core.visibility import valid_txn_list
 from ledger.core.watermark import bounds

@@ -11,7 +11,7 @@ from typing import Final
 from ledger.broker import Broker
 from ledger.core.commands import OpenTxn
 from ledger.core.decide.decide import decide
-from ledger.core.evolve import evolve, fold
+from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state import DomainState
 from ledger.core.visibility import valid_txn_list
 from tests.benchmarks.figure import Figure, against

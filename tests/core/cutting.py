@@ -18,7 +18,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import PassedOver
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.log.codec import frame_event
 from tests.driver import Driver
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from ledger.core.conflicts.index import ConflictIndex
+from ledger.core.evolve.form import restore_winners, winners_form
 from ledger.core.sessions import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
 from ledger.core.state import DomainState
 from ledger.core.tables import Table, name_key
 from ledger.core.txns import exception_hash
-from ledger.core.write_form import restore_winners, winners_form
 
 
 def check_invariants(state: DomainState) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from ledger.core.commands import Command
 from ledger.core.events.events import Body, Event, TableAltered, TxnCommitted
 from ledger.core.events.parts import Limits
-from ledger.core.evolve import fold
+from ledger.core.evolve.evolve import fold
 from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from tests.driver import Driver, write

@@ -15,7 +15,7 @@ from ledger.core.conflicts.footprints import READS_MAX
 from ledger.core.conflicts.index import LEAVING_MAX
 from ledger.core.decide.whatif import redecide
 from ledger.core.events.events import TxnAborted, TxnCommitted
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from tests.core.arena import (

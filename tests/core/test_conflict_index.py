@@ -10,9 +10,9 @@ from ledger.core.conflicts.index import SLACK, ConflictIndex, Positions
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import CommandRefused, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits
+from ledger.core.evolve.form import restore_winners, winners_form
 from ledger.core.refusals import Reason
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.core.write_form import restore_winners, winners_form
 from tests.core.arena import BY_DAY, Arena, day
 from tests.core.invariants import check_invariants, index_view
 from tests.core.parts import footprint, part, partition, table_of

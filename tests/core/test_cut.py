@@ -15,7 +15,7 @@ from ledger.core.events.events import (
     LogCut,
     TxnCommitted,
 )
-from ledger.core.evolve import fold
+from ledger.core.evolve.evolve import fold
 from ledger.core.refusals import Reason
 from ledger.core.state import DomainState
 from ledger.core.tables import Table

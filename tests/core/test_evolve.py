@@ -22,7 +22,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AllocatedId, CommittedPart, ForgottenPart
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
 from ledger.log.codec import frame_event

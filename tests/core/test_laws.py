@@ -21,10 +21,10 @@ from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, housekeep
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event, TxnOpened
-from ledger.core.evolve import evolve, fold
-from ledger.core.evolve_tables import is_listed
+from ledger.core.evolve.evolve import evolve, fold
+from ledger.core.evolve.form import state_form
+from ledger.core.evolve.tables import is_listed
 from ledger.core.state import DomainState
-from ledger.core.state_form import state_form
 from ledger.core.visibility import held_txn_list, valid_txn_list
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event

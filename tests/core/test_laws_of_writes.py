@@ -29,9 +29,9 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event
-from ledger.core.evolve import fold
+from ledger.core.evolve.evolve import fold
+from ledger.core.evolve.form import state_form
 from ledger.core.state import DEFAULT_LIMITS, DomainState
-from ledger.core.state_form import state_form
 from ledger.log.acceptor import Acceptor
 from tests.core.arena import BY_DAY, COMMENTED, MARKED, UNPARTITIONED, WIDER, day
 from tests.core.histories import DEEP, QUICK, TYPES, Draw, Step

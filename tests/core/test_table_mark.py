@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from ledger.core.events.events import Event, TxnOpened
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import valid_txn_list, valid_write_ids

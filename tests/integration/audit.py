@@ -19,7 +19,7 @@ from ledger.core.events.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import decode_command, read_control

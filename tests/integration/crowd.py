@@ -29,7 +29,7 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.events.events import Event, Fenced, SessionOpened, TableCreated
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command

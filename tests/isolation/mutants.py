@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ledger.core import compiled, evolve_commits, partition_units, predicates
+from ledger.core import compiled, partition_units, predicates
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel, TableWrite
 from ledger.core.compiled import Predicates
 from ledger.core.conflicts import checks as conflicts
@@ -22,6 +22,7 @@ from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.decide import commit as decide_commit
 from ledger.core.decide import judge
 from ledger.core.decide.candidate import Candidate
+from ledger.core.evolve import commits as evolve_commits
 from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import partition_values
 from ledger.core.predicates import CompiledPredicate

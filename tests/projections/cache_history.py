@@ -36,7 +36,7 @@ from ledger.core.events.events import (
     TxnOpened,
     TxnsExpired,
 )
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids

@@ -15,7 +15,7 @@ from ledger.core.events.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList
 from ledger.core.visibility import valid_txn_list

@@ -7,7 +7,7 @@ record that no sequencer wrote.
 import random
 
 from ledger.core.decide.cut import Seen, seen_in
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.errors import LogDamagedError
 from ledger.log.batches import BatchAcceptor
 from ledger.log.memory import MemoryLog

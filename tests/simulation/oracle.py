@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from ledger.checkpoint import digest
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.events.events import Event
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.log.acceptor import Acceptor, Rule
 from tests.simulation.broken import BrokenError

@@ -12,7 +12,7 @@ from ledger.core.commands import EndCause
 from ledger.core.decide.txns import end_of, forgotten, left_in
 from ledger.core.events.events import AbortedForgotten, CatalogCreated, LedgerCreated, TxnsExpired
 from ledger.core.events.parts import ForgottenPart, TxnEnd
-from ledger.core.evolve_tables import is_listed
+from ledger.core.evolve.tables import is_listed
 from ledger.core.state import DomainState
 
 ENDS_MAX = 500

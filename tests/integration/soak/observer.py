@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, Fenced, SessionOpened
-from ledger.core.evolve import evolve
+from ledger.core.evolve.evolve import evolve
 from ledger.core.state import DomainState
 from ledger.core.valid_lists import ValidTxnList
 from ledger.log.acceptor import Acceptor

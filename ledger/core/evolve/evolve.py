@@ -6,7 +6,6 @@ A failed assertion means that the log says what this code cannot have decided; t
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ledger.core import evolve_commits, evolve_cut, evolve_tables, evolve_txns
 from ledger.core.events.events import (
     AbortedForgotten,
     CatalogCreated,
@@ -32,6 +31,10 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
+from ledger.core.evolve import commits as evolve_commits
+from ledger.core.evolve import cut as evolve_cut
+from ledger.core.evolve import tables as evolve_tables
+from ledger.core.evolve import txns as evolve_txns
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import DomainState
 

@@ -1,7 +1,8 @@
 """The state as plain lists and numbers, in one canonical form, and back.
 
-Equal states have equal forms, whatever order their dicts were filled in; what is derived from other
-fields is left out and computed again. Checkpoints and digests are made of this.
+Equal states have equal forms, whatever order their dicts were filled in. Fields that follow from
+others are left out and computed again; the conflict index is filled from its parts. Checkpoints and
+digests are made of this form.
 """
 
 from collections import OrderedDict
@@ -9,25 +10,100 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.core.acceptance import LogHead
-from ledger.core.commands import Protocol
+from ledger.core.commands import (
+    AppVersion,
+    CoarseWrite,
+    Column,
+    Domain,
+    Footprint,
+    Property,
+    Protocol,
+    TableDefinition,
+)
+from ledger.core.conflicts.index import ConflictIndex, TableWinners
+from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
-from ledger.core.evolve_tables import note_forgettable
+from ledger.core.evolve.tables import note_forgettable
 from ledger.core.sessions import Answered, Session
 from ledger.core.state import Cut, DomainState
-from ledger.core.tables import Change, Progress, Table, name_key
+from ledger.core.tables import Change, Pending, Progress, Table, name_key
 from ledger.core.txns import AbortedTxn, OpenTxn, Txns, exception_hash
-from ledger.core.write_form import (
-    definition_from,
-    footprint_form,
-    footprint_from,
-    pending_form,
-    pending_from,
-    restore_winners,
-    winners_form,
-)
 
 Plain = Any
+
+
+def definition_from(form: Plain) -> TableDefinition:
+    """Return the table definition of a form."""
+    kind, layout, location, columns, partition_columns, properties = form
+    return TableDefinition(
+        kind,
+        layout,
+        location,
+        [Column(*column) for column in columns],
+        partition_columns,
+        [Property(*each) for each in properties],
+    )
+
+
+def pending_form(change: Pending) -> Plain:
+    """Return the form of a metadata change that waits."""
+    return [*change[:6], None if change.definition is None else list(change.definition), change[7]]
+
+
+def pending_from(form: Plain) -> Pending:
+    """Return the metadata change of a form."""
+    found = Pending(*form)
+    if found.definition is None:
+        return found
+    return found._replace(definition=definition_from(found.definition))
+
+
+def footprint_form(footprint: Footprint) -> Plain:
+    """Return the form of a footprint; bytes as hex digits."""
+    return [each.hex() if isinstance(each, bytes) else each for each in footprint]
+
+
+def footprint_from(form: Plain) -> Footprint:
+    """Return the footprint of a form."""
+    found = Footprint(*form)
+    return found._replace(
+        read_files=bytes.fromhex(form[3]),
+        removes=bytes.fromhex(form[6]),
+        protocol=None if found.protocol is None else Protocol(*found.protocol),
+        domains=[Domain(*each) for each in found.domains],
+        apps=[AppVersion(*each) for each in found.apps],
+        files=bytes.fromhex(form[14]),
+        digest=bytes.fromhex(form[16]),
+    )
+
+
+def winners_form(winners: ConflictIndex) -> Plain:
+    """Return the form of the conflict index: its parts, oldest first, and what they stand under."""
+    return {
+        "floor": winners.floor,
+        "shapes": [
+            [table, [[since, list(schema)] for since, schema in each.shapes]]
+            for table, each in sorted(winners.tables.items())
+        ],
+        "parts": [
+            [*part[:-1], None if part.footprint is None else footprint_form(part.footprint)]
+            for part in winners.parts
+        ],
+    }
+
+
+def restore_winners(winners: ConflictIndex, form: Plain) -> None:
+    """Enter the parts of a form again."""
+    winners.floor = form["floor"]
+    for table, shapes in form["shapes"]:
+        schemas = [(since, tuple((name, kind) for name, kind in each)) for since, each in shapes]
+        winners.tables[table] = TableWinners(schemas)
+    for each in form["parts"]:
+        part = WinningPart(*each)
+        footprint = None if part.footprint is None else footprint_from(part.footprint)
+        writes = [CoarseWrite(*write) for write in part.coarse]
+        winners.record(part._replace(coarse=writes, footprint=footprint), ())
 
 
 def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:

@@ -13,8 +13,8 @@ from ledger.core.conflicts.metadata_diff import metadata_kind
 from ledger.core.conflicts.winners import WinningPart, main_operation
 from ledger.core.events.events import Control, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.core.evolve_tables import apply_pending, take_write_id
-from ledger.core.evolve_txns import forget_owner
+from ledger.core.evolve.tables import apply_pending, take_write_id
+from ledger.core.evolve.txns import forget_owner
 from ledger.core.features import features_of, protocol_change
 from ledger.core.staged_progress import whole_footprint
 from ledger.core.state import DomainState

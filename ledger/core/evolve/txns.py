@@ -14,7 +14,7 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.events.parts import AbortedPart, TxnEnd
-from ledger.core.evolve_tables import drop_table, give_write_id, note_forgettable
+from ledger.core.evolve.tables import drop_table, give_write_id, note_forgettable
 from ledger.core.staged_progress import staged_weight
 from ledger.core.state import DomainState
 from ledger.core.txns import OpenTxn

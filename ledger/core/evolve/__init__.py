@@ -1,0 +1,1 @@
+"""Evolve: one event in, the state it makes out."""
