@@ -63,7 +63,7 @@ from ledger.errors import (
 if TYPE_CHECKING:
     from ledger.client import Ledger
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
-    from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+    from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.file_list import AddFile, RemoveFile
     from ledger.log.errors import EventsLostError
     from ledger.metadata import TableMetadata
@@ -162,8 +162,8 @@ _HOME = {
     "TableWrite": "ledger.core.commands",
     "Token": "ledger.sdk.receipt",
     "Transaction": "ledger.sdk.transaction",
-    "ValidTxnList": "ledger.core.valid_lists",
-    "ValidWriteIdList": "ledger.core.valid_lists",
+    "ValidTxnList": "ledger.core.lists.valid_lists",
+    "ValidWriteIdList": "ledger.core.lists.valid_lists",
     "col": "ledger.sdk.expressions",
     "lit": "ledger.sdk.expressions",
 }

@@ -28,7 +28,7 @@ from ledger.core.commands import (
     TxnType,
 )
 from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
-from ledger.core.valid_lists import ValidTxnList
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.log.port import Log
 from ledger.read_errors import check_number
 from ledger.reads import Reads

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Protocol
 
 from ledger.core.commands import Property, TableDefinition
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 
 OBJECT_PREFIX: Final = "object."
 TABLE: Final = "table"

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.refusals import Reason
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import (
     LimitExceededError,
     SnapshotTooOldError,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ledger.core.commands import Domain, TableDefinition
 from ledger.core.commands import Protocol as TableProtocol
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.metadata import MetadataReads
 from ledger.read_rows import (
     AnomalyRow,

@@ -23,8 +23,8 @@ from ledger.core.events.events import (
     TxnOpened,
     TxnsExpired,
 )
+from ledger.core.lists.text import runs_text
 from ledger.core.state import DomainState
-from ledger.core.valid_list_text import runs_text
 from projections.applied import Applied
 from projections.projection import EVERY, Rows
 from projections.rows import EXCEPTIONS, HISTORY, Fields, number_key

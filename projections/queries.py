@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import AT_HAND, Answer, Bounds, Read
 from ledger.read_errors import (

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ledger.core.commands import TableDefinition
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.sdk.time_zones import zone_named
 from spark_sink.errors import UnreadableTableError
 from spark_sink.file_frames import files_frame

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.core.valid_lists import ValidTxnList
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError
 from ledger.http.form import error_form, error_from
 from ledger.read_errors import check_list_left

@@ -20,7 +20,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import CommittedPart
-from ledger.core.valid_list_text import runs_text
+from ledger.core.lists.text import runs_text
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor

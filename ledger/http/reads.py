@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.http.form import from_json, to_json
 from ledger.http.questions import ROWS_MAX, HttpQuestions, in_parts
 from ledger.metadata import AT_HAND, Answer, Bounds, Read

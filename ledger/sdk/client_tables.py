@@ -14,7 +14,7 @@ from ledger.core.commands import (
     TableDefinition,
 )
 from ledger.core.events.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import MetadataChangedException
 from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.read_errors import check_list_is_of

@@ -29,8 +29,8 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import held_txn_list
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.visibility import held_txn_list
 from ledger.errors import (
     ConflictError,
     LedgerError,

@@ -15,7 +15,7 @@ from ledger.core.commands import (
     SessionCommand,
 )
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads import TableRow
 from ledger.sdk.definitions import (

@@ -18,10 +18,10 @@ from ledger.core.events.events import (
     TxnCommitted,
     TxnsExpired,
 )
+from ledger.core.lists.text import ID_MAX
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state import DomainState
 from ledger.core.tables import name_key
-from ledger.core.valid_list_text import ID_MAX
-from ledger.core.valid_lists import ValidWriteIdList
 from ledger.metadata import Metadata, Name, Objects, Read, described, objects_of
 
 CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)

@@ -11,9 +11,9 @@ from threading import RLock
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.evolve.evolve import fold
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.visibility import hides, valid_txn_list, valid_write_ids
 from ledger.core.state import DomainState
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import hides, valid_txn_list, valid_write_ids
 from ledger.core.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log

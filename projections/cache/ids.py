@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.core.valid_lists import ValidWriteIdList, contains
+from ledger.core.lists.valid_lists import ValidWriteIdList, contains
 
 
 class ReaderIds(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from random import sample
 from typing import Protocol
 
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
-from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import UnknownTableError
 from ledger.metadata import Read, ReadAt
 from ledger.read_errors import no_list

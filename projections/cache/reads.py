@@ -16,8 +16,8 @@ from time import monotonic, sleep
 from typing import Final, Self
 
 from ledger.clock import Clock, SystemClock
-from ledger.core.valid_list_text import ID_MAX
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.text import ID_MAX
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.metadata import (

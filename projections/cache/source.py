@@ -12,7 +12,7 @@ from threading import RLock
 from typing import Any, Protocol
 
 from ledger.core.commands import TableDefinition
-from ledger.core.valid_lists import ValidTxnList
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Objects
 from ledger.reads import Identity

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ledger.core import visibility
-from ledger.core.valid_list_text import read_runs
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists import visibility
+from ledger.core.lists.text import read_runs
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads import MappingRow, TableRow
 from projections.reads import lookups, version_lookups
 from projections.rows import (

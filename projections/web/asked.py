@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.refusals import Reason
-from ledger.core.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError
 from ledger.http.questions import ROWS_MAX
 from ledger.read_errors import is_number

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ledger.config.settings import CATALOG_DEFAULT
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
-from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError
 from ledger.http.form import read_json
 from ledger.http.questions import WAIT_MAX_MS

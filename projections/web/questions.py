@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads import ConflictRow, FileRow, HistoryRow, Reached, Reads, VersionRow
 from projections.web.asked import Asked
 from projections.web.listing import FEW, Paged, Size

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.core.valid_lists import ValidTxnList
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.reads import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import delta_folders

@@ -5,7 +5,7 @@ import subprocess
 from types import TracebackType
 from typing import Any, Self
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from spark_sink.demo.fleet import end, started
 from spark_sink.demo.metastore import Place
 from spark_sink.demo.metastore_steps import short

@@ -8,7 +8,7 @@ steps are 1 to 7, with its numbers: [13:7,8,12] becomes [14:7,8,12]. Of aborts i
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from spark_sink.demo.metastore import Mode
 
 

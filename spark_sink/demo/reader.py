@@ -6,7 +6,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import totals_in, valid_folders

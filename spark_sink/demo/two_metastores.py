@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from ledger.client import Ledger
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.metastore import WORD, Mode, Place

@@ -25,9 +25,9 @@ from ledger.core.events.events import (
     TxnOpened,
     WritesStaged,
 )
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.tables import Table
 from ledger.core.txns import TxnStatus
-from ledger.core.valid_lists import ValidTxnList
 from tests.conformance.case_ledger import CATALOG, NEVER_MS, CaseLedger
 
 Step = Mapping[str, Any]

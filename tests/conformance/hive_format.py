@@ -7,8 +7,12 @@ then each point and range query. A comparison is one step.
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ledger.core.valid_list_compare import compare
-from ledger.core.valid_lists import ValidCompactorWriteIdList, ValidTxnList, ValidWriteIdList
+from ledger.core.lists.valid_lists import (
+    ValidCompactorWriteIdList,
+    ValidTxnList,
+    ValidWriteIdList,
+    compare,
+)
 from tests.conformance.suite import Case, Mismatch, Suite, at_step, require_known
 
 ABOUT = {"kind", "name", "source", "note", "confidence", "tags"}

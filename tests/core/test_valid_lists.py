@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.valid_list_compare import compare, sign
-from ledger.core.valid_list_text import ID_MAX, RUN_IDS_MAX
-from ledger.core.valid_lists import (
+from ledger.core.lists.text import ID_MAX, RUN_IDS_MAX
+from ledger.core.lists.valid_lists import (
     RangeResponse,
     ValidCleanerWriteIdList,
     ValidCompactorWriteIdList,
     ValidTxnList,
     ValidWriteIdList,
+    compare,
+    sign,
 )
 
 NONE, SOME, ALL = RangeResponse.NONE, RangeResponse.SOME, RangeResponse.ALL

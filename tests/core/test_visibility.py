@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from ledger.core.commands import TxnType
 from ledger.core.events.events import TxnOpened
-from ledger.core.valid_list_compare import compare
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList, compare
+from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from tests.driver import Driver
 
 TOP = 12

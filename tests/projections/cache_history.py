@@ -37,9 +37,9 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.evolve.evolve import evolve
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.core.state import DomainState
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
 from projections.fold import Fold

@@ -1,7 +1,7 @@
 """A domain with a metadata cache over it: what the tests of reading from caches look at."""
 
 from ledger.core.commands import Property, TableDefinition, TableKind
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.metadata import OBJECT_PREFIX, Answer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.reads import MetadataCache

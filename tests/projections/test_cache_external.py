@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.core.valid_list_text import ID_MAX
+from ledger.core.lists.text import ID_MAX
 from ledger.errors import LimitExceededError, UnknownTableError
 from ledger.metadata import Read, ReadAt
 from projections.cache.lists import ReadLists

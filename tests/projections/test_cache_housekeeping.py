@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state import DomainState
-from ledger.core.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Topic
 from ledger.metadata import Answer, Metadata

@@ -5,8 +5,8 @@ from itertools import combinations, product
 
 import pytest
 
-from ledger.core.valid_list_text import ID_MAX
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.text import ID_MAX
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 
 LARGEST = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ledger.core.events.events import TxnCommitted
-from ledger.core.valid_list_text import ID_MAX
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.text import ID_MAX
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.metadata import Answer, Read, TableMetadata
 from ledger.whole_numbers import NUMBER_MAX

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from hypothesis import given
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError, LogUnavailableError, TopicMissingError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
 from ledger.state_reads.reads import StateReads
 from projections.cache.reads import MetadataCache

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from ledger.core.events.events import TableAltered, TxnCommitted, TxnOpened
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.visibility import held_txn_list, valid_txn_list, valid_write_ids
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.errors import SnapshotTooOldError
 from ledger.reads import Reads
 from ledger.state_reads.reads import StateReads

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from ledger.core.valid_lists import ValidTxnList
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.metadata import ReadAt
 from ledger.reads import Identity, MappingRow

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.state import DEFAULT_LIMITS
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import (
     LogError,
 )

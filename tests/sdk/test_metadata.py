@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import UnknownTableError
 from ledger.metadata import TableMetadata
 from ledger.sdk.definitions import changed, table_definition

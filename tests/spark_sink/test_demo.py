@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from spark_sink.demo.answers import differences
 from spark_sink.demo.audit import Audit, is_dense, read_audit
 from spark_sink.demo.delta_folders import (

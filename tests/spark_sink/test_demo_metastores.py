@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.codec import read_control
 from ledger.log.port import LogReader, Topic
 from spark_sink.demo.held_log import HeldLog

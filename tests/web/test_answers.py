@@ -14,7 +14,7 @@ from starlette.types import Message
 from structlog.typing import EventDict
 
 from ledger.core.commands import CreateTable
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import (
     LedgerError,
     LimitExceededError,

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.cache_status import ReadCount, Verified
 from ledger.config.settings import CacheSettings
-from ledger.core.valid_lists import ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.http.cache import HttpCache
 from ledger.http.form import from_json, to_json

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import LimitExceededError
 from ledger.http.form import to_json
 from ledger.metadata import Bounds, MetadataQuestion, Read

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, Fenced, SessionOpened
 from ledger.core.evolve.evolve import evolve
+from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.state import DomainState
-from ledger.core.valid_lists import ValidTxnList
 from ledger.log.acceptor import Acceptor
 from ledger.log.port import Log, LogReader, Topic
 from tests.projections.cache_history import Reader, note_opened, readers_of

@@ -12,8 +12,8 @@ Nothing here changes a state, and nothing here says what a list means: see `vali
 from collections.abc import Iterable, Sequence
 
 from ledger.core.events.events import Control, TxnOpened
+from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.state import DomainState
-from ledger.core.valid_lists import ValidTxnList, ValidWriteIdList
 
 
 def valid_txn_list(state: DomainState, txn: int = 0) -> ValidTxnList:
