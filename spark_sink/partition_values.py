@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.spark_types import TIMES, Kind, parse_type
+from ledger.core.predicates.types import TIMES, Kind, parse_type
 
 ANSI: Final = "spark.sql.ansi.enabled"
 # What folders say of these Spark reads as SQL does. Of another type it may bring another value: for

@@ -94,7 +94,7 @@ PURE_LIBRARIES: Final = {
     "typing",
 }
 # The tables of time zones come from a pinned package, as modules do.
-PURE_IN: Final = {"ledger.core.time_zones": {"io", "pkgutil", "zoneinfo"}}
+PURE_IN: Final = {"ledger.core.predicates.time_zones": {"io", "pkgutil", "zoneinfo"}}
 # Who judges isolation shares nothing with what is judged: these import each other and Python only.
 JUDGES: Final = tuple(
     f"tests.isolation.{name}"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from ledger.core.spark_casts import Value, cast_between
-from ledger.core.spark_types import STRING, UndecidableError, parse_type
+from ledger.core.predicates.casts import Value, cast_between
+from ledger.core.predicates.types import STRING, UndecidableError, parse_type
 
 # Name and Spark SQL type of each partition column, in the order of the partition values.
 PartitionSchema = tuple[tuple[str, str], ...]

@@ -20,7 +20,7 @@ from ledger.core.commands import CoarseWrite
 from ledger.core.partition_keys import FAILURES, Key, Mark, PartitionSchema, key_of
 from ledger.core.partition_values import FLOATS, NULLS, canonical
 from ledger.core.partitions import READ_KEPT, Values, folder_values, partition_values
-from ledger.core.spark_casts import BOOLEANS
+from ledger.core.predicates.casts import BOOLEANS
 
 # "table", "unpartitioned", "partition" with typed values, or "named" with columns and values.
 Unit = tuple[object, ...]

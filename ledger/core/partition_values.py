@@ -14,7 +14,7 @@ from math import isinf
 from typing import Any, Final, NamedTuple
 
 from ledger.core.partition_keys import FAILURES
-from ledger.core.spark_casts import (
+from ledger.core.predicates.casts import (
     CASTS,
     DATE_FORM,
     DECIMALS,
@@ -29,7 +29,7 @@ from ledger.core.spark_casts import (
     timestamp_text,
     whole_text,
 )
-from ledger.core.spark_types import BITS, DOUBLE, Kind, SparkType, parse_type
+from ledger.core.predicates.types import BITS, DOUBLE, Kind, SparkType, parse_type
 
 # What Hive writes in a folder's name for NULL, and Delta too.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"

@@ -7,10 +7,10 @@ only read it.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ledger.core.compiled import Predicates
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
+from ledger.core.predicates.predicates import Predicates
 from ledger.core.sessions import Sessions
 from ledger.core.tables import Tables
 from ledger.core.txns import Txns

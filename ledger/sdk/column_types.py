@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from re import match
 from typing import Final
 
-from ledger.core.spark_types import SPELLINGS
+from ledger.core.predicates.types import SPELLINGS
 
 # The data types of Spark SQL: those that partitions are compared in, and the others with all their
 # spellings. The last one only Hive has.

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
 from ledger.core.commands import TableDefinition
-from ledger.core.predicates import TRUE_PREDICATE
+from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError
 from ledger.reads import Reads, TableRow
 

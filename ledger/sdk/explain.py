@@ -12,8 +12,8 @@ from typing import Any, Final
 from ledger.clock import time_text
 from ledger.core.events.parts import Evidence
 from ledger.core.partitions import partition_values
-from ledger.core.predicate_text import sql_of
-from ledger.core.predicates import TRUE_PREDICATE
+from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import ConflictError, LedgerError
 from ledger.reads import Reads
 

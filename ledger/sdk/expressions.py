@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from ledger.core.predicate_text import sql_of
-from ledger.core.predicates import TRUE_PREDICATE
+from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.sql_text import sql_of
 from ledger.sdk.partition_texts import plain
 from ledger.sdk.predicate_sql import (
     Node,

@@ -17,7 +17,7 @@ from ledger.core.conflicts.footprints import (
     path_hash,
 )
 from ledger.core.file_paths import path_key
-from ledger.core.predicates import TRUE_PREDICATE
+from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.file_list import (
     AddFile,
     FileList,

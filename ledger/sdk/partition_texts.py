@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from ledger.core.partition_values import FLOATS, LENGTH_FORM, written
-from ledger.core.spark_types import BITS, Kind, parse_type
+from ledger.core.predicates.types import BITS, Kind, parse_type
 
 EXACT_BITS: Final = 53
 """Up to so many bits each whole number is a double."""

@@ -15,9 +15,9 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from ledger.core.json_text import DEPTH_MAX, depth_of
-from ledger.core.predicates import TREE_CHARS_MAX, TRUE_PREDICATE
-from ledger.core.spark_types import number_type, parse_type
+from ledger.core.predicates.json_text import DEPTH_MAX, depth_of
+from ledger.core.predicates.predicates import TREE_CHARS_MAX, TRUE_PREDICATE
+from ledger.core.predicates.types import number_type, parse_type
 from ledger.errors import LedgerError
 
 Node = list[Any]

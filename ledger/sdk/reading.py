@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ledger.core.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
+from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
 from ledger.core.traits import traits_of
 from ledger.errors import FilesUnknownError
 from ledger.file_list import AddFile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class TableFiles:
     """The files of a table that a condition may concern, as of `position`; iterate over them.
 
-    `where` is the condition in the form of `ledger.core.predicates`. Files are left out by their
+    `where` is the condition in the form of `ledger.core.predicates.predicates`. Files are left out by their
     partition alone, so those that are here may still hold other rows. `whole` says that the reader
     depends on every file, whatever was returned.
     """

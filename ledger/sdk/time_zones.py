@@ -4,9 +4,9 @@ from datetime import datetime, timezone, tzinfo
 from difflib import get_close_matches
 from typing import Final
 
-from ledger.core.predicates import TRUE_PREDICATE
-from ledger.core.spark_types import UndecidableError
-from ledger.core.time_zones import canonical_zone, offset_name, zone_names
+from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.time_zones import canonical_zone, offset_name, zone_names
+from ledger.core.predicates.types import UndecidableError
 
 ZoneLike = str | tzinfo
 """A time zone by its name or its offset, such as Europe/Berlin or +02:00, or as Python has it."""

@@ -8,11 +8,11 @@ from time import perf_counter
 import pytest
 
 from ledger.core.commands import Footprint
-from ledger.core.compiled import COMPILED_CHARS_MAX, Predicates
 from ledger.core.conflicts.checks import Attempt, first_hit
 from ledger.core.conflicts.footprints import is_blind
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart
+from ledger.core.predicates.predicates import COMPILED_CHARS_MAX, Predicates
 from tests.core.parts import above, equals, footprint, partition
 
 MANY = 1_000

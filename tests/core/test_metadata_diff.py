@@ -7,7 +7,7 @@ import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.conflicts.metadata_diff import RESOLVABLE, ROW_COLUMNS, ROW_TRACKING, metadata_kind
-from ledger.core.json_text import DEPTH_MAX
+from ledger.core.predicates.json_text import DEPTH_MAX
 from tests.core.parts import table_of
 
 EVERY_FEATURE = frozenset(feature for feature, _ in RESOLVABLE.values())

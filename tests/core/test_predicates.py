@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ledger.core.json_text import DEPTH_MAX
 from ledger.core.partition_keys import Mark
-from ledger.core.predicates import (
+from ledger.core.predicates.json_text import DEPTH_MAX
+from ledger.core.predicates.predicates import (
     TREE_CHARS_MAX,
     TRUE_PREDICATE,
     UNCASTABLE,
@@ -15,7 +15,7 @@ from ledger.core.predicates import (
     compile_predicate,
     key_of,
 )
-from ledger.core.spark_types import Kind, SparkType, parse_type
+from ledger.core.predicates.types import Kind, SparkType, parse_type
 from tests.core.predicate_trees import RAND, SUBQUERY, UDF, lit
 
 P, X, ONE, TWO = ["col", "p"], ["col", "x"], lit("1", "int"), lit("2", "int")

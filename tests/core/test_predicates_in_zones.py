@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ledger.core.predicate_text import sql_of
-from ledger.core.predicates import compile_predicate
+from ledger.core.predicates.predicates import compile_predicate
+from ledger.core.predicates.sql_text import sql_of
 from tests.core.predicate_trees import lit
 
 T = ["col", "t"]

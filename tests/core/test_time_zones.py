@@ -11,8 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.core.spark_types import UndecidableError
-from ledger.core.time_zones import canonical_zone, start_of_day, to_local, to_utc, zone_names
+from ledger.core.predicates.time_zones import (
+    canonical_zone,
+    start_of_day,
+    to_local,
+    to_utc,
+    zone_names,
+)
+from ledger.core.predicates.types import UndecidableError
 
 BERLIN, APIA, TORONTO = "Europe/Berlin", "Pacific/Apia", "America/Toronto"
 
@@ -105,7 +111,7 @@ def test_rules_of_the_machine_are_not_asked(tmp_path: Path) -> None:
     (tmp_path / "Europe" / "Berlin").write_bytes(other.read_bytes())
     script = (
         "from datetime import datetime; from zoneinfo import ZoneInfo;"
-        "from ledger.core.time_zones import to_utc; day = datetime(2024, 1, 1);"
+        "from ledger.core.predicates.time_zones import to_utc; day = datetime(2024, 1, 1);"
         "print(to_utc(day, 'Europe/Berlin').hour, ZoneInfo('Europe/Berlin').utcoffset(day))"
     )
     done = subprocess.run(

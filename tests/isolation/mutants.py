@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ledger.core import compiled, partition_units, predicates
+from ledger.core import partition_units
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel, TableWrite
-from ledger.core.compiled import Predicates
 from ledger.core.conflicts import checks as conflicts
 from ledger.core.conflicts import footprints, index, winners
 from ledger.core.conflicts.checks import CHECKS, Attempt, Check, Hit
@@ -25,7 +24,8 @@ from ledger.core.decide.candidate import Candidate
 from ledger.core.evolve import commits as evolve_commits
 from ledger.core.partition_keys import PartitionSchema
 from ledger.core.partitions import partition_values
-from ledger.core.predicates import CompiledPredicate
+from ledger.core.predicates import predicates
+from ledger.core.predicates.predicates import CompiledPredicate, Predicates
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table
@@ -357,8 +357,8 @@ MUTANTS: Final = (
         ],
     ),
     Mutant("NULL is never read", [Swap(conflicts, "reads", null_never_read)]),
-    Mutant("unknown predicate = FALSE", [Swap(compiled, "compile_predicate", unknown_is_false)]),
-    Mutant("OR taken for AND", [Swap(compiled, "compile_predicate", always_derived)]),
+    Mutant("unknown predicate = FALSE", [Swap(predicates, "compile_predicate", unknown_is_false)]),
+    Mutant("OR taken for AND", [Swap(predicates, "compile_predicate", always_derived)]),
     Mutant("equality index not typed", [Swap(index, "valued", valued_as_text)]),
     Mutant(
         "whole read ignored", attempted_otherwise(conflicts.added_hits, altered_footprint(unread))

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.predicate_text import sql_of
-from ledger.core.predicates import TREE_CHARS_MAX, TRUE_PREDICATE, compile_predicate
+from ledger.core.predicates.predicates import TREE_CHARS_MAX, TRUE_PREDICATE, compile_predicate
+from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import LedgerError
 from ledger.sdk.expressions import Expression, col, lit, tree_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError, predicate_tree

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.partition_keys import UNCASTABLE
-from ledger.core.predicate_text import sql_of
-from ledger.core.predicates import compile_predicate, key_of
+from ledger.core.predicates.predicates import compile_predicate, key_of
+from ledger.core.predicates.sql_text import sql_of
 from ledger.sdk.predicate_sql import predicate_tree
 from ledger.sdk.time_zones import meant_in
 from tests.core.predicate_trees import SCHEMA, VALUES, condition, row

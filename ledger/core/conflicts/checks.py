@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint, IsolationLevel
-from ledger.core.compiled import Predicates
 from ledger.core.conflicts.footprints import (
     ROW_TRACKING_DOMAIN,
     hashes,
@@ -22,7 +21,7 @@ from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.winners import ANY_FILE, ANYWHERE, removed_units
 from ledger.core.partition_units import WHOLE_TABLE, Unit, meeting, unit_of
 from ledger.core.partitions import Values, partition_values
-from ledger.core.predicates import CompiledPredicate
+from ledger.core.predicates.predicates import CompiledPredicate, Predicates
 
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})

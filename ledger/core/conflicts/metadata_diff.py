@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.json_text import read_json
+from ledger.core.predicates.json_text import read_json
 
 MetadataKind = Literal["identity", "resolvable", "properties", "shape"]
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ledger.core.partition_keys import Row
-from ledger.core.predicate_expressions import Typed, cast, constant, made, strict
-from ledger.core.spark_casts import Value, cast_between
-from ledger.core.spark_types import (
+from ledger.core.predicates.casts import Value, cast_between
+from ledger.core.predicates.expressions import Typed, cast, constant, made, strict
+from ledger.core.predicates.time_zones import to_local
+from ledger.core.predicates.types import (
     BITS,
     BOOLEAN,
     DOUBLE,
@@ -23,7 +24,6 @@ from ledger.core.spark_types import (
     UndecidableError,
     common_type,
 )
-from ledger.core.time_zones import to_local
 
 LIKE_ESCAPE: Final = "\\"
 LIKE_STEPS_MAX: Final = 10_000

@@ -11,8 +11,8 @@ from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final
 
-from ledger.core.spark_types import BITS, Kind, SparkType, UndecidableError
-from ledger.core.time_zones import start_of_day, to_local, to_utc
+from ledger.core.predicates.time_zones import start_of_day, to_local, to_utc
+from ledger.core.predicates.types import BITS, Kind, SparkType, UndecidableError
 
 Value = Any
 Cast = Callable[[Value, SparkType], Value]

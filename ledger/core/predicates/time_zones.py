@@ -11,7 +11,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Final
 
-from ledger.core.spark_types import UndecidableError
+from ledger.core.predicates.types import UndecidableError
 
 UTC_NAME: Final = ""
 OFFSET_FORM: Final = re.compile(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ledger.core.partition_keys import Key, Mark, Row
-from ledger.core.spark_casts import Value, cast_between
-from ledger.core.spark_types import (
+from ledger.core.predicates.casts import Value, cast_between
+from ledger.core.predicates.types import (
     BITS,
     BOOLEAN,
     STRING,

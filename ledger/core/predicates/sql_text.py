@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, Final
 
-from ledger.core.spark_types import number_type
+from ledger.core.predicates.types import number_type
 
 # A sign, at most one point, no exponent: what Spark reads as a number of the very same type.
 PLAIN_NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?")

@@ -12,7 +12,7 @@ A predicate is one compact JSON text, a tree of arrays that begin with a word:
     ["unknown", sql]                 and this one may read anything
     ["in_zone", zone, x]             x in a session of another time zone than UTC
 
-Types are Spark SQL's. The functions are those of `predicate_functions.FUNCTIONS`. An order between
+Types are Spark SQL's. The functions are those of `functions.FUNCTIONS`. An order between
 values is Spark's in ANSI mode in the session time zone that the predicate names, else in UTC: a
 timestamp without a zone, in a literal or a partition value, is taken as one of there.
 
@@ -20,22 +20,17 @@ What is not judged counts as TRUE, so a predicate may match too much, never too 
 root down through AND and OR, a part that is not understood, not deterministic or over other columns
 is TRUE; any other operator above it, NOT too, is TRUE as a whole. A part whose evaluation fails for
 a file, as with a partition value that is no value of its type, is TRUE for that file.
+
+The predicates of the latest scans are kept compiled, for the next scan that has the same text.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ledger.core.json_text import read_json
-from ledger.core.partition_keys import (
-    FAILURES,
-    UNCASTABLE,
-    Key,
-    PartitionSchema,
-    Row,
-    key_of,
-)
-from ledger.core.predicate_expressions import (
+from ledger.core.partition_keys import FAILURES, UNCASTABLE, Key, PartitionSchema, Row, key_of
+from ledger.core.predicates.expressions import (
     COMPARISONS,
     Evaluate,
     Points,
@@ -50,9 +45,10 @@ from ledger.core.predicate_expressions import (
     negation,
     null_safe,
 )
-from ledger.core.predicate_functions import ARITHMETIC, FUNCTIONS, arithmetic, like, negative
-from ledger.core.spark_types import BOOLEAN, Kind, SparkType, UndecidableError, parse_type
-from ledger.core.time_zones import canonical_zone
+from ledger.core.predicates.functions import ARITHMETIC, FUNCTIONS, arithmetic, like, negative
+from ledger.core.predicates.json_text import read_json
+from ledger.core.predicates.time_zones import canonical_zone
+from ledger.core.predicates.types import BOOLEAN, Kind, SparkType, UndecidableError, parse_type
 
 __all__ = [
     "TREE_CHARS_MAX",
@@ -328,3 +324,40 @@ def known_type(text: str) -> SparkType:
     if found is None:
         raise UndecidableError(f"values of type {text} are not judged")
     return found
+
+
+COMPILED_MAX: Final = 4_096
+# Compiled, a text takes up to forty times its length.
+COMPILED_CHARS_MAX: Final = 4 * 1024 * 1024
+# A comparison takes microseconds. A part whose scans would take more of them, over all new
+# partitions, would hold up all others: they count as reading everything.
+ASKED_MAX: Final = 100_000
+
+
+@dataclass(slots=True)
+class Predicates:
+    """Compiled predicates, the last used ones kept.
+
+    The scans of one part take at most `asked_max` steps over new partitions. `chars` is the length
+    of all that is kept.
+    """
+
+    compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
+        default_factory=OrderedDict
+    )
+    asked_max: int = ASKED_MAX
+    chars: int = 0
+
+    def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
+        """Return a predicate ready to be asked."""
+        key = text, schema, derive
+        found = self.compiled.get(key)
+        if found is None:
+            found = self.compiled[key] = compile_predicate(text, schema, derive=derive)
+            self.chars += len(text)
+            while len(self.compiled) > COMPILED_MAX or self.chars > COMPILED_CHARS_MAX:
+                oldest, _ = self.compiled.popitem(last=False)
+                self.chars -= len(oldest[0])
+        else:
+            self.compiled.move_to_end(key)
+        return found
