@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
-from ledger.core.partitions import Values, partition_text
+from ledger.core.partitions.names import Values, partition_text
 from ledger.core.txns import OpenTxn
 from ledger.errors import FileListError
 

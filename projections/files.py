@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.core.partitions import Values
+from ledger.core.partitions.names import Values
 from ledger.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.applied import Applied
 from projections.keys import text_part

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from ledger.core.commands import LEVEL_PROPERTY, LEVELS, IsolationLevel, Protocol, TableDefinition
-from ledger.core.partition_keys import PartitionSchema
+from ledger.core.partitions.keys import PartitionSchema
 
 DEFAULT_LEVEL: Final[IsolationLevel] = "WriteSerializable"
 DEFAULT_PROTOCOL: Final = Protocol(1, 2, [])

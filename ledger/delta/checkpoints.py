@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ledger.core.file_paths import file_key
+from ledger.core.partitions.file_paths import file_key
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import Fields, ShapeError, is_number
 from ledger.delta.files import check_table, damaged, is_blank, json_of, lines_of, reading, take_all

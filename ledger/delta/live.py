@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from ledger.core.file_paths import file_key
+from ledger.core.partitions.file_paths import file_key
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove, FileKey
 from ledger.reads import FileRow
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ledger.clock import time_text
 from ledger.core.events.parts import Evidence
-from ledger.core.partitions import partition_values
+from ledger.core.partitions.names import partition_values
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import ConflictError, LedgerError

@@ -16,7 +16,7 @@ from ledger.core.conflicts.footprints import (
     packed,
     path_hash,
 )
-from ledger.core.file_paths import path_key
+from ledger.core.partitions.file_paths import path_key
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.file_list import (
     AddFile,

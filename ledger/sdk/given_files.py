@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, Final, TypeVar
 
-from ledger.core.partitions import Values
+from ledger.core.partitions.names import Values
 from ledger.core.traits import traits_of
 from ledger.file_list import AddFile, RemoveFile, added, check_data_change, values_of
 from ledger.reads import FileRow, TableRow

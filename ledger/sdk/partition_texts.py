@@ -2,7 +2,7 @@
 
 A value is taken where its type leaves no doubt what it means in its column, and refused by name
 where it does: 3.5 for an INT, 1 for a STRING (it may be '01' there), a time without a zone for a
-TIMESTAMP. A text is checked as `ledger.core.partition_values.written` does.
+TIMESTAMP. A text is checked as `ledger.core.partitions.values.written` does.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from ledger.core.partition_values import FLOATS, LENGTH_FORM, written
+from ledger.core.partitions.values import FLOATS, LENGTH_FORM, written
 from ledger.core.predicates.types import BITS, Kind, parse_type
 
 EXACT_BITS: Final = 53

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
-from ledger.core.partitions import folder_values
+from ledger.core.partitions.names import folder_values
 from ledger.core.refusals import Reason
 from ledger.core.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import typer
 
 from ledger.core.commands import TableDefinition
-from ledger.core.partition_keys import UNCASTABLE
-from ledger.core.partition_units import identity_of
-from ledger.core.partitions import null_or
+from ledger.core.partitions.keys import UNCASTABLE
+from ledger.core.partitions.names import null_or
+from ledger.core.partitions.units import identity_of
 from ledger.core.traits import partitioned_by
 from ledger.reads import FileRow, Reads, TableRow
 

@@ -29,7 +29,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, CommittedPart, TxnEnd
-from ledger.core.partitions import partition_text
+from ledger.core.partitions.names import partition_text
 from ledger.core.state import DEFAULT_LIMITS
 from tests.core.parts import equals
 

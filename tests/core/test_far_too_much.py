@@ -36,7 +36,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.partitions import PARTITION_TEXT_MAX
+from ledger.core.partitions.names import PARTITION_TEXT_MAX
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DEFAULT_LIMITS
 from tests.core.arena import Arena, day

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.conflicts.footprints import path_hash
-from ledger.core.file_paths import file_key, path_key
+from ledger.core.partitions.file_paths import file_key, path_key
 
 TABLE = "/lake/all flüge"
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ledger.core.commands import CoarseWrite, TableDefinition, TableWrite
 from ledger.core.conflicts.index import COLUMN_NAMES_MAX
 from ledger.core.events.events import TxnAborted, TxnCommitted
-from ledger.core.partition_keys import UNCASTABLE
-from ledger.core.partition_units import untyped_key
-from ledger.core.partition_values import HIVE_NULL
+from ledger.core.partitions.keys import UNCASTABLE
+from ledger.core.partitions.units import untyped_key
+from ledger.core.partitions.values import HIVE_NULL
 from tests.core.arena import Arena
 from tests.core.parts import part, partition, table_of
 from tests.driver import definition

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.partition_keys import UNCASTABLE, key_of
-from ledger.core.partition_values import canonical, written
+from ledger.core.partitions.keys import UNCASTABLE, key_of
+from ledger.core.partitions.values import canonical, written
 
 DIGITS_OF_A_FLOAT = "0.100000001490116119384765625"
 ALIKE: list[tuple[str, str, list[str]]] = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.partition_keys import Mark
+from ledger.core.partitions.keys import Mark
 from ledger.core.predicates.json_text import DEPTH_MAX
 from ledger.core.predicates.predicates import (
     TREE_CHARS_MAX,

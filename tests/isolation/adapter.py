@@ -27,7 +27,7 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import Evidence
 from ledger.core.features import FEATURES_NAMED_FROM
-from ledger.core.partitions import partition_values
+from ledger.core.partitions.names import partition_values
 from tests.isolation import plain
 from tests.isolation.lake import DEFAULT_FEATURES
 

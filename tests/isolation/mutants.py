@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ledger.core import partition_units
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel, TableWrite
 from ledger.core.conflicts import checks as conflicts
 from ledger.core.conflicts import footprints, index, winners
@@ -22,8 +21,9 @@ from ledger.core.decide import commit as decide_commit
 from ledger.core.decide import judge
 from ledger.core.decide.candidate import Candidate
 from ledger.core.evolve import commits as evolve_commits
-from ledger.core.partition_keys import PartitionSchema
-from ledger.core.partitions import partition_values
+from ledger.core.partitions import units
+from ledger.core.partitions.keys import PartitionSchema
+from ledger.core.partitions.names import partition_values
 from ledger.core.predicates import predicates
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
 from ledger.core.refusals import Reason, Refused
@@ -298,7 +298,7 @@ def coarse_only(winners: TableWinners, attempt: Attempt, asked: Predicates) -> I
     schema = winners.schema_at(attempt.read_at)
     for write in attempt.coarse:
         if write.operation != "insert":
-            unit = partition_units.unit_of(write, schema)
+            unit = units.unit_of(write, schema)
             yield from conflicts.unit_hits(winners, attempt.read_at, unit, ("coarse",), write)
     del asked
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CoarseWrite, Domain, Footprint, Protocol
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
-from ledger.core.partitions import partition_text
+from ledger.core.partitions.names import partition_text
 from tests.core.histories import Draw
 from tests.isolation import scans
 from tests.isolation.plain import Cells, Schema

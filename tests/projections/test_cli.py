@@ -9,7 +9,7 @@ import pytest
 
 from ledger.config.address import Address
 from ledger.core.commands import TableWrite
-from ledger.core.partition_values import HIVE_NULL
+from ledger.core.partitions.values import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
 from ledger.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from ledger.core.partition_keys import UNCASTABLE
+from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.predicates.predicates import compile_predicate, key_of
 from ledger.core.predicates.sql_text import sql_of
 from ledger.sdk.predicate_sql import predicate_tree

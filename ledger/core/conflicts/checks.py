@@ -19,8 +19,8 @@ from ledger.core.conflicts.footprints import (
 )
 from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.winners import ANY_FILE, ANYWHERE, removed_units
-from ledger.core.partition_units import WHOLE_TABLE, Unit, meeting, unit_of
-from ledger.core.partitions import Values, partition_values
+from ledger.core.partitions.names import Values, partition_values
+from ledger.core.partitions.units import WHOLE_TABLE, Unit, meeting, unit_of
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
 
 # Operations whose mixed conditions still bound the partitions they read (facts d.3).

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Final
 
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel
-from ledger.core.file_paths import file_key
-from ledger.core.partitions import partition_values
+from ledger.core.partitions.file_paths import file_key
+from ledger.core.partitions.names import partition_values
 
 HASH_BYTES: Final = 8
 ENTRIES_MAX: Final = 100_000

@@ -20,7 +20,7 @@ from ledger.core.conflicts.winners import (
     keys_of,
     valued,
 )
-from ledger.core.partition_keys import Key, Mark, PartitionSchema
+from ledger.core.partitions.keys import Key, Mark, PartitionSchema
 
 SLACK: Final = 32
 # Where units name more different sets of columns than this, each counts as the whole table.

@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 from ledger.core.commands import CoarseWrite, Footprint
 from ledger.core.conflicts.footprints import HASH_BYTES, hashes, is_backfill
 from ledger.core.conflicts.metadata_diff import MetadataKind
-from ledger.core.partition_keys import Key, PartitionSchema
-from ledger.core.partition_units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
-from ledger.core.partitions import (
+from ledger.core.partitions.keys import Key, PartitionSchema
+from ledger.core.partitions.names import (
     READ_KEPT,
     hive_values,
     partition_text,
     partition_values,
     typed,
 )
+from ledger.core.partitions.units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
 
 # A part with more partitions counts as one that changed any: each would cost all readers 10 us, and
 # a leader who is silent for long is taken for dead.

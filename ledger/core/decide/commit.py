@@ -18,7 +18,7 @@ from ledger.core.decide.tables import check_ahead
 from ledger.core.decide.txns import aborted_parts, not_open, status_for
 from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCommitted
 from ledger.core.events.parts import CommittedPart, Evidence
-from ledger.core.partitions import PARTITION_TEXT_MAX
+from ledger.core.partitions.names import PARTITION_TEXT_MAX
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Table

@@ -33,7 +33,7 @@ from ledger.core.decide.evidence import changed_by, evidence_of
 from ledger.core.events.events import Answer
 from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.features import features_of
-from ledger.core.partitions import partition_values
+from ledger.core.partitions.names import partition_values
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state import DomainState
 from ledger.core.tables import Pending, Table, name_key

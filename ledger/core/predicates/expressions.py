@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ledger.core.partition_keys import Key, Mark, Row
+from ledger.core.partitions.keys import Key, Mark, Row
 from ledger.core.predicates.casts import Value, cast_between
 from ledger.core.predicates.types import (
     BITS,

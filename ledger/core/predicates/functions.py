@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ledger.core.partition_keys import Row
+from ledger.core.partitions.keys import Row
 from ledger.core.predicates.casts import Value, cast_between
 from ledger.core.predicates.expressions import Typed, cast, constant, made, strict
 from ledger.core.predicates.time_zones import to_local

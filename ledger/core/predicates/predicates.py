@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ledger.core.partition_keys import FAILURES, UNCASTABLE, Key, PartitionSchema, Row, key_of
+from ledger.core.partitions.keys import FAILURES, UNCASTABLE, Key, PartitionSchema, Row, key_of
 from ledger.core.predicates.expressions import (
     COMPARISONS,
     Evaluate,

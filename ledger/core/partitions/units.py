@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import Final
 
 from ledger.core.commands import CoarseWrite
-from ledger.core.partition_keys import FAILURES, Key, Mark, PartitionSchema, key_of
-from ledger.core.partition_values import FLOATS, NULLS, canonical
-from ledger.core.partitions import READ_KEPT, Values, folder_values, partition_values
+from ledger.core.partitions.keys import FAILURES, Key, Mark, PartitionSchema, key_of
+from ledger.core.partitions.names import READ_KEPT, Values, folder_values, partition_values
+from ledger.core.partitions.values import FLOATS, NULLS, canonical
 from ledger.core.predicates.casts import BOOLEANS
 
 # "table", "unpartitioned", "partition" with typed values, or "named" with columns and values.

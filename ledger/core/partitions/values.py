@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isinf
 from typing import Any, Final, NamedTuple
 
-from ledger.core.partition_keys import FAILURES
+from ledger.core.partitions.keys import FAILURES
 from ledger.core.predicates.casts import (
     CASTS,
     DATE_FORM,

@@ -3,7 +3,7 @@
 A partition is one value per partition column of its table, in their order; a value is the text that
 stands in the log, or None for SQL NULL. On the wire it is a compact JSON array. Two texts can mean
 one partition ('01' and '1' of an int column), so all that must find the same partition compares
-typed values (`ledger.core.partition_units`).
+typed values (`ledger.core.partitions.units`).
 """
 
 import json
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from ledger.core.partition_keys import Key, PartitionSchema, key_of
-from ledger.core.partition_values import HIVE_NULL
+from ledger.core.partitions.keys import Key, PartitionSchema, key_of
+from ledger.core.partitions.values import HIVE_NULL
 
 Values = tuple[str | None, ...]
 
