@@ -19,7 +19,7 @@ import msgspec
 
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.form import head_form, head_from, state_form, state_from
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.version import READER_VERSION

@@ -13,7 +13,7 @@ from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
 from ledger.core.partitions.names import Values, partition_text
-from ledger.core.txns import OpenTxn
+from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
 
 PLAIN: Final = b"j"

@@ -26,7 +26,7 @@ from ledger.core.decide.stamp import answer_control, filling_control, internal_c
 from ledger.core.events.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
 from ledger.core.evolve.evolve import evolve
 from ledger.core.refusals import Reason, refuse
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.flight import Flight
 from ledger.leases import Leases

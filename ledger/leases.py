@@ -22,7 +22,7 @@ from math import inf
 
 from ledger.clock import Clock
 from ledger.core.decide.housekeep import ENDS_MAX, Lapsed
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 
 JUMP_MAX_S = 5.0

@@ -7,7 +7,7 @@ from ledger.core.commands import TableWrite
 from ledger.core.conflicts.footprints import joined_names, operations_of
 from ledger.core.events.events import TableAltered
 from ledger.core.events.parts import CommittedPart
-from ledger.core.tables import Pending
+from ledger.core.state.tables import Pending
 
 # How Delta names a change of metadata that came without a name of its own.
 CHANGES: Final = {

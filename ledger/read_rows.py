@@ -139,7 +139,7 @@ class WatermarkRow(NamedTuple):
 
 
 class TableMarkRow(NamedTuple):
-    """How far the files of a table may be cleaned, as in `ledger.core.watermark.TableMark`.
+    """How far the files of a table may be cleaned, as in `ledger.core.state.watermark.TableMark`.
 
     `version` is that of the table as of `position`, -1 = none; `open` the txn that holds the mark
     there, None if nobody does: then `position` is the newest one.

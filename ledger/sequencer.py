@@ -29,7 +29,7 @@ from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.log.acceptor import Acceptor, Rule

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.port import Log
 from ledger.replay import Progress, Replay
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ledger.core.commands import IsolationLevel
 from ledger.core.decide.whatif import Redecided, redecide
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.port import Log
 from ledger.replay import Progress, Replay
 

@@ -28,9 +28,9 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
-from ledger.core.tables import Pending, Table
-from ledger.core.txns import OpenTxn
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Pending, Table
+from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
 from ledger.file_list import FileList, chunks_of, unpack_chunks
 from projections.store.batch import Lookup

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from projections.applied import Applied
 from projections.projection import EVERY, Rows
 from projections.rows import COUNTS, Fields

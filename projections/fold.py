@@ -18,7 +18,7 @@ from ledger import checkpoint
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Body, Event
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor

@@ -24,7 +24,7 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.lists.text import runs_text
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from projections.applied import Applied
 from projections.projection import EVERY, Rows
 from projections.rows import EXCEPTIONS, HISTORY, Fields, number_key

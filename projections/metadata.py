@@ -25,8 +25,8 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.evolve.form import pending_form
-from ledger.core.tables import name_key
-from ledger.core.txns import OpenTxn
+from ledger.core.state.tables import name_key
+from ledger.core.state.txns import OpenTxn
 from projections.applied import Applied, MetadataChange, TouchedTable
 from projections.keys import pack
 from projections.projection import EVERY, Rows

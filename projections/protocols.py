@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 
 from ledger.core.events.events import TxnCommitted
-from ledger.core.staged_progress import whole_domains
+from ledger.core.state.staged_progress import whole_domains
 from ledger.file_list import chunks_of
 from projections.applied import Applied
 from projections.projection import Rows

@@ -23,8 +23,8 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.evolve.form import definition_from
-from ledger.core.tables import Table, name_key
-from ledger.core.traits import partitioned_by
+from ledger.core.state.tables import Table, name_key
+from ledger.core.state.traits import partitioned_by
 from projections.applied import Applied, TouchedTable
 from projections.projection import Rows
 from projections.rows import (

@@ -27,7 +27,7 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
-from ledger.core.txns import OpenTxn
+from ledger.core.state.txns import OpenTxn
 from projections.applied import Applied, MetadataChange
 from projections.conflicts import evidence_form
 from projections.projection import Rows

@@ -20,8 +20,8 @@ from ledger.core.events.events import (
     TxnOpened,
     TxnsExpired,
 )
-from ledger.core.state import DomainState
-from ledger.core.watermark import bounds
+from ledger.core.state.domain import DomainState
+from ledger.core.state.watermark import bounds
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import FIRST_OPEN, WATERMARK, Fields, pair_key, value

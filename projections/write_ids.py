@@ -18,7 +18,7 @@ from ledger.core.events.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
-from ledger.core.tables import Table
+from ledger.core.state.tables import Table
 from projections.applied import Applied, WriteId
 from projections.projection import EVERY, Rows
 from projections.rows import MAPPING, WRITE_IDS, Fields, id_value, number_key, pair_key

@@ -18,7 +18,7 @@ from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.refusals import Reason
-from ledger.core.traits import partitioned_by
+from ledger.core.state.traits import partitioned_by
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.metadata import Name, TableMetadata
 from ledger.reads import FileRow, Reads

@@ -50,7 +50,7 @@ LIBRARIES: Final = {
         "ledger.log.topics",
     ),
     "fastavro": ("ledger.log.codec", "ledger.backup.container"),
-    "pyroaring": ("ledger.core.id_set",),
+    "pyroaring": ("ledger.core.state.id_set",),
     "msgspec": ("ledger.checkpoint", "projections.rows"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),

@@ -25,7 +25,7 @@ from ledger.checkpoint import (
 )
 from ledger.config.settings import SequencerSettings
 from ledger.core.acceptance import LogHead
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic

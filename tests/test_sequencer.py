@@ -12,7 +12,7 @@ from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import Body, CommandRefused, TxnOpened
 from ledger.core.refusals import Reason
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic

@@ -15,7 +15,7 @@ from ledger.clock import time_text
 from ledger.config.address import find_address
 from ledger.core.commands import LEVELS, IsolationLevel
 from ledger.core.decide.whatif import Redecided
-from ledger.core.traits import LEVEL_OF
+from ledger.core.state.traits import LEVEL_OF
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
 from ledger.log_end import last_position

@@ -12,7 +12,7 @@ from ledger.core.commands import LEASE_MAX_MS, LEASE_MIN_MS
 from ledger.core.decide.tables import NAME_FORBIDDEN
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic
 

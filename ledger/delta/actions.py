@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ledger.core.commands import Domain, Protocol
-from ledger.core.traits import is_level
+from ledger.core.state.traits import is_level
 from ledger.delta.fields import (
     BeyondError,
     Fields,

@@ -17,7 +17,7 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.core.partitions.names import Values
-from ledger.core.traits import ROW_TRACKING_PROPERTY, is_level, known_key
+from ledger.core.state.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues
 from ledger.delta.fields import ShapeError, is_number
 

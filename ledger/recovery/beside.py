@@ -11,7 +11,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.events.events import Event, LedgerCreated
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.recovery.witnesses import LostTxn, Witness
 from ledger.state_reads.rows import ends_of, one_shot, open_parts

@@ -15,7 +15,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, beyond, highest, seen_in
 from ledger.core.events.events import LedgerCreated
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.batches import check_topic
 from ledger.log.port import Log, Topic

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 from ledger.checkpoint import newest, read_values
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
 from ledger.log.port import Log, Topic
 from ledger.reads import EndStatus, Reached, Reads, TxnPart

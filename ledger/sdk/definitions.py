@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
-from ledger.core.traits import known_key
+from ledger.core.state.traits import known_key
 from ledger.sdk.column_types import check_type
 from ledger.sdk.lists import check_list
 from ledger.sdk.texts import check_name_of, check_text

@@ -7,7 +7,7 @@ called before. So what is found out is whether there can have been another table
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.reads import HistoryRow, Reads, TableRow
 
 EVENTS_MAX: Final = 10_000

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeVar
 
 from ledger.core.partitions.names import Values
-from ledger.core.traits import traits_of
+from ledger.core.state.traits import traits_of
 from ledger.file_list import AddFile, RemoveFile, added, check_data_change, values_of
 from ledger.reads import FileRow, TableRow
 from ledger.sdk.lists import check_list, shown

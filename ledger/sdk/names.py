@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from ledger.core.conflicts.metadata_diff import metadata_kind
 from ledger.core.events.events import Control, TableCreated
 from ledger.core.refusals import Reason
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.errors import (
     LedgerError,
     MetadataChangedException,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
-from ledger.core.traits import traits_of
+from ledger.core.state.traits import traits_of
 from ledger.errors import FilesUnknownError
 from ledger.file_list import AddFile
 from ledger.read_errors import unknown_table, unknown_version

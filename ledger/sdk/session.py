@@ -19,7 +19,7 @@ from ledger.config.settings import ClientSettings
 from ledger.core.commands import CloseSession, SessionCommand
 from ledger.core.events.events import Body, CommandRefused, CommandRepeated, Control, Event
 from ledger.core.refusals import Reason
-from ledger.core.sessions import WINDOW
+from ledger.core.state.sessions import WINDOW
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
 from ledger.sdk.channel import Channel
 from ledger.sdk.endings import Endings
@@ -203,7 +203,7 @@ class Session:
         )
 
     def _has_room(self) -> bool:
-        """Tell whether the ledger will take the next number: see `ledger.core.sessions`."""
+        """Tell whether the ledger will take the next number: see `ledger.core.state.sessions`."""
         if self._next_n >= self._oldest() + WINDOW:
             self._drop_overdue()
             if self._next_n >= self._oldest() + WINDOW:

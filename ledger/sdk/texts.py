@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ledger.core.tables import odd_character
+from ledger.core.state.tables import odd_character
 
 
 def check_text(what: str, given: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from ledger.core.refusals import Reason
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads import TableRow
 from ledger.sdk.former_names import FormerNames

@@ -16,7 +16,7 @@ from ledger.config.address import Address
 from ledger.core.events.events import Control, TxnOpened
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import listed
-from ledger.core.txns import exception_hash
+from ledger.core.state.txns import exception_hash
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.metadata import Bounds, Metadata, Read
 from ledger.read_errors import check_number, unknown_object

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
 from ledger.core.partitions.names import folder_values
 from ledger.core.refusals import Reason
-from ledger.core.traits import LEVEL_OF, traits_of
+from ledger.core.state.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError
 from ledger.file_list import AddFile
 from ledger.reads import TableRow

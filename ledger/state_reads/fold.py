@@ -18,10 +18,10 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
-from ledger.core.tables import Table
-from ledger.core.traits import partitioned_by
-from ledger.core.txns import OpenTxn
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Table
+from ledger.core.state.traits import partitioned_by
+from ledger.core.state.txns import OpenTxn
 from ledger.errors import LedgerError, LogRewrittenError
 from ledger.file_list import chunks_of
 from ledger.log.acceptor import Acceptor

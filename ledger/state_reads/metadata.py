@@ -20,8 +20,8 @@ from ledger.core.events.events import (
 )
 from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.core.state import DomainState
-from ledger.core.tables import name_key
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import name_key
 from ledger.metadata import Metadata, Name, Objects, Read, described, objects_of
 
 CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)

@@ -13,8 +13,8 @@ from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.evolve.evolve import fold
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import hides, valid_txn_list, valid_write_ids
-from ledger.core.state import DomainState
-from ledger.core.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
+from ledger.core.state.domain import DomainState
+from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.metadata import AT_HAND, Answer, Bounds, Read

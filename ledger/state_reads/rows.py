@@ -27,9 +27,9 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.events.parts import AbortedPart, CommittedPart, Evidence
-from ledger.core.sessions import Session
-from ledger.core.tables import Table
-from ledger.core.txns import OpenTxn, Txns
+from ledger.core.state.sessions import Session
+from ledger.core.state.tables import Table
+from ledger.core.state.txns import OpenTxn, Txns
 from ledger.file_list import chunks_of
 from ledger.reads import (
     ConflictRow,

@@ -11,8 +11,8 @@ from ledger import operations
 from ledger.core.commands import Domain, Footprint, Protocol
 from ledger.core.events.events import Control, Event, TableAltered, TableCreated
 from ledger.core.events.parts import CommittedPart
-from ledger.core.staged_progress import whole_domains
-from ledger.core.tables import Pending
+from ledger.core.state.staged_progress import whole_domains
+from ledger.core.state.tables import Pending
 from ledger.file_list import FileList
 from ledger.reads import AppRow, VersionRow
 

@@ -7,8 +7,8 @@ them a later commit would show the old table under the new list.
 from collections.abc import Callable, Iterator, Mapping
 
 from ledger.core.commands import TableDefinition
-from ledger.core.state import DomainState
-from ledger.core.tables import Pending, Table
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Pending, Table
 from ledger.metadata import objects_of
 from projections.cache.chain import Chain, Version
 from projections.cache.entry import Entry

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, Value, described
 from projections.cache.chain import Chain, Version
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ledger.core.events.events import Event
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import Answer
 from projections import metadata_cache
 from projections.cache import one_version

@@ -17,7 +17,7 @@ from ledger.checkpoint import Checkpoint, read_newest
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, LedgerCreated
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor

@@ -5,7 +5,7 @@ versions too: it leads to every table that took the name, and the table's own en
 still has it.
 """
 
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.metadata import Name
 
 

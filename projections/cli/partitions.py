@@ -14,7 +14,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.partitions.names import null_or
 from ledger.core.partitions.units import identity_of
-from ledger.core.traits import partitioned_by
+from ledger.core.state.traits import partitioned_by
 from ledger.reads import FileRow, Reads, TableRow
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ledger.core.commands import TableDefinition
 from ledger.core.evolve.form import definition_from
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads import (
     Counts,

@@ -1,6 +1,6 @@
 """Mark lookups: how far a table may be cleaned, and what may go, from rows.
 
-The rule is that of `ledger.core.watermark`. A mark costs a few lookups, a listing what it passes
+The rule is that of `ledger.core.state.watermark`. A mark costs a few lookups, a listing what it passes
 over: nothing here reads the history of a table, or its files that are live.
 """
 
@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 
-from ledger.core.watermark import Lifetime, Snapshot, TableMark, table_mark
+from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
 from ledger.reads import FileRow, MappingRow, TableMarkRow, TableRow
 from projections.files import path_key
 from projections.keys import unpack

@@ -17,7 +17,7 @@ from ledger.client import Ledger
 from ledger.core.commands import AbortTxn, AlterTable, CommitTxn, SessionCommand
 from ledger.core.events.events import Event, TableAltered, TxnAborted, TxnCommitted
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
 from ledger.log.kafka import KafkaLog
 from ledger.metadata import TableMetadata

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.kafka import KafkaLog
 from ledger.machine.up import UpSettings, running
 from ledger.sdk.transaction import Transaction

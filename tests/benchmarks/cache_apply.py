@@ -12,7 +12,7 @@ from typing import Final
 from ledger.broker import Broker
 from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve, fold
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from projections.metadata_cache import apply, bootstrap
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import ABORTED_EACH, TABLES, History

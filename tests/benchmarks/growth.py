@@ -17,8 +17,8 @@ from ledger.core.decide.decide import decide
 from ledger.core.events.events import Event, TxnCommitted
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.lists.visibility import valid_txn_list
-from ledger.core.state import DomainState
-from ledger.core.watermark import bounds
+from ledger.core.state.domain import DomainState
+from ledger.core.state.watermark import bounds
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event
 from tests.benchmarks.figure import Figure, against

@@ -7,7 +7,7 @@ import pytest
 from ledger.broker import Broker
 from ledger.core.commands import Property
 from ledger.core.evolve.evolve import evolve, fold
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import Answer, TableMetadata
 from projections.cache.source import newest_reads
 from projections.metadata_cache import apply, bootstrap, read

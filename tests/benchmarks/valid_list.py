@@ -13,7 +13,7 @@ from ledger.core.commands import OpenTxn
 from ledger.core.decide.decide import decide
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.lists.visibility import valid_txn_list
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import History
 from tests.benchmarks.repeated import Call, rounds_of

@@ -13,8 +13,8 @@ from ledger import checkpoint
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.events.events import Event
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.core.state import DomainState
-from ledger.core.tables import Pending, Table
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Pending, Table
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.bootstrap import entries_of
 from projections.cache.ids import ReaderIds

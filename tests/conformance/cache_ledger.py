@@ -19,9 +19,9 @@ from ledger.core.events.events import (
     LedgerCreated,
     SessionOpened,
 )
-from ledger.core.state import DEFAULT_LIMITS, DomainState
-from ledger.core.tables import Table
-from ledger.core.txns import OpenTxn
+from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
+from ledger.core.state.tables import Table
+from ledger.core.state.txns import OpenTxn
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.port import Log, Topic

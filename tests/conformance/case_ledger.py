@@ -16,7 +16,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
 from ledger.core.decide.housekeep import Lapsed, expire, housekeep
 from ledger.core.events.events import Body, Event, SessionOpened
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.leases import SETTLED_PER_LEASE, Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command

@@ -21,8 +21,7 @@ from ledger.core.commands import (
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.events.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
-from ledger.core.features import features_of
-from ledger.core.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY
+from ledger.core.state.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY, features_of
 from ledger.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.sdk.predicate_sql import predicate_tree
 from tests.conformance.case_ledger import CaseLedger

@@ -26,8 +26,8 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.lists.valid_lists import ValidTxnList
-from ledger.core.tables import Table
-from ledger.core.txns import TxnStatus
+from ledger.core.state.tables import Table
+from ledger.core.state.txns import TxnStatus
 from tests.conformance.case_ledger import CATALOG, NEVER_MS, CaseLedger
 
 Step = Mapping[str, Any]

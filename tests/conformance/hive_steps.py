@@ -28,7 +28,7 @@ from ledger.core.events.events import (
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.refusals import Reason
-from ledger.core.txns import TxnStatus
+from ledger.core.state.txns import TxnStatus
 from tests.conformance.hive_case import HiveCase, Step, body_of
 
 # Hive has two types more than the ledger: each behaves like the one beside it (facts a2).

@@ -35,7 +35,7 @@ from ledger.core.commands import (
 )
 from ledger.core.events.events import CommandsMoved, Event, Resigned
 from ledger.core.events.parts import Limits
-from ledger.core.sessions import WINDOW
+from ledger.core.state.sessions import WINDOW
 from tests.driver import CATALOG, NEVER, Driver, definition
 
 # A plain run draws the same few examples every time, and ends with the first that fails. A deep one

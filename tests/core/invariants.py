@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.evolve.form import restore_winners, winners_form
-from ledger.core.sessions import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
-from ledger.core.state import DomainState
-from ledger.core.tables import Table, name_key
-from ledger.core.txns import exception_hash
+from ledger.core.state.domain import DomainState
+from ledger.core.state.sessions import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
+from ledger.core.state.tables import Table, name_key
+from ledger.core.state.txns import exception_hash
 
 
 def check_invariants(state: DomainState) -> None:

@@ -13,7 +13,7 @@ from ledger.core.commands import CoarseWrite
 from ledger.core.events.events import Control, Event, TxnOpened
 from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
 from ledger.core.lists.visibility import held_txn_list, valid_write_ids
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 
 Name = tuple[str, str]
 

@@ -12,7 +12,7 @@ from ledger.core.events.events import Body, Event, TableAltered, TxnCommitted
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.evolve import fold
 from ledger.core.refusals import Reason
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from tests.driver import Driver, write
 
 LIMITS = Limits(

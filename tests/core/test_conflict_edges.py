@@ -17,7 +17,7 @@ from ledger.core.decide.whatif import redecide
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve.evolve import evolve
 from ledger.core.refusals import Reason
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from tests.core.arena import (
     BEYOND,
     BY_DAY,

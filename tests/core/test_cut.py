@@ -19,8 +19,8 @@ from ledger.core.evolve.evolve import fold
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.lists.visibility import valid_txn_list, valid_write_ids
 from ledger.core.refusals import Reason
-from ledger.core.state import DomainState
-from ledger.core.tables import Table
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Table
 from ledger.log.acceptor import Acceptor
 from tests.core.cutting import cut, filled, ids_given, shortened
 from tests.core.histories import Player, Step, played, random_steps, steps

@@ -22,8 +22,8 @@ from ledger.core.commands import (
 from ledger.core.decide.decide import LABEL_MAX, decide
 from ledger.core.events.events import CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.refusals import Reason
-from ledger.core.sessions import WINDOW
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
+from ledger.core.state.sessions import WINDOW
 from tests.core.scene import (
     MISSING,
     Accepted,

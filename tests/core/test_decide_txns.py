@@ -13,7 +13,7 @@ from ledger.core.decide.txns import TABLES_PER_TXN_MAX
 from ledger.core.events.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
 from ledger.core.refusals import Reason
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from tests.core.scene import (
     MISSING,
     Accepted,

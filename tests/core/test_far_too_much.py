@@ -38,7 +38,7 @@ from ledger.core.events.events import (
 )
 from ledger.core.partitions.names import PARTITION_TEXT_MAX
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from tests.core.arena import Arena, day
 from tests.core.parts import after, equals, footprint, part, partition
 from tests.driver import NEVER, Driver

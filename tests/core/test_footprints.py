@@ -19,7 +19,7 @@ from ledger.core.conflicts.footprints import (
     rearranges,
     won,
 )
-from ledger.core.features import features_of
+from ledger.core.state.traits import features_of
 from tests.core.parts import footprint
 
 SI, WS, SER = "SnapshotIsolation", "WriteSerializable", "Serializable"

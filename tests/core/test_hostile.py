@@ -18,7 +18,7 @@ from ledger.core.commands import Command, CommitTxn, OpenSession, SessionCommand
 from ledger.core.decide.decide import decide
 from ledger.core.decide.stamp import answer_control
 from ledger.core.evolve.evolve import evolve
-from ledger.core.sessions import WINDOW
+from ledger.core.state.sessions import WINDOW
 from ledger.log.codec import (
     COMMAND_IDS,
     HEADER,

@@ -14,7 +14,7 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
-from ledger.core.state import DEFAULT_LIMITS, DomainState
+from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
 from ledger.log.codec import frame_event
 from tests.core.scene import MISSING, Scene
 from tests.driver import Driver

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from ledger.core.id_set import IdSet
+from ledger.core.state.id_set import IdSet
 
 ROUNDS = 50_000
 # An iterator that is never freed takes 220 bytes.

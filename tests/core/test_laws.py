@@ -25,7 +25,7 @@ from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.evolve.form import state_form
 from ledger.core.evolve.tables import is_listed
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event
 from ledger.log.port import Record

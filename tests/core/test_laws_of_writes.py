@@ -31,7 +31,7 @@ from ledger.core.commands import (
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event
 from ledger.core.evolve.evolve import fold
 from ledger.core.evolve.form import state_form
-from ledger.core.state import DEFAULT_LIMITS, DomainState
+from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
 from ledger.log.acceptor import Acceptor
 from tests.core.arena import BY_DAY, COMMENTED, MARKED, UNPARTITIONED, WIDER, day
 from tests.core.histories import DEEP, QUICK, TYPES, Draw, Step

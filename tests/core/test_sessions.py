@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.core.sessions import (
+from ledger.core.state.sessions import (
     REMEMBERED_ANSWERS_MAX,
     REMEMBERED_SESSIONS_MAX,
     WINDOW,

@@ -10,7 +10,7 @@ from ledger.core.commands import AppVersion, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import Event, TxnCommitted
 from ledger.core.refusals import Reason
-from ledger.core.staged_progress import repeated_app, staged_weight, whole_footprint
+from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
 from ledger.sdk.beside_files import chunks_beside_files, pieces_of, without_staged
 from ledger.sdk.staging import size_of
 from tests.core.invariants import check_invariants

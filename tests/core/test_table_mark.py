@@ -9,8 +9,8 @@ from ledger.core.events.events import Event, TxnOpened
 from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import valid_txn_list, valid_write_ids
-from ledger.core.state import DomainState
-from ledger.core.watermark import Lifetime, Snapshot, TableMark, table_mark
+from ledger.core.state.domain import DomainState
+from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
 from tests.core.histories import DEEP, QUICK, Step, played, random_steps, steps
 from tests.driver import Driver
 from tests.isolation.test_cleaning import given_by

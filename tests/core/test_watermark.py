@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ledger.core.txns import CLEAN_MAPPINGS_MAX, CLEAN_TXNS_MAX, Txns
-from ledger.core.watermark import Watermark, bounds
+from ledger.core.state.txns import CLEAN_MAPPINGS_MAX, CLEAN_TXNS_MAX, Txns
+from ledger.core.state.watermark import Watermark, bounds
 from tests.core.oracle import mappings
 from tests.driver import Driver
 

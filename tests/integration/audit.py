@@ -20,7 +20,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import decode_command, read_control
 from ledger.log.port import Log, Topic

@@ -30,7 +30,7 @@ from ledger.core.commands import (
 )
 from ledger.core.events.events import Event, Fenced, SessionOpened, TableCreated
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command
 from ledger.log.port import Log, Record, Topic

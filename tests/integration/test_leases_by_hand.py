@@ -16,7 +16,7 @@ from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events.events import CommandRefused, TxnOpened
 from ledger.core.refusals import Reason
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.leases import DEADLINES_SPARE
 from ledger.log.port import Topic
 from ledger.sequencer import Sequencer

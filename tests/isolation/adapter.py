@@ -26,8 +26,8 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.events.parts import Evidence
-from ledger.core.features import FEATURES_NAMED_FROM
 from ledger.core.partitions.names import partition_values
+from ledger.core.state.traits import FEATURES_NAMED_FROM
 from tests.isolation import plain
 from tests.isolation.lake import DEFAULT_FEATURES
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.evolve.form import restore_winners, winners_form
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from tests.isolation.judge import Finding
 from tests.isolation.mutants import BY_NAME, HONEST, broken
 from tests.isolation.play import played_seed

@@ -27,8 +27,8 @@ from ledger.core.partitions.names import partition_values
 from ledger.core.predicates import predicates
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state import DomainState
-from ledger.core.tables import Table
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Table
 
 
 class Swap(NamedTuple):

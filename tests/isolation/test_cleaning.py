@@ -24,7 +24,7 @@ from ledger.core.events.events import (
 from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list, valid_write_ids
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from tests.core.histories import DEEP, QUICK, Step
 from tests.core.oracle import mappings
 from tests.driver import Driver

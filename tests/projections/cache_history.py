@@ -39,7 +39,7 @@ from ledger.core.events.events import (
 from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
 from projections.fold import Fold

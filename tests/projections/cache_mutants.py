@@ -7,7 +7,7 @@ events come twice, late or not at all yet.
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import Answer, Objects, Reason
 from projections.cache.chain import Chain, Version
 from projections.cache.entry import Commit, Entry

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ledger import checkpoint
 from ledger.core.events.events import Event
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import Answer, Reason
 from projections import metadata_cache
 from projections.cache import one_version

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ledger.core.events.events import Event
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from projections.applied import Applied, apply
 from projections.store.memory import MemoryStore
 from tests.driver import Driver, write

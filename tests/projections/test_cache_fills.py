@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 
 from ledger.core.commands import TableKind
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.metadata import Read

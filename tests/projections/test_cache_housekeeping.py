@@ -13,7 +13,7 @@ from hypothesis import given
 
 from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Topic
 from ledger.metadata import Answer, Metadata

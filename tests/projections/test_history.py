@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.core.events.events import CommandsMoved
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from projections.history import EXCEPTIONS_EVERY, spacing
 from projections.reads.snapshots import txns_at
 from projections.rows import EXCEPTIONS, last_number

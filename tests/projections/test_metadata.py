@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ledger.core.commands import TableDefinition
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import TableMetadata, described
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.keys import pack

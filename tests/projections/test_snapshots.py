@@ -18,7 +18,7 @@ from ledger.core.events.events import (
 from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import valid_txn_list
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from projections.fold import Fold
 from projections.history import EXCEPTIONS_EVERY
 from projections.queries import StoreReads

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.metadata import Read
 from ledger.reads import TableRow
 from projections.queries import StoreReads

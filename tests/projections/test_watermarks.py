@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from ledger.core.watermark import bounds
+from ledger.core.state.watermark import bounds
 from projections.cli.cleaning import explanation
 from projections.reads.lookups import watermark
 from projections.rows import WATERMARK

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.reads import MappingRow
 from projections.rows import MAPPING, last_number, read_id
 from projections.store.port import RowReader, prefix_end

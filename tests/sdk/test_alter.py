@@ -10,7 +10,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events.events import TableAltered
-from ledger.core.traits import traits_of
+from ledger.core.state.traits import traits_of
 from ledger.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.sdk.definitions import HIGHEST_ID, changed, operation_of, table_definition

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.predicates.predicates import compile_predicate
-from ledger.core.traits import traits_of
+from ledger.core.state.traits import traits_of
 from ledger.delta.actions import DeltaMetadata
 from ledger.delta.fields import ShapeError
 from ledger.delta.schema import (

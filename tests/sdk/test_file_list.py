@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.core.conflicts.footprints import packed
 from ledger.core.events.parts import CommittedPart
-from ledger.core.txns import OpenTxn
+from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
 from ledger.file_list import (
     EMPTY,

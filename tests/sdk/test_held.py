@@ -4,7 +4,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import (
     LogError,
 )

@@ -13,7 +13,7 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import LEASE_MIN_S, ClientSettings
 from ledger.core.commands import LEASE_MIN_MS
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import SessionExpiredError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic

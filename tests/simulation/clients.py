@@ -19,7 +19,7 @@ from ledger.core.events.events import (
     TxnCommitted,
     TxnOpened,
 )
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor

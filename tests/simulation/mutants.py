@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from ledger.core.acceptance import LogHead, RecordKind, Verdict, chain_after
 from ledger.core.events.events import AbortedForgotten, Body, Control, Event, Fenced, TxnsExpired
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError
 from ledger.flight import Flight, Flying
 from ledger.log.acceptor import Acceptor, Rule

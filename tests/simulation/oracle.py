@@ -10,7 +10,7 @@ from ledger.checkpoint import digest
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor, Rule
 from tests.simulation.broken import BrokenError
 from tests.simulation.history import History

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ledger.checkpoint import Checkpoint, dump, load
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor

@@ -12,7 +12,7 @@ from ledger.core.commands import Command
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import Body, TxnAborted, TxnCommitted, TxnOpened, WriteIdsAllocated
 from ledger.core.refusals import Reason, refuse
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.leader import Leader
 from ledger.log.acceptor import Rule
 from ledger.log.batches import BatchAcceptor

@@ -6,7 +6,7 @@ from typing import Final
 
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.events.events import Event
-from ledger.core.state import DEFAULT_LIMITS
+from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
 from ledger.log.port import Record, Topic
 from tests.simulation.broken import BrokenError

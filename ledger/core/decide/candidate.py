@@ -26,11 +26,11 @@ from ledger.core.conflicts.footprints import (
 from ledger.core.decide.txns import check_tables, own_txn, writable_txn
 from ledger.core.events.events import WritesStaged
 from ledger.core.refusals import Reason, Refused
-from ledger.core.staged_progress import repeated_app, staged_weight, whole_footprint
-from ledger.core.state import DomainState
-from ledger.core.tables import Pending, by_table, redefines
-from ledger.core.traits import LEVEL_OF, is_level
-from ledger.core.txns import OpenTxn
+from ledger.core.state.domain import DomainState
+from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
+from ledger.core.state.tables import Pending, by_table, redefines
+from ledger.core.state.traits import LEVEL_OF, is_level
+from ledger.core.state.txns import OpenTxn
 
 
 class Candidate(NamedTuple):

@@ -20,8 +20,8 @@ from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCo
 from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.partitions.names import PARTITION_TEXT_MAX
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state import DomainState
-from ledger.core.tables import Table
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Table
 
 # Each unit of a coarse write takes every reader of the log tens of microseconds.
 COARSE_MAX: Final = 10_000

@@ -17,9 +17,9 @@ from ledger.core.decide.housekeep import all_ended
 from ledger.core.decide.txns import IDS_PER_COMMAND_MAX, end_of, opening
 from ledger.core.events.events import Body, Control, LogCut, TxnCommitted, TxnOpened, TxnsExpired
 from ledger.core.events.parts import AllocatedId, CommittedPart, TableFloor, TxnEnd
-from ledger.core.sessions import Session
-from ledger.core.state import Cut, DomainState
-from ledger.core.tables import Table
+from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.sessions import Session
+from ledger.core.state.tables import Table
 
 OPERATION: Final = "LOST BY CUT"
 TXNS_PER_STEP: Final = 500

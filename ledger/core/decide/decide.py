@@ -35,8 +35,8 @@ from ledger.core.decide import txns as decide_txns
 from ledger.core.events.events import Answer, CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.events.parts import AllocatedId
 from ledger.core.refusals import Reason, Refused, refuse
-from ledger.core.sessions import WINDOW, Answered, Session
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
+from ledger.core.state.sessions import WINDOW, Answered, Session
 
 LABEL_MAX = 256
 NONCE_BYTES = 16

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from ledger.core.conflicts.checks import Attempt, Hit
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.parts import Evidence, Side
-from ledger.core.state import DomainState
-from ledger.core.tables import Change
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Change
 
 READ_AGAIN: Final = "read the table again and run the statement again in a new txn"
 

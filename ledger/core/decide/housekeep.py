@@ -13,7 +13,7 @@ from ledger.core.decide.txns import end_of, forgotten, left_in
 from ledger.core.events.events import AbortedForgotten, CatalogCreated, LedgerCreated, TxnsExpired
 from ledger.core.events.parts import ForgottenPart, TxnEnd
 from ledger.core.evolve.tables import is_listed
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 
 ENDS_MAX = 500
 # A part takes up to some forty bytes, and one txn may bring thousands of them.

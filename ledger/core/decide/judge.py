@@ -32,12 +32,11 @@ from ledger.core.decide.commit import (
 from ledger.core.decide.evidence import changed_by, evidence_of
 from ledger.core.events.events import Answer
 from ledger.core.events.parts import CommittedPart, Evidence
-from ledger.core.features import features_of
 from ledger.core.partitions.names import partition_values
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state import DomainState
-from ledger.core.tables import Pending, Table, name_key
-from ledger.core.traits import Traits, traits_of
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Pending, Table, name_key
+from ledger.core.state.traits import Traits, features_of, traits_of
 
 METADATA_STEP = 2
 ROW_TRACKING: Final = "rowTracking"

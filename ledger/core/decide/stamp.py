@@ -17,7 +17,7 @@ from ledger.core.events.events import (
     TxnCommitted,
     TxnOpened,
 )
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 
 
 def answer_control(

@@ -20,9 +20,9 @@ from ledger.core.conflicts.footprints import OPERATION_MAX
 from ledger.core.decide.txns import writable_txn
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state import Cut, DomainState
-from ledger.core.tables import Table, name_key, odd_character
-from ledger.core.traits import is_level, known_key
+from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.tables import Table, name_key, odd_character
+from ledger.core.state.traits import is_level, known_key
 
 NAME_MAX = 255
 CHANGES_PER_TXN_MAX = 1_000

@@ -27,10 +27,10 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, ForgottenPart, TxnEnd
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state import DomainState
-from ledger.core.tables import Table
-from ledger.core.txns import OpenTxn as OpenState
-from ledger.core.txns import TxnStatus
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Table
+from ledger.core.state.txns import OpenTxn as OpenState
+from ledger.core.state.txns import TxnStatus
 
 IDS_PER_COMMAND_MAX = 10_000
 # The end of a txn names all its tables in one record.

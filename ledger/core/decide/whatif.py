@@ -13,9 +13,9 @@ from ledger.core.decide.candidate import Candidate, is_read, touched_before
 from ledger.core.decide.judge import first_conflict
 from ledger.core.events.events import Control, Event, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Evidence
-from ledger.core.state import DomainState
-from ledger.core.tables import by_table
-from ledger.core.txns import OpenTxn
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import by_table
+from ledger.core.state.txns import OpenTxn
 
 
 class Redecided(NamedTuple):

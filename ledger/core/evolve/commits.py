@@ -6,7 +6,6 @@ which kind of change it was follows from the tables before and after.
 
 from collections.abc import Sequence
 
-from ledger.core import watermark
 from ledger.core.commands import JUDGED_TYPES, CoarseWrite, Footprint, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import REPLACES, rearranges, won
 from ledger.core.conflicts.metadata_diff import metadata_kind
@@ -15,11 +14,12 @@ from ledger.core.events.events import Control, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve.tables import apply_pending, take_write_id
 from ledger.core.evolve.txns import forget_owner
-from ledger.core.features import features_of, protocol_change
-from ledger.core.staged_progress import whole_footprint
-from ledger.core.state import DomainState
-from ledger.core.tables import Change, Pending, Progress, Table, by_table, redefines
-from ledger.core.txns import OpenTxn
+from ledger.core.state import watermark
+from ledger.core.state.domain import DomainState
+from ledger.core.state.staged_progress import whole_footprint
+from ledger.core.state.tables import Change, Pending, Progress, Table, by_table, redefines
+from ledger.core.state.traits import features_of, protocol_change
+from ledger.core.state.txns import OpenTxn
 
 
 def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:

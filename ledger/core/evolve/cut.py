@@ -5,8 +5,8 @@ which `decide_cut` tells: former sessions end, lost txn ids and write ids are th
 """
 
 from ledger.core.events.events import Control, LogCut
-from ledger.core.sessions import Session
-from ledger.core.state import Cut, DomainState
+from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.sessions import Session
 
 APPLICATION = "lakeledger recover"
 

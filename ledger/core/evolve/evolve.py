@@ -35,8 +35,8 @@ from ledger.core.evolve import commits as evolve_commits
 from ledger.core.evolve import cut as evolve_cut
 from ledger.core.evolve import tables as evolve_tables
 from ledger.core.evolve import txns as evolve_txns
-from ledger.core.sessions import Answered, Session
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
+from ledger.core.state.sessions import Answered, Session
 
 
 def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:

@@ -25,10 +25,10 @@ from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.tables import note_forgettable
-from ledger.core.sessions import Answered, Session
-from ledger.core.state import Cut, DomainState
-from ledger.core.tables import Change, Pending, Progress, Table, name_key
-from ledger.core.txns import AbortedTxn, OpenTxn, Txns, exception_hash
+from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.sessions import Answered, Session
+from ledger.core.state.tables import Change, Pending, Progress, Table, name_key
+from ledger.core.state.txns import AbortedTxn, OpenTxn, Txns, exception_hash
 
 Plain = Any
 

@@ -1,6 +1,5 @@
 """Evolve what becomes of tables: at once, or kept with an open txn until its commit."""
 
-from ledger.core import watermark
 from ledger.core.events.events import (
     Control,
     TableAltered,
@@ -8,9 +7,10 @@ from ledger.core.events.events import (
     TableDropped,
     TableRenamed,
 )
-from ledger.core.state import DomainState
-from ledger.core.tables import Change, Pending, Table
-from ledger.core.txns import OpenTxn, Txns
+from ledger.core.state import watermark
+from ledger.core.state.domain import DomainState
+from ledger.core.state.tables import Change, Pending, Table
+from ledger.core.state.txns import OpenTxn, Txns
 
 
 def give_write_id(txns: Txns, table: Table, txn: OpenTxn, write_id: int) -> None:

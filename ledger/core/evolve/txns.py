@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from ledger.core import watermark
 from ledger.core.events.events import (
     AbortedForgotten,
     Control,
@@ -15,9 +14,10 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import AbortedPart, TxnEnd
 from ledger.core.evolve.tables import drop_table, give_write_id, note_forgettable
-from ledger.core.staged_progress import staged_weight
-from ledger.core.state import DomainState
-from ledger.core.txns import OpenTxn
+from ledger.core.state import watermark
+from ledger.core.state.domain import DomainState
+from ledger.core.state.staged_progress import staged_weight
+from ledger.core.state.txns import OpenTxn
 
 
 def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from ledger.core.events.events import Control, TxnOpened
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 
 
 def valid_txn_list(state: DomainState, txn: int = 0) -> ValidTxnList:

@@ -16,7 +16,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, Fenced, SessionOpened
 from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidTxnList
-from ledger.core.state import DomainState
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.port import Log, LogReader, Topic
 from tests.projections.cache_history import Reader, note_opened, readers_of

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ledger.cache_status import CacheStatus
 from ledger.core.events.events import Event
-from ledger.core.tables import name_key
+from ledger.core.state.tables import name_key
 from ledger.errors import LedgerError, ReaderBehindError, ReadsUnavailableError
 from ledger.http.cache import HttpCache
 from ledger.metadata import TABLE, Answer, Bounds, Read

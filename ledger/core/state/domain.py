@@ -11,9 +11,9 @@ from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.predicates.predicates import Predicates
-from ledger.core.sessions import Sessions
-from ledger.core.tables import Tables
-from ledger.core.txns import Txns
+from ledger.core.state.sessions import Sessions
+from ledger.core.state.tables import Tables
+from ledger.core.state.txns import Txns
 
 
 @dataclass(frozen=True, slots=True)

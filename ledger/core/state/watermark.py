@@ -11,7 +11,7 @@ taken while the table was there hold it, and no aborted txn does: nobody reads w
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ledger.core.txns import Txns
+from ledger.core.state.txns import Txns
 
 
 class Watermark(NamedTuple):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ledger.core.commands import Footprint, TxnType
-from ledger.core.id_set import IdSet
-from ledger.core.staged_progress import staged_weight
+from ledger.core.state.id_set import IdSet
+from ledger.core.state.staged_progress import staged_weight
 
 # Mappings leave in bounded steps, so that no event costs more for what gathered before it. The last
 # txn of a step brings all of its own.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Protocol, TableDefinition
-from ledger.core.traits import DEFAULT_PROTOCOL, Traits, traits_of
+from ledger.core.state.traits import DEFAULT_PROTOCOL, Traits, traits_of
 
 DROPS_REMEMBERED_MAX = 10_000
 # Controls, ends of lines and halves of letters: a name with one breaks the row that shows it.

@@ -1,0 +1,1 @@
+"""The state of a domain: txns, tables, sessions and the watermark."""

@@ -1,0 +1,144 @@
+"""Traits of a table: what its definition and protocol mean to decisions.
+
+A definition is read once and its traits kept, as decisions ask for them again and again. Features
+are the names in a protocol; a commit in flight may meet one that was added meanwhile.
+"""
+
+from itertools import chain
+from typing import Final, NamedTuple
+
+from ledger.core.commands import LEVEL_PROPERTY, LEVELS, IsolationLevel, Protocol, TableDefinition
+from ledger.core.partitions.keys import PartitionSchema
+
+# Features that a legacy protocol has without naming them, by writer version (PROTOCOL.md).
+LEGACY_FEATURES: Final = (
+    (2, ("appendOnly", "invariants")),
+    (3, ("checkConstraints",)),
+    (4, ("changeDataFeed", "generatedColumns")),
+    (5, ("columnMapping",)),
+    (6, ("identityColumns",)),
+)
+FEATURES_NAMED_FROM: Final = 7
+# Every other feature, once added, may make files of commits in flight wrong (facts a.4, step 1).
+HARMLESS_FEATURES: Final = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "columnMapping",
+        "timestampNtz",
+        "deletionVectors",
+        "rowTracking",
+        "domainMetadata",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "icebergCompatV3",
+        "v2Checkpoint",
+        "catalogManaged",
+        "typeWidening",
+        "inCommitTimestamp",
+        "vacuumProtocolCheck",
+    }
+)
+# Those of delta-spark 4.4.0. What a later one forbids or asks of files nobody here can tell.
+KNOWN_FEATURES: Final = HARMLESS_FEATURES | frozenset(
+    {
+        "adaptiveMetadata-preview",
+        "allowColumnDefaults",
+        "checkConstraints",
+        "checkpointProtection",
+        "clustering",
+        "coordinatedCommits-preview",
+        "generatedColumns",
+        "geospatial",
+        "geospatial-dev",
+        "identityColumns",
+        "invariants",
+        "materializePartitionColumns",
+        "typeWidening-preview",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
+    }
+)
+
+
+def features_of(protocol: Protocol) -> frozenset[str]:
+    """Return the features a protocol has, those of the legacy versions included."""
+    if protocol.min_writer >= FEATURES_NAMED_FROM:
+        return frozenset(protocol.features)
+    legacy = (names for version, names in LEGACY_FEATURES if protocol.min_writer >= version)
+    return frozenset(chain.from_iterable(legacy)) | frozenset(protocol.features)
+
+
+def protocol_change(before: Protocol, after: Protocol | None, *, enforced: bool) -> str:
+    """Return what a protocol action means to commits in flight; "" without one.
+
+    "beyond" adds a feature that is not known here, "breaks" takes one away, or adds one that files
+    may not obey where that is `enforced`: none of them survives either. "adds" is all else.
+    """
+    if after is None:
+        return ""
+    old, new = features_of(before), features_of(after)
+    added = new - old
+    if added - KNOWN_FEATURES:
+        return "beyond"
+    return "breaks" if old - new or (enforced and added - HARMLESS_FEATURES) else "adds"
+
+
+DEFAULT_LEVEL: Final[IsolationLevel] = "WriteSerializable"
+DEFAULT_PROTOCOL: Final = Protocol(1, 2, [])
+ROW_TRACKING_PROPERTY: Final = "delta.enableRowTracking"
+ENFORCE_PROPERTY: Final = "lakeledger.enforceConcurrentFeatureEnablement"
+KNOWN_IN_ANY_CASE: Final = ("delta.", "lakeledger.")
+LEVEL_OF: Final = {level.lower(): level for level in LEVELS}
+
+
+class Traits(NamedTuple):
+    """The isolation level, the partition columns with their types, and two switches.
+
+    The type of a partition column is "" where the table does not say its columns.
+    `enforces_features` makes commits fail whose files a feature enabled meanwhile may forbid.
+    """
+
+    level: IsolationLevel
+    schema: PartitionSchema
+    tracks_rows: bool
+    enforces_features: bool
+
+
+def traits_of(definition: TableDefinition) -> Traits:
+    """Return the traits of a definition; an unknown level counts as the strongest.
+
+    Keys are known in any case of letters, as those that Delta defines are.
+    """
+    properties = {each.key.lower(): each.value for each in definition.properties}
+    level = properties.get(LEVEL_PROPERTY.lower(), DEFAULT_LEVEL)
+    types = {column.name.lower(): column.type for column in definition.columns}
+    return Traits(
+        LEVEL_OF.get(level.lower(), "Serializable"),
+        tuple((name, types.get(name.lower(), "")) for name in definition.partition_columns),
+        properties.get(ROW_TRACKING_PROPERTY.lower(), "").lower() == "true",
+        properties.get(ENFORCE_PROPERTY.lower(), "").lower() == "true",
+    )
+
+
+def partitioned_by(definition: TableDefinition) -> tuple[tuple[str, str, int], ...]:
+    """Return name, type and id of each partition column: equal ones give files equal values.
+
+    The ids are asked for, too: one change may give the name of one column to another.
+    """
+    ids = {column.name.lower(): column.id for column in definition.columns}
+    schema = traits_of(definition).schema
+    return tuple((name, kind, ids.get(name.lower(), 0)) for name, kind in schema)
+
+
+def known_key(key: str) -> str:
+    """Return a property's key as it is known: those of Delta and the ledger in any case."""
+    lower = key.lower()
+    return lower if lower.startswith(KNOWN_IN_ANY_CASE) else key
+
+
+def is_level(text: str) -> bool:
+    """Tell whether a text names an isolation level, in any case."""
+    return text.lower() in LEVEL_OF
