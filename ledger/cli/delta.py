@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.client import Ledger
+from ledger.delta.importer import import_delta
 from ledger.delta.report import ImportReport
-from ledger.delta_import import import_delta
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.process import heed_signals
 

@@ -1,1 +1,1 @@
-"""Delta tables as `ledger.delta_import` reads them: their logs, and what each version did."""
+"""Delta tables as `ledger.delta.importer` reads them: their logs, and what each version did."""

@@ -12,8 +12,8 @@ from ledger.client import Ledger
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.delta.checkpoints import CHECKPOINT_NAME
 from ledger.delta.footprint import UNRECORDED
+from ledger.delta.importer import import_delta
 from ledger.delta.listing import COMMIT_NAME
-from ledger.delta_import import import_delta
 from ledger.reads import Reads
 
 TABLES = Path(__file__).parents[3] / "shared" / "data" / "delta"

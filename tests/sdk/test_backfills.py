@@ -8,7 +8,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import TxnCommitted
-from ledger.delta_import import import_delta
+from ledger.delta.importer import import_delta
 from ledger.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.replay import Replay

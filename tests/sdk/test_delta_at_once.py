@@ -9,7 +9,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
-from ledger.delta_import import DeltaImport, import_delta
+from ledger.delta.importer import DeltaImport, import_delta
 from ledger.log.port import Log
 from ledger.reads import AppRow
 from ledger.state_reads.reads import StateReads

@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.delta_import import import_delta
+from ledger.delta.importer import import_delta
 from ledger.errors import DeltaLogError
 from ledger.testing import InMemoryLedger
 from tests.sdk.damaged_logs import LOGS, VERSIONS, Damage, damages, log_of

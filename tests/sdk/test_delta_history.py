@@ -12,8 +12,8 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from ledger.client import Ledger
 from ledger.core.conflicts.footprints import weight
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.delta.importer import import_delta
 from ledger.delta.schema import COMMENT, DESCRIPTION, TABLE_NAME
-from ledger.delta_import import import_delta
 from ledger.sdk.beside_files import RECORD_BYTES_MAX, RIDING_BYTES_MAX
 from ledger.sdk.staging import size_of
 from ledger.testing import InMemoryLedger

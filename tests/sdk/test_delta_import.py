@@ -10,8 +10,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import AppVersion, Column, Domain, Protocol
 from ledger.core.conflicts.footprints import IMPORT_APPS, packed
+from ledger.delta.importer import import_delta
 from ledger.delta.report import Disagreement
-from ledger.delta_import import import_delta
 from ledger.errors import ConflictError, DeltaLogError, TableExistsError
 from ledger.file_list import AddFile, FileList, RemoveFile, unpack
 from ledger.testing import InMemoryLedger

@@ -40,7 +40,7 @@ IMPORT = """
 import sys
 from pathlib import Path
 from ledger import Ledger
-from ledger.delta_import import import_delta
+from ledger.delta.importer import import_delta
 with Ledger.connect() as ledger:
     import_delta(ledger, Path(sys.argv[1]), sys.argv[2],
                  progress=lambda done, _: print(done, flush=True))

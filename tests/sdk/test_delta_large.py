@@ -10,7 +10,7 @@ from ledger.client import Ledger
 from ledger.core.commands import Domain
 from ledger.core.conflicts.footprints import IMPORT_APPS, TEXT_MAX
 from ledger.core.conflicts.metadata_diff import properties
-from ledger.delta_import import import_delta
+from ledger.delta.importer import import_delta
 from ledger.errors import CommandInvalidError, LimitExceededError
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import (

@@ -6,8 +6,8 @@ from pathlib import Path, PosixPath
 import pytest
 
 from ledger.client import Ledger
+from ledger.delta.importer import import_delta
 from ledger.delta.log import DeltaLog
-from ledger.delta_import import import_delta
 from ledger.errors import DeltaLogError
 from tests.sdk.delta_logs import (
     PROTOCOL,

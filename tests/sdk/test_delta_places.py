@@ -7,9 +7,9 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.conflicts.footprints import IMPORT_APPS
+from ledger.delta.importer import import_delta
 from ledger.delta.log import DeltaLog
 from ledger.delta.replay import ImportedTable, replay
-from ledger.delta_import import import_delta
 from tests.sdk.delta_logs import FIELDS, TABLE_ID, add, begin, info, metadata, schema, write_log
 
 NAME = "flights"

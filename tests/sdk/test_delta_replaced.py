@@ -6,7 +6,7 @@ from threading import Event as Signal
 import pytest
 
 from ledger.client import Ledger
-from ledger.delta_import import import_delta
+from ledger.delta.importer import import_delta
 from ledger.errors import TableExistsError
 from tests.sdk.delta_logs import (
     PROTOCOL,

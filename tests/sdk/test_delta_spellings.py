@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.delta.importer import import_delta
 from ledger.delta.live import Unmatched
-from ledger.delta_import import import_delta
 from tests.sdk.delta_logs import (
     Action,
     add,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.delta.importer import import_delta
 from ledger.delta.report import Disagreement, ImportReport, delta_versions
-from ledger.delta_import import import_delta
 from tests.sdk.delta_tables import (
     NAME,
     TABLES,

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
+from ledger.delta.importer import import_delta
 from ledger.delta.report import ImportReport
-from ledger.delta_import import import_delta
 from tests.sdk.delta_tables import NAME
 
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
