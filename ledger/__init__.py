@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from ledger.client import Ledger
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-    from ledger.file_list import AddFile, RemoveFile
     from ledger.log.errors import EventsLostError
+    from ledger.log.file_list import AddFile, RemoveFile
     from ledger.metadata import TableMetadata
     from ledger.sdk.expressions import Expression, col, lit
     from ledger.sdk.reading import TableFiles
@@ -145,7 +145,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "AddFile": "ledger.file_list",
+    "AddFile": "ledger.log.file_list",
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
@@ -154,7 +154,7 @@ _HOME = {
     "Ledger": "ledger.client",
     "Outcome": "ledger.sdk.receipt",
     "Receipt": "ledger.sdk.receipt",
-    "RemoveFile": "ledger.file_list",
+    "RemoveFile": "ledger.log.file_list",
     "TableDefinition": "ledger.core.commands",
     "TableFiles": "ledger.sdk.reading",
     "TableMetadata": "ledger.metadata",

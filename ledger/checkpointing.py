@@ -11,7 +11,10 @@ from typing import Final
 
 import structlog
 
-from ledger.checkpoint import (
+from ledger.clock import Clock
+from ledger.config.settings import SequencerSettings
+from ledger.errors import LogUnavailableError
+from ledger.log.checkpoints import (
     CHUNK_BYTES,
     Checkpoint,
     CheckpointWriter,
@@ -19,9 +22,6 @@ from ledger.checkpoint import (
     positions_after,
     written,
 )
-from ledger.clock import Clock
-from ledger.config.settings import SequencerSettings
-from ledger.errors import LogUnavailableError
 from ledger.log.port import Log, LogWriter, Topic
 
 # A standby reads and writes a checkpoint of a usual size in less. One of a larger state takes it as

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from ledger.checkpoint import Checkpoint
 from ledger.clock import Clock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
@@ -31,6 +30,7 @@ from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.flight import Flight
 from ledger.leases import Leases
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import Checkpoint
 from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 

@@ -21,7 +21,6 @@ from typing import Literal
 
 import structlog
 
-from ledger.checkpoint import Checkpoint, newest, read_values
 from ledger.checkpointing import Checkpointing
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis, SequencerSettings
@@ -35,6 +34,7 @@ from ledger.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
 from ledger.log.beginning import check_same_topic, events_lost, find_traces
+from ledger.log.checkpoints import Checkpoint, newest, read_values
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.log.restored import check_finished

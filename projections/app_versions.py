@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ledger.core.events.events import TxnCommitted
-from ledger.file_list import chunks_of
+from ledger.log.file_list import chunks_of
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import APP, text_key, value

@@ -32,7 +32,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
 from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
-from ledger.file_list import FileList, chunks_of, unpack_chunks
+from ledger.log.file_list import FileList, chunks_of, unpack_chunks
 from projections.store.batch import Lookup
 
 WriteId = tuple[int, int, int]

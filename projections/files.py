@@ -18,7 +18,7 @@ from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.partitions.names import Values
-from ledger.file_list import AddFile, FileList, RemoveFile, records_again
+from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.applied import Applied
 from projections.keys import text_part
 from projections.projection import Rows

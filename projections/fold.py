@@ -2,7 +2,7 @@
 
 With the rows of a write goes one row that names the last event they come from. So whatever
 crashes, a store is always what one prefix of the log makes of it, byte for byte what any other
-store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state every
+store made of that prefix holds (law 10). One row is left out of that: the checkpoints, a state every
 50,000 positions, more rarely if it is large, and whenever `store_checkpoint` is called.
 
 The state lives in memory only. To resume, the newest checkpoint is loaded and the log read again
@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Final, NamedTuple, Self
 
-from ledger import checkpoint
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Body, Event
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
+from ledger.log import checkpoints
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
@@ -108,7 +108,7 @@ class Fold:
         self,
         store: RowStore,
         log: Log,
-        resumed: checkpoint.Checkpoint,
+        resumed: checkpoints.Checkpoint,
         mark: Mark,
         *,
         checkpoint_every: int,
@@ -153,8 +153,8 @@ class Fold:
             # Rows may be the last copy of what was lost, and are not to be made anew of nothing.
             check_not_lost(log, rows=[f"these rows go up to position {mark.position}"])
             raise StoreForeignError(mark.topic, topic)
-        start = checkpoint.Checkpoint(DomainState(), LogHead(), 0)
-        resumed = checkpoint.load(data) if data is not None else start
+        start = checkpoints.Checkpoint(DomainState(), LogHead(), 0)
+        resumed = checkpoints.load(data) if data is not None else start
         return cls(
             store,
             log,
@@ -231,7 +231,7 @@ class Fold:
             return 0
         if self._store.get(LOG) != value(self.mark):
             return 0
-        data = checkpoint.dump(self.state, head, self._batches.offset)
+        data = checkpoints.dump(self.state, head, self._batches.offset)
         self._store.write([(CHECKPOINT, data)])
         self._note_checkpoint(len(data))
         return len(data)
@@ -255,7 +255,7 @@ class Fold:
             self.tally.note(applied, event.body, rows)
             head = self._acceptor.head
             if head.position - self.checkpointed >= self._checkpoint_after:
-                data = checkpoint.dump(self.state, head, self.offset)
+                data = checkpoints.dump(self.state, head, self.offset)
                 rows.append((CHECKPOINT, data))
                 self._note_checkpoint(len(data))
             batch.update(rows)
@@ -272,7 +272,7 @@ class Fold:
 
     def _note_checkpoint(self, size: int) -> None:
         self.checkpointed = self.position
-        self._checkpoint_after = checkpoint.positions_after(size, self._checkpoint_every)
+        self._checkpoint_after = checkpoints.positions_after(size, self._checkpoint_every)
 
     def _repeat(self, event: Event | None) -> None:
         """Apply an event whose rows are stored already; the last one must be what it was then."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from ledger.core.events.events import TxnCommitted
 from ledger.core.state.staged_progress import whole_domains
-from ledger.file_list import chunks_of
+from ledger.log.file_list import chunks_of
 from projections.applied import Applied
 from projections.projection import Rows
 from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value

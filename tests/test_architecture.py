@@ -22,7 +22,13 @@ PRODUCT: Final = ("ledger", "projections", "spark_sink")
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
 SEEN_BY_CLIENTS: Final = (
     *("ledger.core", "ledger.log", "ledger.http", "ledger.config.address"),
-    *("ledger.checkpoint", "ledger.clock", "ledger.errors", "ledger.file_list", "ledger.metadata"),
+    *(
+        "ledger.log.checkpoints",
+        "ledger.clock",
+        "ledger.errors",
+        "ledger.log.file_list",
+        "ledger.metadata",
+    ),
     *("ledger.read_errors", "ledger.reads", "ledger.config.settings", "ledger.whole_numbers"),
 )
 
@@ -51,7 +57,7 @@ LIBRARIES: Final = {
     ),
     "fastavro": ("ledger.log.codec", "ledger.backup.container"),
     "pyroaring": ("ledger.core.state.id_set",),
-    "msgspec": ("ledger.checkpoint", "projections.rows"),
+    "msgspec": ("ledger.log.checkpoints", "projections.rows"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
     "pyarrow": ("ledger.backup.s3", "ledger.delta.parquet", "spark_sink"),

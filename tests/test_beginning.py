@@ -11,7 +11,6 @@ from typing import Final
 
 import pytest
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.config.settings import Genesis
 from ledger.core.commands import CreateTable, OpenSession, OpenTxn
 from ledger.core.decide.decide import NONCE_BYTES
@@ -23,15 +22,16 @@ from ledger.errors import (
     OffsetGoneError,
 )
 from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.codec import encode_command
 from ledger.log.errors import EventsLostError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
+from ledger.log.replay import verify
 from ledger.sdk.tail import Tail, read_genesis
 from ledger.sequencer import Sequencer
 from ledger.testing import FixedClock
-from ledger.verify import verify
 from tests.driver import definition
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.integration.slow_log import PausedReader

@@ -8,7 +8,11 @@ from typing import Final
 
 import pytest
 
-from ledger.checkpoint import (
+from ledger.config.settings import SequencerSettings
+from ledger.core.acceptance import LogHead
+from ledger.core.state.domain import DomainState
+from ledger.errors import IncompatibleError, LogUnavailableError
+from ledger.log.checkpoints import (
     BYTES_PER_POSITION,
     FORMAT,
     KEPT,
@@ -23,10 +27,6 @@ from ledger.checkpoint import (
     read_values,
     written,
 )
-from ledger.config.settings import SequencerSettings
-from ledger.core.acceptance import LogHead
-from ledger.core.state.domain import DomainState
-from ledger.errors import IncompatibleError, LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
 from ledger.testing import InMemoryLedger

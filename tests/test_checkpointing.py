@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 from structlog.typing import EventDict
 
-from ledger.checkpoint import digest, read_newest
 from ledger.checkpointing import ALONE_S, OVERDUE
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
@@ -16,6 +15,7 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import digest, read_newest
 from ledger.log.lossy import LossyLog
 from ledger.log.port import LogReader, Topic
 from ledger.sequencer import Sequencer

@@ -6,7 +6,6 @@ from typing import Final
 import pytest
 from structlog.typing import EventDict
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import Command, OpenTxn
 from ledger.core.decide.decide import decide
@@ -14,6 +13,7 @@ from ledger.core.events.events import Body, CommandRefused, TxnOpened
 from ledger.core.refusals import Reason
 from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
 from ledger.sequencer import Sequencer, beat_epoch

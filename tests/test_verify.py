@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.checkpoints import digest
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic
+from ledger.log.replay import verify
 from ledger.sdk.tail import read_genesis
-from ledger.verify import verify
 from tests.driver import Driver, write
 
 # The offset of the record that does not count; nobody looks at what is in it.

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.core.commands import CommitTxn, IsolationLevel
 from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.whatif import what_if
+from ledger.log.replay import what_if
 from tests.core.parts import part, table_of
 from tests.driver import Driver, write
 

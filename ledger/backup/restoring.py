@@ -22,8 +22,8 @@ from ledger.errors import LogError, SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, Topic
+from ledger.log.replay import READ_MAX, read_batch
 from ledger.log.restored import Restored, read_restored, write_restored
-from ledger.replay import READ_MAX, read_batch
 from ledger.sdk.tail import read_genesis
 
 WRITE_S: Final = 60.0

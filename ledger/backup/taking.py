@@ -29,7 +29,7 @@ from ledger.errors import LogDamagedError, LogError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, LogReader, Record, Topic
-from ledger.replay import read_batch
+from ledger.log.replay import read_batch
 from ledger.sdk.tail import read_genesis
 
 GENESIS_S: Final = 10.0

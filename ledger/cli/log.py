@@ -18,11 +18,9 @@ from ledger.core.decide.whatif import Redecided
 from ledger.core.state.traits import LEVEL_OF
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.port import Log, Topic
-from ledger.log_end import last_position
+from ledger.log.replay import last_position, verify, what_if
 from ledger.machine.exit_codes import ExitCode
 from ledger.sdk.tail import read_genesis
-from ledger.verify import verify
-from ledger.whatif import what_if
 
 GENESIS_WAIT_S = 10.0
 AWAY_S = 2.0

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final, get_args
 
-from ledger.checkpoint import read_newest_head
 from ledger.clock import time_text
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
@@ -24,6 +23,7 @@ from ledger.core.lists.text import runs_text
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import Log, Topic
 from ledger.operations import altered, committed
 from ledger.state_reads.rows import named_tables, reason_of

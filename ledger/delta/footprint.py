@@ -12,7 +12,7 @@ from ledger.core.commands import AppVersion, Footprint, TableDefinition
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
-from ledger.file_list import AddFile, FileList, RemoveFile, pack
+from ledger.log.file_list import AddFile, FileList, RemoveFile, pack
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.writes import DeclaredPart
 

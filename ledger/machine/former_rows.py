@@ -21,9 +21,9 @@ from ledger.errors import (
 )
 from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Topic
+from ledger.log.replay import Replay
 from ledger.machine.folder import SPARK, STORE, remove_folder
 from ledger.reads import Reached, Reads
-from ledger.replay import Replay
 from ledger.sdk.view import open_store
 
 ASIDE: Final = ".aside-"

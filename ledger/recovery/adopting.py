@@ -6,8 +6,8 @@ after all that has seen more was compared. What the copy lacks has to be cut in 
 sequencer can lead in between.
 """
 
-from ledger.checkpoint import Checkpoint
 from ledger.errors import LogDamagedError
+from ledger.log.checkpoints import Checkpoint
 from ledger.log.port import Log, Topic
 from ledger.log.restored import Restored, write_restored
 from ledger.recovery.cutting import write_checkpoint

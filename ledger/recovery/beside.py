@@ -6,13 +6,13 @@ from ledger.backup.contents import manifest_in, parts
 from ledger.backup.manifest import Manifest
 from ledger.backup.place import Place
 from ledger.backup.taking import check_ledger
-from ledger.checkpoint import dump, load
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.events.events import Event, LedgerCreated
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import dump, load
 from ledger.recovery.witnesses import LostTxn, Witness
 from ledger.state_reads.rows import ends_of, one_shot, open_parts
 

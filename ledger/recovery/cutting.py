@@ -4,7 +4,6 @@ import getpass
 from collections.abc import Sequence
 from contextlib import closing, suppress
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter, read_values, written
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis
 from ledger.core.decide.cut import cut_above
@@ -15,6 +14,7 @@ from ledger.errors import LogUnavailableError
 from ledger.leader import catalog_of
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_values, written
 from ledger.log.codec import frame_event
 from ledger.log.port import Log, Topic
 from ledger.recovery.survey import Survey

@@ -19,6 +19,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.batches import check_topic
 from ledger.log.port import Log, Topic
+from ledger.log.replay import Progress, Replay
 from ledger.log.restored import check_finished
 from ledger.reads import Reads
 from ledger.recovery.beside import BackupBeside
@@ -35,7 +36,6 @@ from ledger.recovery.witnesses import (
     lost_in_rows,
     rows_witness,
 )
-from ledger.replay import Progress, Replay
 from ledger.sdk.view import open_store
 
 MARGIN_WITH_WITNESS: Final = 1_000

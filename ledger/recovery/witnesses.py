@@ -10,11 +10,11 @@ from contextlib import closing
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
-from ledger.checkpoint import newest, read_values
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
+from ledger.log.checkpoints import newest, read_values
 from ledger.log.port import Log, Topic
 from ledger.reads import EndStatus, Reached, Reads, TxnPart
 

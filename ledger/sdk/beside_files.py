@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from ledger.core.commands import AppVersion, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
-from ledger.file_list import FileList, pack, unpack
+from ledger.log.file_list import FileList, pack, unpack
 
 # What a record may hold of footprints, with room for all that stands beside them.
 RECORD_BYTES_MAX: Final = 700_000

@@ -18,7 +18,7 @@ from ledger.core.conflicts.footprints import (
 )
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.file_list import (
+from ledger.log.file_list import (
     AddFile,
     FileList,
     RemoveFile,

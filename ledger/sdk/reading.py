@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.errors import FilesUnknownError
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.read_errors import unknown_table, unknown_version
 from ledger.reads import FileRow, Reads, TableRow
 from ledger.sdk.condition_columns import check_columns

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
 from ledger.errors import StagedWritesDifferError
-from ledger.file_list import AddFile, RemoveFile
+from ledger.log.file_list import AddFile, RemoveFile
 from ledger.sdk.beside_files import (
     RECORD_BYTES_MAX,
     app_bytes,

@@ -13,7 +13,6 @@ from threading import Lock, Thread, get_ident
 from time import monotonic
 from typing import Final, Self
 
-from ledger.checkpoint import read_newest_head
 from ledger.core.acceptance import CHAIN_AT, LogHead
 from ledger.core.events.events import (
     CommandRefused,
@@ -37,6 +36,7 @@ from ledger.errors import (
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
 from ledger.log.beginning import check_not_lost
+from ledger.log.checkpoints import read_newest_head
 from ledger.log.codec import SHAPES
 from ledger.log.port import Log, LogReader, Topic
 from ledger.sdk.endings import Endings

@@ -11,7 +11,7 @@ from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
 from ledger.errors import FileListError
-from ledger.file_list import AddFile, FileList, records_again, unpack_chunks
+from ledger.log.file_list import AddFile, FileList, records_again, unpack_chunks
 from ledger.reads import AnomalyRow, FileRow
 
 

@@ -23,9 +23,9 @@ from ledger.core.state.tables import Table
 from ledger.core.state.traits import partitioned_by
 from ledger.core.state.txns import OpenTxn
 from ledger.errors import LedgerError, LogRewrittenError
-from ledger.file_list import chunks_of
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.file_list import chunks_of
 from ledger.log.port import Log, Topic
 from ledger.reads import ConflictRow, HistoryRow, OutcomeRow, Reached, SessionRow, TableRow, TxnRow
 from ledger.state_reads.files import StateFiles

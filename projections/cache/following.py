@@ -13,7 +13,6 @@ from threading import Condition, Thread
 from threading import Event as Signal
 from typing import Final, Self
 
-from ledger.checkpoint import Checkpoint, read_newest
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, LedgerCreated
@@ -21,6 +20,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
 from ledger.metadata import Answer
 from ledger.reads import Identity

@@ -24,7 +24,7 @@ from ledger.errors import (
     SettingsError,
 )
 from ledger.log.port import Log, LogReader, Topic
-from ledger.log_end import last_position
+from ledger.log.replay import last_position
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads import Reads
 from ledger.sdk.receipt import Token

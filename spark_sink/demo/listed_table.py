@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.reads import FileRow, TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION, read

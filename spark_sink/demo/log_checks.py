@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from ledger.log.replay import verify
 from ledger.reads import TableRow
-from ledger.verify import verify
 from spark_sink.demo.audit import Audit, Term, is_dense, read_audit
 from spark_sink.demo.loading import Load
 from spark_sink.demo.manifest import Entry, with_step

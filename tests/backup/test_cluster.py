@@ -21,10 +21,10 @@ from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.replay import verify
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics, found_topics
 from ledger.machine.process import ExitCode
-from ledger.verify import verify
 from projections.fold import Fold
 from projections.rows import LOG
 from projections.store.memory import MemoryStore

@@ -23,10 +23,10 @@ from ledger.core.events.events import CommandsMoved, TxnOpened
 from ledger.errors import LogDamagedError, RestoreUnfinishedError
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
+from ledger.log.replay import verify
 from ledger.sdk.tail import read_genesis
 from ledger.sequencer import Sequencer
 from ledger.testing import FixedClock
-from ledger.verify import verify
 from tests.backup.benches import (
     HISTORIES,
     NEVER,

@@ -13,7 +13,7 @@ from ledger.backup.restoring import Restore, check_backup
 from ledger.backup.taking import take
 from ledger.errors import SettingsError
 from ledger.log.memory import MemoryLog
-from ledger.verify import verify
+from ledger.log.replay import verify
 from tests.backup.benches import NEVER, TOPICS, another_topic, content, grow
 from tests.driver import Driver
 from tests.lost_end import domain

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.file_list import AddFile, RemoveFile
+from ledger.log.file_list import AddFile, RemoveFile
 from ledger.reads import TableRow
 from ledger.sdk.reading import TableFiles
 from tests.benchmarks import peer

@@ -22,7 +22,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.errors import LedgerError
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.transaction import Transaction
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.topics import create_topics

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Final, NamedTuple
 
 from ledger.broker import Broker
-from ledger.checkpoint import dump, load
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.commands import CommitTxn, TableWrite
 from ledger.core.decide.decide import decide
@@ -20,6 +19,7 @@ from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.state.domain import DomainState
 from ledger.core.state.watermark import bounds
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import dump, load
 from ledger.log.codec import frame_event
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import EPOCH, LIMITS, History, rewrite

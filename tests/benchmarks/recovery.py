@@ -13,13 +13,13 @@ from typing import Final
 from confluent_kafka import Consumer, TopicPartition
 
 from ledger.broker import Broker
-from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.codec import encode_command
 from ledger.log.connection import Connection
 from ledger.log.kafka import KafkaLog

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from ledger import checkpoint
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.events.events import Event
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
+from ledger.log import checkpoints
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.bootstrap import entries_of
 from projections.cache.ids import ReaderIds
@@ -79,8 +79,8 @@ class CacheCase:
         return self.start + 1 + (last if index == "end" else int(index))
 
     def state_after(self, index: int | str) -> DomainState:
-        """Return the state after an event, from a checkpoint."""
-        return checkpoint.load(self._checkpoints[self.position(index) - self.start]).state
+        """Return the state after an event, from a checkpoints."""
+        return checkpoints.load(self._checkpoints[self.position(index) - self.start]).state
 
     def cache(self, name: str) -> CasePair:
         """Return a cache, a new one if there is none of the name."""

@@ -8,7 +8,6 @@ real ledger other tables and other writers took the ids between.
 import time
 from typing import Any
 
-from ledger import checkpoint
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import (
     Body,
@@ -22,6 +21,7 @@ from ledger.core.events.events import (
 from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import OpenTxn
+from ledger.log import checkpoints
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.port import Log, Topic
@@ -77,7 +77,7 @@ class LiteralLedger:
 
     def checkpoint(self) -> bytes:
         """Return a checkpoint of the state."""
-        return checkpoint.dump(self.state, self._acceptor.head, self._fold.offset)
+        return checkpoints.dump(self.state, self._acceptor.head, self._fold.offset)
 
     def close(self) -> None:
         """Let go of the log and of the store."""

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
-from ledger.checkpoint import digest
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
@@ -36,6 +35,7 @@ from ledger.core.commands import (
 from ledger.core.events.events import CommandsMoved, Event, Resigned
 from ledger.core.events.parts import Limits
 from ledger.core.state.sessions import WINDOW
+from ledger.log.checkpoints import digest
 from tests.driver import CATALOG, NEVER, Driver, definition
 
 # A plain run draws the same few examples every time, and ends with the first that fails. A deep one

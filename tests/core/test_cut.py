@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.checkpoint import digest, dump, load
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.decide.cut import Seen, beyond, seen_in
 from ledger.core.events.events import (
@@ -22,6 +21,7 @@ from ledger.core.refusals import Reason
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import digest, dump, load
 from tests.core.cutting import cut, filled, ids_given, shortened
 from tests.core.histories import Player, Step, played, random_steps, steps
 from tests.core.invariants import check_invariants

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.checkpoint import dump, load
 from ledger.core.acceptance import Verdict, accept
 from ledger.core.commands import Command, CommitTxn, OpenSession, SessionCommand
 from ledger.core.decide.decide import decide
 from ledger.core.decide.stamp import answer_control
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.sessions import WINDOW
+from ledger.log.checkpoints import dump, load
 from ledger.log.codec import (
     COMMAND_IDS,
     HEADER,

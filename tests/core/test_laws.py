@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.checkpoint import digest, dump, load
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, housekeep
@@ -27,6 +26,7 @@ from ledger.core.evolve.tables import is_listed
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import digest, dump, load
 from ledger.log.codec import frame_event
 from ledger.log.port import Record
 from tests.core.histories import (

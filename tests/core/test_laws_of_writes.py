@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.checkpoint import digest, dump, load
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import (
     AlterTable,
@@ -33,6 +32,7 @@ from ledger.core.evolve.evolve import fold
 from ledger.core.evolve.form import state_form
 from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import digest, dump, load
 from tests.core.arena import BY_DAY, COMMENTED, MARKED, UNPARTITIONED, WIDER, day
 from tests.core.histories import DEEP, QUICK, TYPES, Draw, Step
 from tests.core.invariants import check_invariants

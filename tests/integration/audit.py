@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from rich.console import Console
 
-from ledger.checkpoint import digest
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import (
     CommandRepeated,
@@ -22,10 +21,11 @@ from ledger.core.events.events import (
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
+from ledger.log.checkpoints import digest
 from ledger.log.codec import decode_command, read_control
 from ledger.log.port import Log, Topic
+from ledger.log.replay import verify
 from ledger.sdk.receipt import Receipt
-from ledger.verify import verify
 from tests.integration.result import Asker, Result, asker_of, result_of
 
 READ_MAX: Final = 5_000

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ledger.broker import Broker
-from ledger.checkpoint import digest
+from ledger.log.checkpoints import digest
 from ledger.log.kafka import KafkaLog
 from ledger.log.topics import create_topics
 from ledger.machine.process import ExitCode, set_up_logging

@@ -10,11 +10,11 @@ from typing import Final
 import pytest
 
 from ledger.broker import Broker
-from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.client import Ledger
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import OpenTxn
 from ledger.errors import SettingsError
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.errors import EventsLostError
 from ledger.log.kafka import KafkaLog
 from ledger.log.kafka_admin import KafkaAdmin

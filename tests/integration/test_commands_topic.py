@@ -25,9 +25,9 @@ from ledger.core.events.events import (
 from ledger.core.refusals import Reason
 from ledger.log.kafka import KafkaLog
 from ledger.log.port import Log, Topic
+from ledger.log.replay import verify
 from ledger.log.topic_settings import topic_name
 from ledger.log.topics import create_topics
-from ledger.verify import verify
 from tests.integration.fleet import Fleet
 from tests.integration.raw_client import PATIENCE_S, UNNUMBERED, RawClient
 from tests.log.contract import Bench

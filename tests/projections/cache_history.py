@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from ledger.checkpoint import dump
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import (
     AbortTxn,
@@ -40,6 +39,7 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.core.state.domain import DomainState
+from ledger.log.checkpoints import dump
 from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
 from projections.fold import Fold

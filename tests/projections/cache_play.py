@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from hypothesis import strategies as st
 
-from ledger import checkpoint
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
+from ledger.log import checkpoints
 from ledger.metadata import Answer, Reason
 from projections import metadata_cache
 from projections.cache import one_version
@@ -213,7 +213,7 @@ class Trip:
         """Begin at some position, and read the log from before that."""
         position = number % len(self.history.checkpoints)
         data = self.history.checkpoints[position]
-        state = checkpoint.load(data).state if data else DomainState()
+        state = checkpoints.load(data).state if data else DomainState()
         self.way = Way(self._make(state), set(range(1, position + 1)), cursor=position)
         self.rewind(number // 64)
 

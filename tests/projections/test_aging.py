@@ -6,7 +6,7 @@ from threading import Event as Signal
 
 import pytest
 
-from ledger import checkpoint
+from ledger.log import checkpoints
 from projections.aging import SHARE, AgingCheckpoint
 from projections.errors import StoreUnavailableError
 from projections.fold import Fold
@@ -83,7 +83,7 @@ def restarted(store: RowStore, driver: Driver) -> int:
 
 @pytest.fixture
 def aged() -> Aged:
-    """Return a store without a checkpoint."""
+    """Return a store without a checkpoints."""
     return Aged()
 
 
@@ -131,7 +131,7 @@ def test_time_it_takes_is_bounded(aged: Aged) -> None:
 def test_of_a_large_state_by_position() -> None:
     """The larger a state is, the more positions lie between two checkpoints due by them."""
     aged = Aged(every=2)
-    large = definition()._replace(location="x" * 20 * checkpoint.BYTES_PER_POSITION)
+    large = definition()._replace(location="x" * 20 * checkpoints.BYTES_PER_POSITION)
     aged.driver.create_table(aged.driver.open_session(), "flights", made=large)
     created = aged.driver.head.position
     aged.follow()
@@ -185,9 +185,9 @@ def test_it_is_the_state(aged: Aged) -> None:
     aged.after(AGE_S)
     data = aged.store.get(CHECKPOINT)
     assert data is not None
-    found = checkpoint.load(data)
+    found = checkpoints.load(data)
     driver = aged.driver
-    assert checkpoint.digest(*found[:2]) == checkpoint.digest(driver.state, driver.head)
+    assert checkpoints.digest(*found[:2]) == checkpoints.digest(driver.state, driver.head)
     assert found.offset == len(driver.records)
 
 

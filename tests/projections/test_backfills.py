@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from ledger.core.commands import TableWrite
-from ledger.file_list import FileList, listed
+from ledger.log.file_list import FileList, listed
 from ledger.reads import AnomalyRow
 from ledger.state_reads.reads import StateReads
 from tests.core.parts import after, footprint

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import pytest
 
-from ledger.checkpoint import Checkpoint
+from ledger.log.checkpoints import Checkpoint
 from projections.cache.folds import OneVersion
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds

@@ -10,11 +10,11 @@ from time import monotonic
 
 import pytest
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.commands import TableDefinition
 from ledger.core.events.events import CatalogCreated
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
 from ledger.metadata import Answer, TableMetadata

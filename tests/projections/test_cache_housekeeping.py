@@ -11,10 +11,10 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.errors import ReaderBehindError
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
 from ledger.metadata import Answer, Metadata
 from projections.cache.following import FollowedEntries

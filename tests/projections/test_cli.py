@@ -11,7 +11,7 @@ from ledger.config.address import Address
 from ledger.core.commands import TableWrite
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
-from ledger.file_list import AddFile, FileList, listed
+from ledger.log.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode
 from projections.cli.reading import anomalies
 from tests.core.parts import footprint, table_of

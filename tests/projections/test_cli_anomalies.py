@@ -9,7 +9,7 @@ import pytest
 
 from ledger.cli.answers import Output
 from ledger.client import Ledger
-from ledger.file_list import AddFile, RemoveFile
+from ledger.log.file_list import AddFile, RemoveFile
 from ledger.machine.process import ExitCode
 from ledger.testing import InMemoryLedger
 from projections.cli.anomalies import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.checkpoint import Checkpoint
 from ledger.errors import LogDamagedError, RestoreUnfinishedError
+from ledger.log.checkpoints import Checkpoint
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.log.restored import Restored, write_restored

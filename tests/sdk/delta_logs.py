@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from ledger.core.commands import Footprint
 from ledger.core.events.events import TxnCommitted, WritesStaged
-from ledger.replay import Replay
+from ledger.log.replay import Replay
 from ledger.testing import InMemoryLedger
 
 Action = Mapping[str, Any]

@@ -11,7 +11,7 @@ from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events.events import TableAltered
 from ledger.core.state.traits import traits_of
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.sdk.definitions import HIGHEST_ID, changed, operation_of, table_definition
 from ledger.testing import InMemoryLedger

@@ -12,7 +12,7 @@ from ledger.core.conflicts.footprints import packed
 from ledger.core.events.parts import CommittedPart
 from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
-from ledger.file_list import (
+from ledger.log.file_list import (
     EMPTY,
     PACK_FROM_BYTES,
     PACKED,

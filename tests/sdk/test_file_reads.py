@@ -7,7 +7,7 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.definitions import TableChanges
 from ledger.sdk.expressions import col
 from ledger.testing import InMemoryLedger

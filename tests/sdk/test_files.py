@@ -11,7 +11,7 @@ from ledger.core.commands import Domain, Protocol
 from ledger.core.conflicts.footprints import ROWS_MAX
 from ledger.core.events.events import TxnCommitted
 from ledger.errors import ConcurrentAppendException
-from ledger.file_list import AddFile, RemoveFile
+from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.reads import VersionRow
 from ledger.sdk.expressions import Expression, col

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError, FilesUnknownError, UnknownColumnError
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.transaction import Transaction
 
 COLUMNS = [("day", "int"), ("tail", "string")]

@@ -13,7 +13,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import TableWrite
-from ledger.file_list import AddFile, RemoveFile
+from ledger.log.file_list import AddFile, RemoveFile
 from ledger.sdk.expressions import col
 from ledger.sdk.transaction import Transaction
 

@@ -17,7 +17,7 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.reads import TableRow
 from ledger.sdk.names import TableLike

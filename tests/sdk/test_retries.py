@@ -15,7 +15,7 @@ from ledger.errors import (
     LogUnavailableError,
     OutcomeUnknownError,
 )
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.exchange import COMMAND_BYTES_MAX

@@ -12,7 +12,7 @@ from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import HASH_BYTES, next_digest
 from ledger.core.events.events import TxnCommitted, WritesStaged
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
-from ledger.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
+from ledger.log.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.beside_files import RECORD_BYTES_MAX

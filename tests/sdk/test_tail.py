@@ -5,13 +5,13 @@ from typing import Self
 
 import pytest
 
-from ledger.checkpoint import Checkpoint, CheckpointWriter, read_newest_head
 from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, chain_after
 from ledger.core.commands import OpenTxn
 from ledger.core.decide.decide import decide
 from ledger.core.decide.stamp import answer_control
 from ledger.core.events.events import Control, Fenced, SessionOpened, TxnOpened
 from ledger.errors import IncompatibleError, LogDamagedError, LogError
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_newest_head
 from ledger.log.codec import HEADER, frame_event, frame_fence
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Record, Topic

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.expressions import Expression, col
 from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.testing import InMemoryLedger

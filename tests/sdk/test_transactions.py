@@ -18,7 +18,7 @@ from ledger.errors import (
     TxnNotOpenError,
     UnknownTableError,
 )
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.receipt import TableVersion
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger

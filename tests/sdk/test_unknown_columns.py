@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnknownColumnError
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.condition_columns import columns_in
 from ledger.sdk.expressions import Expression, col
 from ledger.sdk.predicate_sql import predicate_tree

@@ -7,7 +7,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import CoarseWrite, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, HASH_BYTES, ROWS_MAX, path_hash
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.footprint_writer import NUMBERS_ALL, FootprintWriter
 from ledger.sdk.staging import size_of
 from ledger.sdk.writes import DeclaredWrites

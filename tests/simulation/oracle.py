@@ -6,12 +6,12 @@ the log; the history then judges whether that is lawful.
 
 from typing import Final, Protocol
 
-from ledger.checkpoint import digest
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor, Rule
+from ledger.log.checkpoints import digest
 from tests.simulation.broken import BrokenError
 from tests.simulation.history import History
 

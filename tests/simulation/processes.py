@@ -9,13 +9,13 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from ledger.checkpoint import Checkpoint, dump, load
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import Checkpoint, dump, load
 from ledger.log.port import LogReader
 from ledger.sequencer import Sequencer
 from tests.simulation.clock import ProcessClock

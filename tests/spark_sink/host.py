@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from ledger.client import Ledger
 from ledger.core.commands import Layout, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
-from ledger.file_list import AddFile, FileList, listed
+from ledger.log.file_list import AddFile, FileList, listed
 from ledger.log.memory import MemoryLog
 from ledger.reads import TableRow
 from ledger.sdk.transaction import Transaction

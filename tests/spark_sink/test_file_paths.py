@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from spark_sink import cached_table
 from spark_sink.errors import UnreadableTableError
 from tests.spark_sink.host import NAME, Host

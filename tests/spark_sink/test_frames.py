@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column, Layout
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table

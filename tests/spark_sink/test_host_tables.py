@@ -8,7 +8,7 @@ import pytest
 
 from ledger.core.commands import Column
 from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreError, StoreMissingError
 from projections.queries import StoreReads

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted
-from ledger.file_list import FileList, unpack
+from ledger.log.file_list import FileList, unpack
 from ledger.log.port import Log
+from ledger.log.replay import Replay
 from ledger.reads import Reads
-from ledger.replay import Replay
 from tests.benchmarks.workloads.replay import Done
 from tests.benchmarks.workloads.statements import tags
 from tests.isolation.adapter import Adapter

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ledger.file_list import AddFile
+from ledger.log.file_list import AddFile
 from ledger.reads import FileRow
 from ledger.sdk.transaction import Transaction
 from tests.benchmarks.workloads.recorded import BUCKETS, Statement

@@ -1,0 +1,164 @@
+"""Replay: the events of a log from its beginning to its present end, as every reader takes them.
+
+For questions about the whole history: `verify` checks accept rule, chain and fold of every record;
+`what_if` judges each commit again at another isolation level. Readers of the present follow the log
+from a checkpoint instead; `last_position` tells where its end is.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import closing
+from typing import Final, NamedTuple
+
+from ledger.core.acceptance import LogHead, Verdict
+from ledger.core.commands import IsolationLevel
+from ledger.core.decide.whatif import Redecided, redecide
+from ledger.core.events.events import Event
+from ledger.core.evolve.evolve import evolve
+from ledger.core.state.domain import DomainState
+from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor, check_beginning
+from ledger.log.beginning import check_not_lost
+from ledger.log.checkpoints import digest, read_newest_head
+from ledger.log.port import Log, LogReader, Record, Topic
+
+READ_MAX: Final = 5_000
+PATIENCE_S: Final = 10.0
+
+Progress = Callable[[int, int], None]
+
+
+class Replay:
+    """One pass over a log; iterate it once.
+
+    `acceptor` tells what counted and what did not, `end` is the offset at which the pass stops.
+    `progress` is told offsets read and the end, batch by batch. Records at the offsets `passed` do
+    not count; `dropped` is told of each record that does not.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        progress: Progress = lambda _done, _end: None,
+        passed: Container[int] = (),
+        dropped: Callable[[Record], None] = lambda _record: None,
+    ) -> None:
+        self.acceptor = Acceptor(LogHead())
+        self._batches = BatchAcceptor(log, self.acceptor, 0, passed)
+        self._log = log
+        self._progress = progress
+        self._dropped = dropped
+        self._start, self.end = log.ends(Topic.EVENTS)
+
+    def __iter__(self) -> Iterator[Event]:
+        """Return the events that count, in order.
+
+        Raises LogDamagedError at the first record no sequencer can have written, with its position,
+        EventsLostError if there is none although the ledger was there before, LogUnavailableError
+        if the broker is away meanwhile.
+        """
+        check_beginning(self._start)
+        if self.end == 0:
+            check_not_lost(self._log)
+        reader = self._log.reader(Topic.EVENTS, 0)
+        try:
+            while reader.next_offset() < self.end:
+                yield from self._batch(reader)
+                self._progress(reader.next_offset(), self.end)
+        finally:
+            reader.close()
+
+    def _batch(self, reader: LogReader) -> Iterator[Event]:
+        records = read_batch(self._log, reader, self.end, self.acceptor.head.position)
+        for record, event in self._batches.events(records):
+            if event is not None:
+                yield event
+            else:
+                self._dropped(record)
+
+
+def read_batch(
+    log: Log, reader: LogReader, end: int, position: int, *, limit: int = READ_MAX
+) -> Sequence[Record]:
+    """Return the next records of the events before `end`, of which there are some.
+
+    Raises LogDamagedError behind `position` if nothing comes of what is there, LogUnavailableError
+    if the broker is away.
+    """
+    records = reader.read(limit, PATIENCE_S)
+    if not records and reader.next_offset() < end:
+        # A broker that is away looks to readers like one that has nothing; this tells it.
+        log.ends(Topic.EVENTS)
+        raise LogDamagedError(
+            position + 1,
+            f"nothing can be read from offset {reader.next_offset()}, the end is {end}",
+        )
+    return records
+
+
+def last_position(log: Log, domain: int) -> int:
+    """Return the position of the last event that the log holds at the call, 0 without any.
+
+    The number of records does not tell it, for some of them may not count. Reading begins at the
+    newest checkpoint. Raises as every reader does, LogUnavailableError if the broker is away.
+    """
+    head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+    end = log.ends(Topic.EVENTS)[1]
+    batches = BatchAcceptor(log, Acceptor(head), offset)
+    with closing(batches.open()) as reader:
+        while (next_offset := reader.next_offset()) < end:
+            records = reader.read(READ_MAX, PATIENCE_S)
+            for _ in batches.controls(records):
+                pass
+            if reader.next_offset() == next_offset:
+                raise LogUnavailableError(
+                    f"the record at offset {next_offset} did not come within {PATIENCE_S:.0f} s; "
+                    "see whether the broker runs"
+                )
+    return head.position
+
+
+class Verified(NamedTuple):
+    """What a log holds: the head of what counts, what was dropped and why, events by type."""
+
+    head: LogHead
+    records: int
+    dropped: Counter[Verdict]
+    events: Counter[str]
+    digest: str
+
+
+def verify(log: Log, progress: Progress = lambda _done, _end: None) -> Verified:
+    """Return what the log holds up to its end as it is now.
+
+    `progress` is told offsets read and the end. Raises LogDamagedError at the first record no
+    sequencer can have written, with its position, LogUnavailableError if the broker is away.
+    """
+    replay, state = Replay(log, progress), DomainState()
+    events: Counter[str] = Counter()
+    for event in replay:
+        evolve(state, event)
+        events[type(event.body).__name__] += 1
+    head = replay.acceptor.head
+    return Verified(head, replay.end, replay.acceptor.dropped, events, digest(state, head))
+
+
+def what_if(
+    log: Log,
+    level: IsolationLevel,
+    *,
+    since: int = 0,
+    progress: Progress = lambda _done, _end: None,
+) -> Iterator[Redecided]:
+    """Return every commit and lost conflict from position `since` on, judged again at `level`.
+
+    The log is read, never written. Raises LogDamagedError where it is damaged.
+    """
+    state = DomainState()
+    for event in Replay(log, progress):
+        if event.control.position >= since:
+            found = redecide(state, event, level)
+            if found is not None:
+                yield found
+        evolve(state, event)
