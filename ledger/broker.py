@@ -23,7 +23,7 @@ from ledger.embedded.broker_folder import LOOPBACK, BrokerFolder
 from ledger.embedded.java import Java, find_java
 from ledger.errors import BrokerError
 from ledger.jars import BROKER, jar_paths
-from ledger.log.topics import wait_until_ready
+from ledger.log.kafka.topics import wait_until_ready
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0

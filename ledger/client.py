@@ -139,7 +139,7 @@ class Ledger(LedgerTables, LedgerFiles):
         with ExitStack() as own:
             if log is None:
                 from ledger.config.config import load  # noqa: PLC0415 - only where nobody brings a log
-                from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - loads the Kafka client
+                from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
                 address = find_address(bootstrap, ledger)
                 where = address.bootstrap, address.ledger

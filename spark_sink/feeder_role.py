@@ -13,9 +13,9 @@ from ledger.cli.roles import run_role
 from ledger.config.client_config import client_settings
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import add_topic
 from ledger.log.port import Log, Topic
-from ledger.log.topics import add_topic
 from ledger.machine.process import final, freeze_recovered
 from projections.store.port import RowStore
 

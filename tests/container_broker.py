@@ -14,7 +14,7 @@ from docker.errors import DockerException
 from testcontainers.core.container import DockerContainer
 
 from ledger.errors import BrokerError
-from ledger.log.topics import wait_until_ready
+from ledger.log.kafka.topics import wait_until_ready
 from ledger.machine.endpoints import Endpoint, free_endpoint
 
 IMAGE: Final = "apache/kafka:4.3.1"

@@ -7,10 +7,9 @@ from typing import Final
 
 import pytest
 
-from ledger.access import acls, commands, spelled
 from ledger.errors import SettingsError
+from ledger.log.kafka.rights import ROLES, WRITE, acls, commands, shown, spelled
 from ledger.log.port import Topic
-from ledger.log.rights import ROLES, WRITE, shown
 from ledger.machine.process import ExitCode
 from tests.command_line import done_in
 

@@ -48,12 +48,12 @@ LAYERS: Final = {
 # Where each library may be imported; one that is not here may not be imported at all.
 LIBRARIES: Final = {
     "confluent_kafka": (
-        "ledger.log.kafka",
-        "ledger.log.kafka_admin",
-        "ledger.log.kafka_client",
-        "ledger.log.kafka_reader",
-        "ledger.log.kafka_writer",
-        "ledger.log.topics",
+        "ledger.log.kafka.log",
+        "ledger.log.kafka.admin",
+        "ledger.log.kafka.client",
+        "ledger.log.kafka.reader",
+        "ledger.log.kafka.writer",
+        "ledger.log.kafka.topics",
     ),
     "fastavro": ("ledger.log.codec", "ledger.backup.container"),
     "pyroaring": ("ledger.core.state.id_set",),

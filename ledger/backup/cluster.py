@@ -11,10 +11,10 @@ from typing import Any, Final
 from ledger.backup.manifest import Manifest
 from ledger.backup.place import Place
 from ledger.backup.restoring import Outcome, Progress, Restore, check_backup, check_empty
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import FLUSH, SETTINGS, FoundTopic
+from ledger.log.kafka.topics import create_topics, found_topics, topic_ends, verify_topics
 from ledger.log.port import Topic
-from ledger.log.topic_settings import FLUSH, SETTINGS, FoundTopic
-from ledger.log.topics import create_topics, found_topics, topic_ends, verify_topics
 
 IN_SYNC: Final = "min.insync.replicas"
 # Records written together share a request, and where each request is flushed, a flush.

@@ -6,7 +6,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows
 from ledger.cli.options import BootstrapOption, LedgerOption
-from ledger.log.rights import ROLES
+from ledger.log.kafka.rights import ROLES
 
 
 def acl(
@@ -20,8 +20,8 @@ def acl(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print the commands that give a user the rights of a role, no more and no less."""
-    from ledger.access import acls, commands  # noqa: PLC0415 - a command loads only what it uses
     from ledger.config.config import load  # noqa: PLC0415
+    from ledger.log.kafka.rights import acls, commands  # noqa: PLC0415 - a command loads only what it uses
 
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
     given = acls(loaded.settings.ledger, principal, role)

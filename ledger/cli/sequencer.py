@@ -39,7 +39,7 @@ def init(
     """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.anew import give_up  # noqa: PLC0415
-    from ledger.log.topics import create_topics, verify_topics  # noqa: PLC0415
+    from ledger.log.kafka.topics import create_topics, verify_topics  # noqa: PLC0415
 
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
     kafka, name = loaded.required("bootstrap"), loaded.settings.ledger
@@ -73,8 +73,8 @@ def serve_sequencer(
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.config.settings import Genesis  # noqa: PLC0415
     from ledger.core.state.domain import DEFAULT_LIMITS  # noqa: PLC0415
-    from ledger.log.kafka import KafkaLog  # noqa: PLC0415
-    from ledger.log.topics import verify_topics  # noqa: PLC0415
+    from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415
+    from ledger.log.kafka.topics import verify_topics  # noqa: PLC0415
     from ledger.machine.rows_left import check_rows_left  # noqa: PLC0415
     from ledger.sequencer import Sequencer  # noqa: PLC0415
 

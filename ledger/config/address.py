@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from ledger.config.layers import path_of
 from ledger.config.private import write_private
 from ledger.errors import LedgerDownError, SettingsError
-from ledger.log.bootstrap import check_bootstrap
+from ledger.log.kafka.bootstrap import check_bootstrap
 
 if TYPE_CHECKING:
-    from ledger.log.kafka import KafkaLog
+    from ledger.log.kafka.log import KafkaLog
 
 BOOTSTRAP: Final = "LAKELEDGER_BOOTSTRAP"
 LEDGER: Final = "LAKELEDGER_LEDGER"
@@ -61,7 +61,7 @@ class Address:
     def log(self) -> "KafkaLog":
         """Return the ledger's log, for this deployment's Kafka; raises as `KafkaLog` and `load`."""
         from ledger.config.config import load  # noqa: PLC0415 - whoever only looks for a ledger
-        from ledger.log.kafka import KafkaLog  # noqa: PLC0415 - needs no client
+        from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - needs no client
 
         return KafkaLog(self.bootstrap, self.ledger, client=load().settings.client())
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from ledger.errors import SettingsError
 from ledger.log.beginning import end_of, holds_history
-from ledger.log.kafka import KafkaLog
-from ledger.log.kafka_admin import KafkaAdmin
+from ledger.log.kafka.admin import KafkaAdmin
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import ANSWER_S
 from ledger.log.port import Log, Topic
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import ANSWER_S
 
 # A leader beats several times in it.
 BEATS_S: Final = 2.0

@@ -20,10 +20,10 @@ from ledger.config.settings import OFF
 from ledger.errors import SettingsError
 from ledger.jars import fetch
 from ledger.log.anew import give_up
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import create_topics, set_flush, verify_topics
 from ledger.log.port import Topic
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import create_topics, set_flush, verify_topics
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
 from ledger.machine.exit_codes import ExitCode, is_debugged

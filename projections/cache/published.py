@@ -19,8 +19,8 @@ import structlog
 
 from ledger.clock import Clock, SystemClock
 from ledger.errors import LedgerError, LogUnavailableError, OffsetGoneError, TopicMissingError
+from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Log, LogReader, Record, Topic
-from ledger.log.topic_settings import SETTINGS
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import RowMetadataStore

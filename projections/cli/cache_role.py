@@ -21,7 +21,7 @@ from ledger.cli.roles import run_role
 from ledger.config.config import load
 from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
 from ledger.machine.process import freeze_recovered
 from ledger.reads import Reads

@@ -19,7 +19,7 @@ from ledger.cli.roles import run_role
 from ledger.config.config import load
 from ledger.config.settings import OFF, FollowerSettings
 from ledger.errors import OffsetGoneError
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.process import final, interruptible
 from projections.errors import StoreDamagedError

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 from pyspark.sql import SparkSession
 
 from ledger.client import Ledger
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.folder import SPARK
 from ledger.machine.up import Running, UpSettings, running

@@ -10,7 +10,7 @@ from threading import Event as Signal
 
 from ledger.backup.place import FolderPlace
 from ledger.backup.taking import take
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.machine.process import heed_signals
 from tests.backup.benches import TOPICS
 

@@ -18,7 +18,7 @@ from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Restore, check_backup
 from ledger.backup.taking import take
 from ledger.broker import Broker
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.topics import create_topics
 from tests.driver import Driver, write

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from ledger.broker import Broker
 from ledger.log.codec import encode_command
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from projections.fold import Fed, Fold
 from projections.follower import Follower

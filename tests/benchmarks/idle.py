@@ -12,7 +12,7 @@ import psutil
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.machine.up import UpSettings, running
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import wait_for_leader

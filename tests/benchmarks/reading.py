@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Record, Topic
 from tests.benchmarks.waiting import within
 

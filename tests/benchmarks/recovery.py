@@ -21,10 +21,10 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.codec import encode_command
-from ledger.log.connection import Connection
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.connection import Connection
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.trouble import Trouble
 from ledger.log.port import Topic
-from ledger.log.trouble import Trouble
 from ledger.sequencer import Sequencer
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, against, percentile

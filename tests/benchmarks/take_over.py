@@ -13,7 +13,7 @@ from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.acceptance import LogHead
 from ledger.log.acceptor import Acceptor
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import records, wait_for_leader

@@ -1,6 +1,6 @@
 """The topics of the ledgers that are measured: flushed as they are by default, or not at all."""
 
-from ledger.log import topics
+from ledger.log.kafka import topics
 
 
 class Durability:

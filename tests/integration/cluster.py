@@ -20,8 +20,8 @@ from confluent_kafka.admin import AdminClient, TopicDescription
 from ledger.embedded.broker_folder import LOOPBACK, free_port
 from ledger.embedded.java import find_java
 from ledger.jars import BROKER, jar_paths
+from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.port import Topic
-from ledger.log.topic_settings import topic_name
 from tests.log.kafka_bench import eventually
 
 NODES: Final = (1, 2, 3)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ledger.log.rights import ROLES
+from ledger.log.kafka.rights import ROLES
 from tests.integration.secure_broker import OPENSSL, SecureBroker, secure_broker
 
 NOBODY = "nobody"

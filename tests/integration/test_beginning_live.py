@@ -16,11 +16,11 @@ from ledger.core.commands import OpenTxn
 from ledger.errors import SettingsError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.errors import EventsLostError
-from ledger.log.kafka import KafkaLog
-from ledger.log.kafka_admin import KafkaAdmin
+from ledger.log.kafka.admin import KafkaAdmin
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import add_topic, create_topics, new_topic, topic_ids, verify_topics
 from ledger.log.port import Topic
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import add_topic, create_topics, new_topic, topic_ids, verify_topics
 from ledger.machine.process import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.sequencer import Sequencer

@@ -23,11 +23,11 @@ from ledger.core.events.events import (
     TxnOpened,
 )
 from ledger.core.refusals import Reason
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Topic
 from ledger.log.replay import verify
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import create_topics
 from tests.integration.fleet import Fleet
 from tests.integration.raw_client import PATIENCE_S, UNNUMBERED, RawClient
 from tests.log.contract import Bench

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import LogUnavailableError, TopicMissingError
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
-from ledger.log.topics import create_topics
 from tests.integration.cluster import Cluster
 from tests.integration.failover import FAULTS, Fault, run, show
 

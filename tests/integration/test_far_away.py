@@ -16,7 +16,7 @@ from ledger.client import Ledger
 from ledger.config.address import Address
 from ledger.errors import ReadsUnavailableError
 from ledger.http.reads import HttpReads
-from ledger.log.topics import create_topics
+from ledger.log.kafka.topics import create_topics
 from ledger.machine.process import ExitCode
 from tests.integration.commands import Command, environment, lakeledger, up
 

@@ -23,12 +23,12 @@ from confluent_kafka.admin import (
 
 from ledger.client import Ledger
 from ledger.errors import AccessDeniedError, OutcomeUnknownError, TopicMissingError
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.rights import READ, ROLES, WRITE, bindings
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.log.replay import verify
-from ledger.log.rights import READ, ROLES, WRITE, bindings
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import create_topics
 from ledger.machine.process import ExitCode
 from projections.queries import open_reads
 from tests.backup.benches import backed_up

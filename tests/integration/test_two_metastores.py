@@ -8,7 +8,7 @@ import pytest
 
 from ledger.broker import Broker
 from ledger.client import Ledger
-from ledger.log.topics import create_topics
+from ledger.log.kafka.topics import create_topics
 from projections.queries import open_reads
 from spark_sink.demo.metastore import Mode, Place
 from spark_sink.demo.metastore_process import MetastoreProcess

@@ -7,10 +7,10 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import create_topics
 from tests.log.contract import WAIT_S, Bench
 
 PAUSE_S = 0.05

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.errors import SettingsError
-from ledger.log.bootstrap import check_bootstrap
-from ledger.log.connection import Connection
+from ledger.log.kafka.bootstrap import check_bootstrap
+from ledger.log.kafka.connection import Connection
 
 
 @pytest.mark.parametrize(

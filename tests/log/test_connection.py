@@ -15,14 +15,14 @@ from ledger.errors import (
     OffsetGoneError,
     TopicMissingError,
 )
-from ledger.log.connection import (
+from ledger.log.kafka.connection import (
     GATHERED_BYTES,
     MEANINGS,
     OFFSET_GONE,
     Connection,
     as_log_error,
 )
-from ledger.log.trouble import (
+from ledger.log.kafka.trouble import (
     CLOSED,
     NO_GROUP,
     NOT_WRITTEN,

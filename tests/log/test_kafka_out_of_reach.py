@@ -11,14 +11,14 @@ from contextlib import suppress
 import pytest
 
 from ledger.errors import LogUnavailableError, SettingsError
-from ledger.log.kafka import KafkaLog
-from ledger.log.port import Topic
-from ledger.log.topics import (
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import (
     create_topics,
     topic_ids,
     verify_topics,
     wait_until_ready,
 )
+from ledger.log.port import Topic
 
 LEDGER = "flights"
 

@@ -20,9 +20,8 @@ from confluent_kafka.admin import (
 from ledger.broker import Broker
 from ledger.errors import SettingsError
 from ledger.log.errors import EventsLostError
-from ledger.log.kafka import KafkaLog
-from ledger.log.port import REQUIRED, Topic
-from ledger.log.topic_settings import (
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topic_settings import (
     REPLICAS_SAFE,
     SETTINGS,
     FoundTopic,
@@ -31,7 +30,8 @@ from ledger.log.topic_settings import (
     settings_for,
     topic_name,
 )
-from ledger.log.topics import add_topic, create_topics, set_flush, topic_ids, verify_topics
+from ledger.log.kafka.topics import add_topic, create_topics, set_flush, topic_ids, verify_topics
+from ledger.log.port import REQUIRED, Topic
 from tests.log.contract import WAIT_S
 from tests.log.kafka_bench import admin, delete_topic, eventually
 

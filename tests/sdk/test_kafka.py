@@ -22,8 +22,8 @@ from ledger.errors import (
     OutcomeUnknownError,
     SettingsError,
 )
-from ledger.log.kafka import KafkaLog
-from ledger.log.topics import create_topics
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import create_topics
 from ledger.sdk.receipt import TableVersion
 from ledger.sequencer import Sequencer
 from ledger.state_reads.reads import StateReads

@@ -14,9 +14,9 @@ from ledger.broker import Broker
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
-from ledger.log.kafka import KafkaLog
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
-from ledger.log.topics import create_topics
 from projections.fold import Fold
 from projections.store.memory import MemoryStore
 from projections.store.port import digest

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from ledger.broker import Broker
 from ledger.core.events.events import Event
-from ledger.log.kafka import KafkaLog
-from ledger.log.topics import create_topics
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import create_topics
 from ledger.machine.process import ExitCode
 from tests.integration.soak.ends import Ends, Holding, Questioned, differing
 from tests.integration.soak.observer import Observer

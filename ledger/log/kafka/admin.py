@@ -21,12 +21,12 @@ from confluent_kafka.admin import (
 )
 
 from ledger.errors import LogError, LogUnavailableError, SettingsError
-from ledger.log.connection import NO_LEADER, Connection, as_log_error
-from ledger.log.kafka_client import made
+from ledger.log.kafka.client import made
+from ledger.log.kafka.connection import NO_LEADER, Connection, as_log_error
+from ledger.log.kafka.rights import ALTER_CONFIGS, CREATE, DELETE, DESCRIBE, DESCRIBE_CONFIGS, Right
+from ledger.log.kafka.topic_settings import FoundTopic, topic_name
+from ledger.log.kafka.trouble import NO_TOPIC
 from ledger.log.port import REQUIRED, Topic
-from ledger.log.rights import ALTER_CONFIGS, CREATE, DELETE, DESCRIBE, DESCRIBE_CONFIGS, Right
-from ledger.log.topic_settings import FoundTopic, topic_name
-from ledger.log.trouble import NO_TOPIC
 
 _PAUSE_S: Final = 0.02
 _SLICE_S: Final = 0.5

@@ -14,14 +14,14 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from ledger.log.connection import Connection, as_log_error
-from ledger.log.kafka_client import PROCESS, ask_ends, check_process, made
-from ledger.log.kafka_reader import KafkaReader
-from ledger.log.kafka_writer import KafkaWriter
+from ledger.log.kafka.client import PROCESS, ask_ends, check_process, made
+from ledger.log.kafka.connection import Connection, as_log_error
+from ledger.log.kafka.reader import KafkaReader
+from ledger.log.kafka.rights import READ
+from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topics import topic_ids
+from ledger.log.kafka.writer import KafkaWriter
 from ledger.log.port import Topic
-from ledger.log.rights import READ
-from ledger.log.topic_settings import topic_name
-from ledger.log.topics import topic_ids
 
 
 class KafkaLog:

@@ -17,8 +17,8 @@ from ledger.errors import (
     SettingsError,
     TopicMissingError,
 )
-from ledger.log.bootstrap import check_bootstrap
-from ledger.log.trouble import (
+from ledger.log.kafka.bootstrap import check_bootstrap
+from ledger.log.kafka.trouble import (
     CLOSED,
     NO_LOGIN,
     NO_RIGHT,

@@ -7,10 +7,10 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from ledger.errors import LogError
-from ledger.log.connection import as_log_error
-from ledger.log.kafka_client import PROCESS, check_process, made
-from ledger.log.rights import WRITE
-from ledger.log.trouble import ClientError, Trouble
+from ledger.log.kafka.client import PROCESS, check_process, made
+from ledger.log.kafka.connection import as_log_error
+from ledger.log.kafka.rights import WRITE
+from ledger.log.kafka.trouble import ClientError, Trouble
 
 _QUEUE_FULL_S: Final = 0.05
 # Delivery reports are served once for so many records; serving them costs as much as a record.

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ledger.errors import LogError, SettingsError
-from ledger.log.connection import NO_LEADER, WAITED
-from ledger.log.trouble import NO_RIGHT, NOT_CONNECTED, UNKNOWN_HERE, Trouble
+from ledger.log.kafka.connection import NO_LEADER, WAITED
+from ledger.log.kafka.trouble import NO_RIGHT, NOT_CONNECTED, UNKNOWN_HERE, Trouble
 
 Client = TypeVar("Client")
 

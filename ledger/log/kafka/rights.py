@@ -1,17 +1,22 @@
 """The rights that each role needs on the topics of a ledger; no more, and no less. No I/O.
 
-This table is the one place that says it: the command that prints them, the page of the docs and
-the test on a broker that denies everything else all read it. READ and WRITE bring DESCRIBE with
-them. No role needs a right on a consumer group, or on the cluster: partitions are assigned by hand,
-and a broker takes idempotent writes from a user that may write to a topic.
+This table is the only source: the command that prints the rights, the page of the docs and the test
+on a broker that denies everything else read it. READ and WRITE bring DESCRIBE with them. No role
+needs a right on a consumer group or on the cluster: partitions are assigned by hand, and a broker
+takes idempotent writes from a user that may write to a topic.
+
+`commands_for` gives the rights as an administrator of Kafka grants them. A principal is the name of
+a user, or Kafka's full form, such as `User:CN=lake`.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from ledger.errors import SettingsError
+from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.port import REQUIRED, Topic
-from ledger.log.topic_settings import topic_name
 
 Right = Literal[
     "READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "DELETE"
@@ -132,3 +137,40 @@ def bindings(ledger: str, role: str) -> Iterator[Binding]:
     for topic, rights in ROLES[role].rights.items():
         for right in rights:
             yield Binding(topic_name(ledger, topic), right)
+
+
+USER: Final = "User:"
+
+
+class Acl(NamedTuple):
+    """One right as Kafka's tools and its API name it."""
+
+    principal: str
+    host: str
+    resource: str
+    name: str
+    pattern: str
+    operation: str
+    permission: str
+
+
+def acls(ledger: str, principal: str, role: str) -> list[Acl]:
+    """Return the rights of a principal in a role of a ledger."""
+    named = principal if ":" in principal else f"{USER}{principal}"
+    return [
+        Acl(named, "*", "TOPIC", topic, "LITERAL", right, "ALLOW")
+        for topic, right in bindings(ledger, role)
+    ]
+
+
+def commands(given: list[Acl], bootstrap: str) -> Iterator[str]:
+    """Yield a command of Kafka's own tool for the rights on each topic."""
+    for (principal, topic), group in groupby(given, lambda each: (each.principal, each.name)):
+        operations = [word for each in group for word in ("--operation", spelled(each.operation))]
+        words = ["kafka-acls.sh", "--bootstrap-server", bootstrap, "--add"]
+        yield shlex.join([*words, "--allow-principal", principal, *operations, "--topic", topic])
+
+
+def spelled(operation: str) -> str:
+    """Return an operation as the tool spells it: DESCRIBE_CONFIGS is DescribeConfigs there."""
+    return "".join(word.capitalize() for word in operation.split("_"))

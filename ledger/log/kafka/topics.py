@@ -15,9 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from ledger.errors import AccessDeniedError, SettingsError
 from ledger.log.beginning import TRACES, Trace, events_lost
-from ledger.log.kafka_admin import KafkaAdmin
-from ledger.log.port import REQUIRED, Topic
-from ledger.log.topic_settings import (
+from ledger.log.kafka.admin import KafkaAdmin
+from ledger.log.kafka.topic_settings import (
     EACH_RECORD,
     FLUSH,
     FLUSHED,
@@ -29,6 +28,7 @@ from ledger.log.topic_settings import (
     settings_for,
     topic_name,
 )
+from ledger.log.port import REQUIRED, Topic
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02

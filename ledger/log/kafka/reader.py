@@ -7,11 +7,11 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ledger.errors import LogError
-from ledger.log.connection import NOT_KNOWN, OFFSET_GONE, as_log_error
-from ledger.log.kafka_client import PROCESS, SLICE_S, ask_ends, check_process, check_right
+from ledger.log.kafka.client import PROCESS, SLICE_S, ask_ends, check_process, check_right
+from ledger.log.kafka.connection import NOT_KNOWN, OFFSET_GONE, as_log_error
+from ledger.log.kafka.rights import READ
+from ledger.log.kafka.trouble import NO_GROUP, NO_RIGHT, ClientError, Trouble
 from ledger.log.port import Record
-from ledger.log.rights import READ
-from ledger.log.trouble import NO_GROUP, NO_RIGHT, ClientError, Trouble
 
 _HELD_S: Final = 2.0
 # How long nothing may come before it is asked whether anything can, and for how long it is asked.
