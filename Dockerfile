@@ -21,4 +21,4 @@ USER root
 RUN pip install --no-cache-dir --constraint /opt/lakeledger/constraints.txt \
         "/opt/lakeledger[spark,java]"
 USER lakeledger
-RUN python -m ledger.jars
+RUN python -m ledger.machine.kafka.jars

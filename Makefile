@@ -9,7 +9,7 @@ RUN := $(BIN)/python -m
 .PHONY: setup hashes test demo bench lint types pytest conformance simulation
 
 setup: .venv/installed
-	@$(RUN) ledger.jars
+	@$(RUN) ledger.machine.kafka.jars
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -17,9 +17,9 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from ledger.embedded.java import Java, find_java
 from ledger.errors import LedgerError, LogUnavailableError
-from ledger.jars import SPARK, jar_paths
+from ledger.machine.kafka.jars import SPARK, jar_paths
+from ledger.machine.kafka.java import Java, find_java
 
 LOOPBACK: Final = "127.0.0.1"
 # Local checkpoints only: it renames without asking, which an object store would not survive.

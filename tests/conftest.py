@@ -11,7 +11,7 @@ import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from tests.container_broker import ContainerBroker, is_chosen, running_container
 
 # Whoever starts the tests in the background has them ignore Ctrl-C, and with nohup the end of the

@@ -16,9 +16,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from ledger.broker import Broker
-from ledger.embedded.broker_folder import LOOPBACK, read_properties
 from ledger.errors import BrokerError
+from ledger.machine.kafka.broker import Broker
+from ledger.machine.kafka.broker_folder import LOOPBACK, read_properties
 
 pytestmark = pytest.mark.kafka
 
@@ -26,7 +26,7 @@ WAIT_S = 20.0
 PARENT = """
 import os, sys
 from pathlib import Path
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 os.closerange(3, 256)  # The next file has the number that the shell of the broker redirects.
 broker = Broker.start(Path(sys.argv[1]))
 print(broker.pid, flush=True)

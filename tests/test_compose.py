@@ -86,7 +86,9 @@ def test_settings(role: str, tmp_path: Path) -> None:
 
 def test_kafka_is_the_pinned_one() -> None:
     """The broker has the version of the embedded one."""
-    pinned = re.search(r"embedded Kafka ([\d.]+\d)", (ROOT / "ledger/jars.txt").read_text())
+    pinned = re.search(
+        r"embedded Kafka ([\d.]+\d)", (ROOT / "ledger/machine/kafka/jars.txt").read_text()
+    )
     assert pinned is not None
     assert COMPOSE["services"]["broker"]["image"] == f"apache/kafka:{pinned[1]}"
 

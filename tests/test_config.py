@@ -48,7 +48,7 @@ ANOTHER_USER = """
 import os, sys
 from ledger.config.address import find_address
 from ledger.config.config import load
-from ledger.embedded.maven import find_repository
+from ledger.machine.kafka.maven import find_repository
 load()
 os.chdir(sys.argv[1])
 os.chmod(".", 0)

@@ -16,9 +16,17 @@ from typing import BinaryIO
 
 import pytest
 
-from ledger.embedded.ivy import Jar
 from ledger.errors import JarsError
-from ledger.jars import BROKER, SPARK, fetch, jar_paths, jars_folder, read_list, unchecked
+from ledger.machine.kafka.ivy import Jar
+from ledger.machine.kafka.jars import (
+    BROKER,
+    SPARK,
+    fetch,
+    jar_paths,
+    jars_folder,
+    read_list,
+    unchecked,
+)
 
 LOGIN = "Basic " + base64.b64encode(b"reader:secret").decode()
 
@@ -119,7 +127,9 @@ def test_read_list_refuses_a_broken_line() -> None:
 
 def test_absent_jars_are_an_error_that_says_how_to_fetch(tmp_path: Path) -> None:
     """Asking for a class path before the jars were fetched names the command to run."""
-    with pytest.raises(JarsError, match=r"4 of 4 jars for the spark.*python -m ledger\.jars"):
+    with pytest.raises(
+        JarsError, match=r"4 of 4 jars for the spark.*python -m ledger\.machine\.kafka\.jars"
+    ):
         jar_paths(SPARK, {"LAKELEDGER_CACHE": str(tmp_path)})
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.embedded.java import Java, cache_folder, find_java
 from ledger.errors import SettingsError
+from ledger.machine.kafka.java import Java, cache_folder, find_java
 
 SYSTEM_PATH = "/usr/bin:/bin"
 

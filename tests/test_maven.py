@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.embedded.maven import Repository, find_repository
 from ledger.errors import SettingsError
+from ledger.machine.kafka.maven import Repository, find_repository
 
 NAMESPACE = 'xmlns="http://maven.apache.org/SETTINGS/1.2.0"'
 

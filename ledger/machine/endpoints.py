@@ -13,8 +13,8 @@ from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from ledger.config.settings import OFF
-from ledger.embedded.broker_folder import LOOPBACK, free_port
 from ledger.errors import SettingsError
+from ledger.machine.kafka.broker_folder import LOOPBACK, free_port
 
 
 class Endpoint(NamedTuple):

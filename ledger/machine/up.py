@@ -13,12 +13,10 @@ from threading import Event as Signal
 from threading import Thread
 from urllib.parse import urlsplit
 
-from ledger.broker import Broker
 from ledger.config.address import LOCK, Address, home_folder
 from ledger.config.private import close_to_others, make_private
 from ledger.config.settings import OFF
 from ledger.errors import SettingsError
-from ledger.jars import fetch
 from ledger.log.anew import give_up
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
@@ -35,6 +33,8 @@ from ledger.machine.former_rows import (
     set_aside,
     set_rows_aside,
 )
+from ledger.machine.kafka.broker import Broker
+from ledger.machine.kafka.jars import fetch
 from ledger.machine.rows_left import check_rows_left
 from ledger.machine.supervisor import Role, Supervisor
 from ledger.sdk.view import open_store

@@ -17,13 +17,13 @@ import pytest
 
 from ledger.backup.contents import manifest_in
 from ledger.backup.place import FolderPlace
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import create_topics, found_topics
 from ledger.log.port import Topic
 from ledger.log.replay import verify
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from projections.fold import Fold
 from projections.rows import LOG

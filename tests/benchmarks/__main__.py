@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import set_up_logging
 from tests.benchmarks import (
     against_delta,

@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile, RemoveFile
+from ledger.machine.kafka.broker import Broker
 from ledger.reads import TableRow
 from ledger.sdk.reading import TableFiles
 from tests.benchmarks import peer

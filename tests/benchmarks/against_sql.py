@@ -13,8 +13,8 @@ from collections import defaultdict
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from ledger.broker import Broker
 from ledger.client import Ledger
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks import against_delta, closed_loop, peer
 from tests.benchmarks.closed_loop import ONE, SIXTEEN, Crew, Job, work
 from tests.benchmarks.figure import Figure, against

@@ -20,11 +20,11 @@ from threading import Event as Signal
 from time import monotonic
 from typing import Final, NamedTuple
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.log.kafka.log import KafkaLog
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import UpSettings, running
 from ledger.sdk.transaction import Transaction
 from projections.cache.folds import CacheFold

@@ -17,8 +17,8 @@ from ledger.backup.manifest import Manifest
 from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Restore, check_backup
 from ledger.backup.taking import take
-from ledger.broker import Broker
 from ledger.log.kafka.log import KafkaLog
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.topics import create_topics
 from tests.driver import Driver, write

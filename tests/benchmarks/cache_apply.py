@@ -9,10 +9,10 @@ from functools import partial
 from time import perf_counter
 from typing import Final
 
-from ledger.broker import Broker
 from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
+from ledger.machine.kafka.broker import Broker
 from projections.metadata_cache import apply, bootstrap
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import ABORTED_EACH, TABLES, History

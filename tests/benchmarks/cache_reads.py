@@ -11,7 +11,7 @@ from contextlib import closing
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from ledger.metadata import Answer, Source
 from projections.cache.folds import ManyVersions, OneVersion
 from projections.cache.reads import MetadataCache

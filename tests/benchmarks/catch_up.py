@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from ledger.broker import Broker
 from ledger.log.codec import encode_command
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from projections.fold import Fed, Fold
 from projections.follower import Follower
 from projections.store.rocks_store import RocksStore

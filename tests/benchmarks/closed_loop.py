@@ -19,10 +19,10 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.log.file_list import AddFile
+from ledger.machine.kafka.broker import Broker
 from ledger.sdk.transaction import Transaction
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.topics import create_topics

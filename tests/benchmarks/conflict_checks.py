@@ -5,7 +5,7 @@ The commits and winners are those of `tests/core/test_conflict_growth`, which ho
 
 from typing import Final
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import rounds_of
 from tests.core.test_conflict_growth import ATTEMPTS, MANY, check, winners

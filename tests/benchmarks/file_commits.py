@@ -9,11 +9,11 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ledger.broker import Broker
 from ledger.core.commands import Command, CommitTxn, Footprint, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.log.codec import encode_command
 from ledger.log.file_list import AddFile, FileList, listed
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.sequencer_loop import fill, sequencer_loop
 from tests.benchmarks.workload import PARTITIONS, SESSIONS, TABLE, Asked, opening

@@ -9,7 +9,6 @@ from functools import cache, partial
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from ledger.broker import Broker
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.commands import CommitTxn, TableWrite
 from ledger.core.decide.decide import decide
@@ -21,6 +20,7 @@ from ledger.core.state.watermark import bounds
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import dump, load
 from ledger.log.codec import frame_event
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import EPOCH, LIMITS, History, rewrite
 from tests.benchmarks.repeated import US, collected_as_in_a_role, rounds_of

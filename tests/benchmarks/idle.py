@@ -10,9 +10,9 @@ from typing import Final
 
 import psutil
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import UpSettings, running
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import wait_for_leader

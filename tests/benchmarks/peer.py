@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, Final, NamedTuple, TextIO
 
-from ledger.embedded.java import cache_folder
+from ledger.machine.kafka.java import cache_folder
 from tests.benchmarks.figure import SkippedError
 from tests.benchmarks.worked import Worked, tree_cpu_s
 

@@ -12,7 +12,6 @@ from typing import Final
 
 from confluent_kafka import Consumer, TopicPartition
 
-from ledger.broker import Broker
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.evolve import evolve
@@ -25,6 +24,7 @@ from ledger.log.kafka.connection import Connection
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.trouble import Trouble
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from ledger.sequencer import Sequencer
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role

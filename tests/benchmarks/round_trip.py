@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, against, percentile
 from tests.benchmarks.topics import create_topics

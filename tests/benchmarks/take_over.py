@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from statistics import median
 from typing import Final
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.acceptance import LogHead
 from ledger.log.acceptor import Acceptor
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import records, wait_for_leader
 from tests.benchmarks.topics import create_topics

@@ -8,12 +8,12 @@ txn gets them as a list (R16-list), and Hive's text of it is written when asked 
 from functools import partial
 from typing import Final
 
-from ledger.broker import Broker
 from ledger.core.commands import OpenTxn
 from ledger.core.decide.decide import decide
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.state.domain import DomainState
+from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import History
 from tests.benchmarks.repeated import Call, rounds_of

@@ -15,9 +15,9 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import UpSettings, running
 from projections.follower import Follower
 from projections.queries import StoreReads

@@ -15,11 +15,11 @@ from typing import Protocol
 
 import structlog
 
-from ledger.broker import Broker
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, LogReader, LogWriter, Topic
+from ledger.machine.kafka.broker import Broker
 from projections.store.memory import MemoryStore
 from projections.store.port import RowStore
 from projections.store.rocks_store import RocksStore

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from ledger.config.client_config import client_settings
-from ledger.embedded.java import find_java
+from ledger.machine.kafka.java import find_java
 from ledger.machine.up import Running, UpSettings, running
 from tests.docs.pages import ROOT, Block, all_blocks
 

@@ -17,11 +17,11 @@ from typing import Final, NamedTuple, Self
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
-from ledger.embedded.broker_folder import LOOPBACK, free_port
-from ledger.embedded.java import find_java
-from ledger.jars import BROKER, jar_paths
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker_folder import LOOPBACK, free_port
+from ledger.machine.kafka.jars import BROKER, jar_paths
+from ledger.machine.kafka.java import find_java
 from tests.log.kafka_bench import eventually
 
 NODES: Final = (1, 2, 3)

@@ -20,10 +20,10 @@ from typing import Final, Literal, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from ledger.broker import Broker
 from ledger.log.checkpoints import digest
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode, set_up_logging
 from tests.integration.audit import Audit, Check, show_checks, told
 from tests.integration.crowd import Crowd

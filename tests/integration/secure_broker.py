@@ -23,10 +23,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ledger.broker import _Kafka  # the command lines of Kafka's programs
-from ledger.embedded.broker_folder import LOOPBACK, free_port
-from ledger.embedded.java import find_java
-from ledger.jars import BROKER, jar_paths
+from ledger.machine.kafka.broker import _Kafka  # the command lines of Kafka's programs
+from ledger.machine.kafka.broker_folder import LOOPBACK, free_port
+from ledger.machine.kafka.jars import BROKER, jar_paths
+from ledger.machine.kafka.java import find_java
 
 ADMIN: Final = "admin"
 OPENSSL: Final = shutil.which("openssl")

@@ -9,7 +9,6 @@ from typing import Final
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import OpenTxn
@@ -21,6 +20,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import add_topic, create_topics, new_topic, topic_ids, verify_topics
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from ledger.sdk.tail import read_genesis
 from ledger.sequencer import Sequencer

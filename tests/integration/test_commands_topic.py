@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
 from ledger.core.events.events import (
@@ -28,6 +27,7 @@ from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Topic
 from ledger.log.replay import verify
+from ledger.machine.kafka.broker import Broker
 from tests.integration.fleet import Fleet
 from tests.integration.raw_client import PATIENCE_S, UNNUMBERED, RawClient
 from tests.log.contract import Bench

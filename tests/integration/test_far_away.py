@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.config.address import Address
 from ledger.errors import ReadsUnavailableError
 from ledger.http.reads import HttpReads
 from ledger.log.kafka.topics import create_topics
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from tests.integration.commands import Command, environment, lakeledger, up
 

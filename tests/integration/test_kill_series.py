@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from tests.integration.kill_series import Series, run, show
 
 pytestmark = pytest.mark.kafka

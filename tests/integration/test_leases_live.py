@@ -12,13 +12,13 @@ from contextlib import closing
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
 from ledger.core.events.events import TxnOpened, TxnsExpired
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Topic
+from ledger.machine.kafka.broker import Broker
 from tests.integration.fleet import Fleet
 from tests.integration.raw_client import PATIENCE_S, UNNUMBERED, RawClient
 from tests.integration.result import asker_of

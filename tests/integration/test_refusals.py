@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.errors import AccessDeniedError, LoginRefusedError, LogRefusedError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics, topic_ids, verify_topics
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from tests.integration.conftest import NOBODY
 from tests.integration.secure_broker import ADMIN, SecureBroker
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.core.commands import OpenTxn
 from ledger.core.events.events import Fenced, Resigned
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Topic
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from tests.integration.soak.run import Plan, run
 from tests.integration.soak.told import show
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka.topics import create_topics
+from ledger.machine.kafka.broker import Broker
 from projections.queries import open_reads
 from spark_sink.demo.metastore import Mode, Place
 from spark_sink.demo.metastore_process import MetastoreProcess

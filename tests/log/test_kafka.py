@@ -13,12 +13,12 @@ import psutil
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from ledger.broker import Broker
 from ledger.errors import LogError, LogUnavailableError, OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import add_topic, create_topics
 from ledger.log.port import LogReader, LogWriter, Topic
+from ledger.machine.kafka.broker import Broker
 from tests.log.contract import WAIT_S, Bench, LogContract, collect, values
 from tests.log.kafka_bench import delete_topic, kafka_bench
 

@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ledger.broker import Broker
 from ledger.errors import SettingsError
 from ledger.log.errors import EventsLostError
 from ledger.log.kafka.log import KafkaLog
@@ -32,6 +31,7 @@ from ledger.log.kafka.topic_settings import (
 )
 from ledger.log.kafka.topics import add_topic, create_topics, set_flush, topic_ids, verify_topics
 from ledger.log.port import REQUIRED, Topic
+from ledger.machine.kafka.broker import Broker
 from tests.log.contract import WAIT_S
 from tests.log.kafka_bench import admin, delete_topic, eventually
 

@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from ledger.broker import Broker
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import add_topic, create_topics
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import publishing
 from projections.errors import PublishedElsewhereError

@@ -9,13 +9,13 @@ from typing import Self
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.core.events.events import CatalogCreated
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log.errors import EventsLostError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Record, Topic
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import FINAL, exit_code
 from projections.errors import StoreLockedError, StoreVersionError
 from projections.follower import Follower, follow, rebuild

@@ -12,7 +12,6 @@ from time import monotonic
 
 import pytest
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.errors import (
@@ -24,6 +23,7 @@ from ledger.errors import (
 )
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
+from ledger.machine.kafka.broker import Broker
 from ledger.sdk.receipt import TableVersion
 from ledger.sequencer import Sequencer
 from ledger.state_reads.reads import StateReads

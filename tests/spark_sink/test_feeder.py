@@ -10,13 +10,13 @@ from threading import Thread
 import pytest
 from pyspark.sql import SparkSession
 
-from ledger.broker import Broker
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
 from projections.fold import Fold
 from projections.store.memory import MemoryStore
 from projections.store.port import digest

@@ -15,9 +15,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from ledger.broker import Broker
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import set_up_logging
 from ledger.machine.up import UpSettings, running
 from tests.benchmarks.figure import percentile

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ledger.broker import Broker
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode, set_up_logging
 from tests.integration.soak.run import Plan, Report, run
 from tests.integration.soak.told import show

@@ -9,10 +9,10 @@ from threading import Event as Signal
 from time import monotonic
 from typing import Final, NamedTuple
 
-from ledger.broker import Broker
 from ledger.core.events.events import Event
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
+from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from tests.integration.soak.ends import Ends, Holding, Questioned, differing
 from tests.integration.soak.observer import Observer

@@ -1,7 +1,7 @@
 """The Java libraries of Kafka and of Spark's Kafka source: fetched once, pinned by sha256.
 
 `jars.txt` lists exactly what is fetched; a jar counts only after its sha256 was seen to be right.
-`python -m ledger.jars` fetches what is missing; run again it only checks, without a network. How
+`python -m ledger.machine.kafka.jars` fetches what is missing; run again it only checks, without a network. How
 jars are fetched is in `ivy`, where from in `maven`.
 """
 
@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ledger.embedded.ivy import Jar, retrieve
-from ledger.embedded.java import CACHE, cache_folder, find_java
-from ledger.embedded.maven import find_repository
 from ledger.errors import JarsError, LedgerError
+from ledger.machine.kafka.ivy import Jar, retrieve
+from ledger.machine.kafka.java import CACHE, cache_folder, find_java
+from ledger.machine.kafka.maven import find_repository
 
 BROKER = "broker"
 SPARK = "spark"
@@ -40,7 +40,7 @@ def jar_paths(purpose: str, environ: Mapping[str, str] = os.environ) -> list[Pat
     if absent:
         raise JarsError(
             f"{len(absent)} of {len(jars)} jars for the {purpose} are not in {folder}, or not as"
-            " they were fetched. Run python -m ledger.jars."
+            " they were fetched. Run python -m ledger.machine.kafka.jars."
         )
     return [folder / jar.path for jar in jars]
 
@@ -194,7 +194,9 @@ def _record(jars: Sequence[Jar], folder: Path) -> None:
 
 def main() -> None:
     """Fetch or check the jars, and say what was done."""
-    parser = argparse.ArgumentParser("python -m ledger.jars", description="Fetch the pinned jars.")
+    parser = argparse.ArgumentParser(
+        "python -m ledger.machine.kafka.jars", description="Fetch the pinned jars."
+    )
     parser.add_argument("--verify", action="store_true", help="compare every sha256 again")
     folder = jars_folder()
     try:

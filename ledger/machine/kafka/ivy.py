@@ -16,9 +16,9 @@ from xml.etree import ElementTree as ET
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ledger.embedded.java import Java
-from ledger.embedded.maven import VARIABLES, Repository
 from ledger.errors import JarsError
+from ledger.machine.kafka.java import Java
+from ledger.machine.kafka.maven import VARIABLES, Repository
 
 _CONNECT_TIMEOUT_MS = "10000"
 _READ_TIMEOUT_MS = "60000"

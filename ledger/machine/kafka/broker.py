@@ -2,7 +2,7 @@
 
 It needs a Java runtime and the fetched jars, and a folder that it keeps everything in; started
 again in the same folder it goes on where it was, also after it was killed. It ends with its parent,
-however that ends. Its folder is described in `ledger.embedded.broker_folder`.
+however that ends. Its folder is described in `ledger.machine.kafka.broker_folder`.
 """
 
 import base64
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from ledger.config.private import OTHERS
-from ledger.embedded.broker_folder import LOOPBACK, BrokerFolder
-from ledger.embedded.java import Java, find_java
 from ledger.errors import BrokerError
-from ledger.jars import BROKER, jar_paths
 from ledger.log.kafka.topics import wait_until_ready
+from ledger.machine.kafka.broker_folder import LOOPBACK, BrokerFolder
+from ledger.machine.kafka.jars import BROKER, jar_paths
+from ledger.machine.kafka.java import Java, find_java
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0

@@ -1,0 +1,1 @@
+"""The embedded Kafka: its Java, its libraries and its folder."""
