@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.log.errors import EventsLostError
     from ledger.log.file_list import AddFile, RemoveFile
-    from ledger.metadata import TableMetadata
+    from ledger.reads.metadata import TableMetadata
     from ledger.sdk.expressions import Expression, col, lit
     from ledger.sdk.reading import TableFiles
     from ledger.sdk.receipt import Outcome, Receipt, TableVersion, Token
@@ -157,7 +157,7 @@ _HOME = {
     "RemoveFile": "ledger.log.file_list",
     "TableDefinition": "ledger.core.commands",
     "TableFiles": "ledger.sdk.reading",
-    "TableMetadata": "ledger.metadata",
+    "TableMetadata": "ledger.reads.metadata",
     "TableVersion": "ledger.sdk.receipt",
     "TableWrite": "ledger.core.commands",
     "Token": "ledger.sdk.receipt",

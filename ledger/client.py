@@ -30,8 +30,9 @@ from ledger.core.commands import (
 from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.log.port import Log
-from ledger.read_errors import check_number
-from ledger.reads import Reads
+from ledger.reads.errors import check_number
+from ledger.reads.port import Reads
+from ledger.reads.whole_numbers import whole
 from ledger.sdk.channel import Channel
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_tables import LedgerTables
@@ -49,7 +50,6 @@ from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
-from ledger.whole_numbers import whole
 
 MS: Final = 1000
 

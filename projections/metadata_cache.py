@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import DROPS_REMEMBERED_MAX, name_key
-from ledger.metadata import TABLE, Answer, Metadata, Name, Objects, described
+from ledger.reads.metadata import TABLE, Answer, Metadata, Name, Objects, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import Commit, Entry, is_external
 from projections.cache.ids import NO_IDS, ReaderIds

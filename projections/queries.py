@@ -12,8 +12,7 @@ from typing import Final
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import ReaderBehindError
-from ledger.metadata import AT_HAND, Answer, Bounds, Read
-from ledger.read_errors import (
+from ledger.reads.errors import (
     check_list_left,
     check_number,
     check_reads,
@@ -23,7 +22,8 @@ from ledger.read_errors import (
     unknown_table,
     unknown_version,
 )
-from ledger.reads import (
+from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.reads.port import (
     AnomalyRow,
     AppRow,
     ConflictRow,
@@ -42,8 +42,8 @@ from ledger.reads import (
     VersionRow,
     WatermarkRow,
 )
-from ledger.turns import PAUSE_MIN_S, in_turn, wait_for
-from ledger.whole_numbers import takes_whole_numbers, whole
+from ledger.reads.turns import PAUSE_MIN_S, in_turn, wait_for
+from ledger.reads.whole_numbers import takes_whole_numbers, whole
 from projections.cache.reads import MetadataCache
 from projections.reads import (
     conflict_lookups,

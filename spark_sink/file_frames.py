@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from ledger.core.commands import TableDefinition
-from ledger.reads import FileRow
+from ledger.reads.port import FileRow
 from spark_sink.errors import UnreadableTableError
 from spark_sink.file_index import Placed, scan_of, spellings, unfit
 from spark_sink.folders import location_of

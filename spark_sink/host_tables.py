@@ -20,8 +20,8 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.refusals import Reason
 from ledger.core.state.traits import partitioned_by
 from ledger.errors import SettingsError, UnknownTableError
-from ledger.metadata import Name, TableMetadata
-from ledger.reads import FileRow, Reads
+from ledger.reads.metadata import Name, TableMetadata
+from ledger.reads.port import FileRow, Reads
 from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, zone_named

@@ -21,15 +21,8 @@ PRODUCT: Final = ("ledger", "projections", "spark_sink")
 
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
 SEEN_BY_CLIENTS: Final = (
-    *("ledger.core", "ledger.log", "ledger.http", "ledger.config.address"),
-    *(
-        "ledger.log.checkpoints",
-        "ledger.clock",
-        "ledger.errors",
-        "ledger.log.file_list",
-        "ledger.metadata",
-    ),
-    *("ledger.read_errors", "ledger.reads", "ledger.config.settings", "ledger.whole_numbers"),
+    *("ledger.core", "ledger.log", "ledger.reads", "ledger.config.address"),
+    *("ledger.config.settings", "ledger.clock", "ledger.errors"),
 )
 
 # What the modules of a layer may import of the project; the first layer that fits counts. The two
@@ -66,10 +59,10 @@ LIBRARIES: Final = {
     "starlette": ("projections.web",),
     "uvicorn": ("projections.web.server", "projections.web.connection"),
     "h11": ("projections.web.connection",),
-    "urllib3": ("ledger.http.questions",),
+    "urllib3": ("ledger.reads.http_questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
-    "pydantic": ("ledger.config.config", "ledger.http.form"),
+    "pydantic": ("ledger.config.config", "ledger.reads.http_form"),
     "pydantic_settings": ("ledger.config.config",),
     "rich": ("ledger", "projections", "spark_sink"),
     "sqlglot": ("ledger.sdk.predicate_sql",),

@@ -42,7 +42,7 @@ from ledger.errors import (
     TableExistsError,
     TxnNotOpenError,
 )
-from ledger.reads import AppRow, TableRow
+from ledger.reads.port import AppRow, TableRow
 
 POLL_S: Final = 1.0
 # A clean-up takes files away one by one; after so long it is done, or further.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ledger.core.partitions.file_paths import file_key
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove, FileKey
-from ledger.reads import FileRow
+from ledger.reads.port import FileRow
 
 
 class Unmatched(NamedTuple):

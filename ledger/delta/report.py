@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.delta.live import Unmatched
-from ledger.reads import AppRow, Reads
+from ledger.reads.port import AppRow, Reads
 
 
 class Disagreement(NamedTuple):

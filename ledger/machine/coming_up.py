@@ -11,7 +11,7 @@ from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Record, Topic
 from ledger.machine.supervisor import Supervisor
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.sdk.view import open_store
 from ledger.sequencer import beat_epoch
 

@@ -23,7 +23,7 @@ from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Replay
 from ledger.machine.folder import SPARK, STORE, remove_folder
-from ledger.reads import Reached, Reads
+from ledger.reads.port import Reached, Reads
 from ledger.sdk.view import open_store
 
 ASIDE: Final = ".aside-"

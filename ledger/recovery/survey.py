@@ -21,7 +21,7 @@ from ledger.log.batches import check_topic
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log.restored import check_finished
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.recovery.beside import BackupBeside
 from ledger.recovery.left_out import LeftOut
 from ledger.recovery.witnesses import (

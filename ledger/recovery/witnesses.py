@@ -16,7 +16,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
 from ledger.log.checkpoints import newest, read_values
 from ledger.log.port import Log, Topic
-from ledger.reads import EndStatus, Reached, Reads, TxnPart
+from ledger.reads.port import EndStatus, Reached, Reads, TxnPart
 
 LOST_TXNS_MAX: Final = 1_000
 READ_S: Final = 2.0

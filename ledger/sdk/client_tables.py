@@ -16,9 +16,9 @@ from ledger.core.commands import (
 from ledger.core.events.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import MetadataChangedException
-from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
-from ledger.read_errors import check_list_is_of
-from ledger.reads import TableRow
+from ledger.reads.errors import check_list_is_of
+from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
+from ledger.reads.port import TableRow
 from ledger.sdk.definitions import (
     Change,
     ColumnLike,

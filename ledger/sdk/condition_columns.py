@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError
-from ledger.reads import Reads, TableRow
+from ledger.reads.port import Reads, TableRow
 
 # What Spark SQL has without brackets, where no column is called so.
 FUNCTIONS: Final = frozenset(

@@ -15,7 +15,7 @@ from ledger.core.partitions.names import partition_values
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import ConflictError, LedgerError
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 
 RULES: Final[Mapping[str, str]] = {
     "feature_beyond_known": "the winner gave the table a feature that is not known here",

@@ -26,7 +26,7 @@ from ledger.log.file_list import (
     removed,
     unpack,
 )
-from ledger.reads import FileRow
+from ledger.reads.port import FileRow
 from ledger.sdk.given_files import Listed, RemoveLike
 from ledger.sdk.lists import shown
 from ledger.sdk.reading import TableFiles

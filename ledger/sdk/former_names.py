@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ledger.core.state.tables import name_key
-from ledger.reads import HistoryRow, Reads, TableRow
+from ledger.reads.port import HistoryRow, Reads, TableRow
 
 EVENTS_MAX: Final = 10_000
 PAGE: Final = 1_000

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from ledger.core.partitions.names import Values
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile, RemoveFile, added, check_data_change, values_of
-from ledger.reads import FileRow, TableRow
+from ledger.reads.port import FileRow, TableRow
 from ledger.sdk.lists import check_list, shown
 from ledger.sdk.partition_texts import PartitionColumn, text_of
 

@@ -20,7 +20,7 @@ from ledger.errors import (
     SettingsError,
     UnknownTableError,
 )
-from ledger.reads import Reads, TableRow
+from ledger.reads.port import Reads, TableRow
 from ledger.sdk.lists import check_list
 from ledger.sdk.tail import Tail
 from ledger.sdk.texts import check_name_of, check_text

@@ -12,13 +12,13 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate,
 from ledger.core.state.traits import traits_of
 from ledger.errors import FilesUnknownError
 from ledger.log.file_list import AddFile
-from ledger.read_errors import unknown_table, unknown_version
-from ledger.reads import FileRow, Reads, TableRow
+from ledger.reads.errors import unknown_table, unknown_version
+from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.reads.whole_numbers import whole as whole_number
 from ledger.sdk.condition_columns import check_columns
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.view import View
-from ledger.whole_numbers import whole as whole_number
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression

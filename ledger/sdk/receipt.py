@@ -17,8 +17,8 @@ from ledger.core.events.events import (
     TxnCommitted,
 )
 from ledger.core.evolve.evolve import answered
-from ledger.read_errors import check_number
-from ledger.reads import OutcomeRow
+from ledger.reads.errors import check_number
+from ledger.reads.port import OutcomeRow
 from ledger.sdk.session import Answer
 
 ALREADY_APPLIED: Final = "already_applied"

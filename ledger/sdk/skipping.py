@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ledger.core.commands import AppVersion
 from ledger.errors import LedgerError
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.view import View
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ledger.core.commands import AppVersion, Domain, Protocol
-from ledger.reads import FileRow
+from ledger.reads.port import FileRow
 from ledger.sdk.definitions import names_of
 from ledger.sdk.given_files import (
     AddLike,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from ledger.core.refusals import Reason
 from ledger.core.state.tables import name_key
 from ledger.errors import SettingsError, UnknownTableError
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.former_names import FormerNames
 from ledger.sdk.names import Found, Names, TableLike, listed, unknown_table
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from ledger.core.events.events import Control, TxnAborted
 from ledger.errors import OutcomeUnknownError, RefusedError
-from ledger.reads import TxnRow
+from ledger.reads.port import TxnRow
 from ledger.sdk.receipt import ALREADY_APPLIED, Receipt, TableVersion
 from ledger.sdk.refusals import conflict
 from ledger.sdk.view import View

@@ -16,8 +16,8 @@ from ledger.core.commands import (
 )
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.metadata import TABLE, Metadata, Read, TableMetadata, object_named
-from ledger.reads import TableRow
+from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
+from ledger.reads.port import TableRow
 from ledger.sdk.definitions import (
     Change,
     ColumnLike,

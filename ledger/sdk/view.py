@@ -18,9 +18,9 @@ from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import listed
 from ledger.core.state.txns import exception_hash
 from ledger.errors import LogError, ReaderBehindError, SettingsError
-from ledger.metadata import Bounds, Metadata, Read
-from ledger.read_errors import check_number, unknown_object
-from ledger.reads import Identity, Reached, Reads
+from ledger.reads.errors import check_number, unknown_object
+from ledger.reads.metadata import Bounds, Metadata, Read
+from ledger.reads.port import Identity, Reached, Reads
 from ledger.sdk.channel import Channel
 from ledger.sdk.receipt import Token
 
@@ -199,7 +199,7 @@ def open_rows(address: Address | None) -> Reads:
     """
     if address is None or address.store or not address.reads_url:
         return open_store(address.store if address is not None else None)
-    from ledger.http.reads import HttpReads  # noqa: PLC0415 - loads the HTTP client
+    from ledger.reads.http import HttpReads  # noqa: PLC0415 - loads the HTTP client
 
     return HttpReads(address.reads_url)
 

@@ -16,7 +16,7 @@ from ledger.core.refusals import Reason
 from ledger.core.state.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError
 from ledger.log.file_list import AddFile
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.condition_columns import raise_unknown
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.given_files import columns_of

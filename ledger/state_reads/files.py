@@ -12,7 +12,7 @@ from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
 from ledger.errors import FileListError
 from ledger.log.file_list import AddFile, FileList, records_again, unpack_chunks
-from ledger.reads import AnomalyRow, FileRow
+from ledger.reads.port import AnomalyRow, FileRow
 
 
 class StateFiles:

@@ -27,7 +27,15 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.file_list import chunks_of
 from ledger.log.port import Log, Topic
-from ledger.reads import ConflictRow, HistoryRow, OutcomeRow, Reached, SessionRow, TableRow, TxnRow
+from ledger.reads.port import (
+    ConflictRow,
+    HistoryRow,
+    OutcomeRow,
+    Reached,
+    SessionRow,
+    TableRow,
+    TxnRow,
+)
 from ledger.state_reads.files import StateFiles
 from ledger.state_reads.rows import (
     End,

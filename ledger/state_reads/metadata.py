@@ -22,7 +22,7 @@ from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
-from ledger.metadata import Metadata, Name, Objects, Read, described, objects_of
+from ledger.reads.metadata import Metadata, Name, Objects, Read, described, objects_of
 
 CHANGES = (TableCreated, TableAltered, TableRenamed, TableDropped)
 

@@ -17,8 +17,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
-from ledger.metadata import AT_HAND, Answer, Bounds, Read
-from ledger.read_errors import (
+from ledger.reads.errors import (
     check_list_left,
     check_lists,
     check_number,
@@ -29,7 +28,8 @@ from ledger.read_errors import (
     unknown_table,
     unknown_version,
 )
-from ledger.reads import (
+from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.reads.port import (
     AnomalyRow,
     AppRow,
     ConflictRow,
@@ -48,11 +48,11 @@ from ledger.reads import (
     VersionRow,
     WatermarkRow,
 )
+from ledger.reads.turns import in_turn, wait_for
+from ledger.reads.whole_numbers import takes_whole_numbers
 from ledger.state_reads.fold import StateFold
 from ledger.state_reads.metadata import is_settled, metadata
 from ledger.state_reads.rows import End, open_parts
-from ledger.turns import in_turn, wait_for
-from ledger.whole_numbers import takes_whole_numbers
 
 
 @takes_whole_numbers

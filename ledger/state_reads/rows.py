@@ -31,7 +31,7 @@ from ledger.core.state.sessions import Session
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import OpenTxn, Txns
 from ledger.log.file_list import chunks_of
-from ledger.reads import (
+from ledger.reads.port import (
     ConflictRow,
     EndStatus,
     HistoryRow,

@@ -14,7 +14,7 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.state.staged_progress import whole_domains
 from ledger.core.state.tables import Pending
 from ledger.log.file_list import FileList
-from ledger.reads import AppRow, VersionRow
+from ledger.reads.port import AppRow, VersionRow
 
 
 class StateVersions:

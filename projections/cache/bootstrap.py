@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
-from ledger.metadata import objects_of
+from ledger.reads.metadata import objects_of
 from projections.cache.chain import Chain, Version
 from projections.cache.entry import Entry
 from projections.cache.ids import ReaderIds

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.state.tables import name_key
-from ledger.metadata import TABLE, Metadata, Name, Objects, Reason, Value, described
+from ledger.reads.metadata import TABLE, Metadata, Name, Objects, Reason, Value, described
 from projections.cache.chain import Chain, Version
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered
 from projections.cache.objects import Effect, combined, shared

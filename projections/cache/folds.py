@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
-from ledger.metadata import Answer
+from ledger.reads.metadata import Answer
 from projections import metadata_cache
 from projections.cache import one_version
 from projections.cache.ids import ReaderIds

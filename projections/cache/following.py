@@ -22,8 +22,8 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
-from ledger.metadata import Answer
-from ledger.reads import Identity
+from ledger.reads.metadata import Answer
+from ledger.reads.port import Identity
 from projections.cache.folds import CacheFold, ManyVersions
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import Tag

@@ -7,9 +7,9 @@ from typing import Protocol
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
 from ledger.errors import UnknownTableError
-from ledger.metadata import Read, ReadAt
-from ledger.read_errors import no_list
-from ledger.reads import Identity, Reads, TableRow
+from ledger.reads.errors import no_list
+from ledger.reads.metadata import Read, ReadAt
+from ledger.reads.port import Identity, Reads, TableRow
 from ledger.sdk.reading import known_row
 from projections.cache.store import Reopened
 

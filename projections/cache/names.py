@@ -6,7 +6,7 @@ still has it.
 """
 
 from ledger.core.state.tables import name_key
-from ledger.metadata import Name
+from ledger.reads.metadata import Name
 
 
 class TakenNames:

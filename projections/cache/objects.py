@@ -1,13 +1,13 @@
 """What changes do to the objects of a table, as a cache keeps them version by version.
 
 A change of a table carries its whole new state, so an object that the new definition lacks is gone
-with it. What objects there are stands in `ledger.metadata`.
+with it. What objects there are stands in `ledger.reads.metadata`.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ledger.metadata import Name, Objects
+from ledger.reads.metadata import Name, Objects
 
 
 class Effect(NamedTuple):

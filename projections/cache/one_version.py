@@ -17,7 +17,7 @@ from ledger.core.events.events import Event
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
-from ledger.metadata import Answer, Metadata, Name, Objects, Reason, described
+from ledger.reads.metadata import Answer, Metadata, Name, Objects, Reason, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import Commit, Entry, Waiting, is_external
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 
-from ledger.cache_status import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
-from ledger.read_rows import Identity
+from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
+from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
+from ledger.reads.rows import Identity
 from projections.cache.lists import Lists
 from projections.cache.reads import MetadataCache
 from projections.lag import Lag

@@ -20,7 +20,8 @@ from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
-from ledger.metadata import (
+from ledger.reads.errors import check_lists, check_reads, plain_read
+from ledger.reads.metadata import (
     AT_HAND,
     MAX_WAIT_MS,
     TABLE,
@@ -32,9 +33,8 @@ from ledger.metadata import (
     Reason,
     Source,
 )
-from ledger.read_errors import check_lists, check_reads, plain_read
+from ledger.reads.whole_numbers import whole
 from ledger.sdk.view import other_ledger
-from ledger.whole_numbers import whole
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX, RowEntries

@@ -16,9 +16,9 @@ from ledger.clock import Clock, SystemClock
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LogUnavailableError, UnknownTableError
 from ledger.log.port import Log
-from ledger.metadata import Answer, Read, ReadAt
-from ledger.read_errors import no_list
-from ledger.reads import Identity, TableRow
+from ledger.reads.errors import no_list
+from ledger.reads.metadata import Answer, Read, ReadAt
+from ledger.reads.port import Identity, TableRow
 from projections.cache.entry import sees_all
 from projections.cache.lists import Lists
 from projections.cache.published import PublishedRows

@@ -13,8 +13,8 @@ from threading import RLock
 from time import monotonic, sleep
 from typing import Any, Final
 
-from ledger.metadata import Answer
-from ledger.reads import Identity
+from ledger.reads.metadata import Answer
+from ledger.reads.port import Identity
 from projections.cache.entry import Entry, sees_all
 from projections.cache.ids import ReaderIds
 from projections.cache.source import (

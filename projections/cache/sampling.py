@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from ledger.errors import LedgerError
-from ledger.metadata import Metadata
+from ledger.reads.metadata import Metadata
 from projections.cache.ids import ReaderIds
 from projections.cache.source import Entries, MetadataStore
 from projections.metadata_cache import Wanted

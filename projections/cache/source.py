@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
-from ledger.metadata import Answer, Objects
-from ledger.reads import Identity
+from ledger.reads.metadata import Answer, Objects
+from ledger.reads.port import Identity
 from projections.cache.entry import Entry, Weighed, is_external
 from projections.cache.ids import ReaderIds
 from projections.lag import Lag

@@ -13,8 +13,8 @@ from typing import Final, Self
 from ledger.clock import SystemClock
 from ledger.errors import LogRefusedError, LogUnavailableError
 from ledger.log.port import Log
-from ledger.metadata import Answer
-from ledger.reads import Identity
+from ledger.reads.metadata import Answer
+from ledger.reads.port import Identity
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.refusal import Refusal

@@ -23,7 +23,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, CommittedPart
-from ledger.metadata import objects_of
+from ledger.reads.metadata import objects_of
 from projections.cache.objects import Effect
 
 

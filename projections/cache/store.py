@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
-from ledger.reads import Identity
+from ledger.reads.port import Identity
 from projections.cache.ids import ReaderIds
 from projections.cache.source import MetadataStore, RowMetadataStore
 from projections.errors import StoreError

@@ -16,7 +16,7 @@ from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.client import Ledger
 from ledger.errors import TableExistsError
-from ledger.reads import AnomalyRow, Reads, TableRow
+from ledger.reads.port import AnomalyRow, Reads, TableRow
 from projections.cli.reading import LIST_MAX, LimitOption, known_table, name_of, reading
 from projections.web.asked import LIMIT_MAX
 

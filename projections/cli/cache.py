@@ -10,16 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger.cache_status import CacheReads, CacheStatus, Verified
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.config.address import Address, find_address
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
-from ledger.http.form import form_of
 from ledger.machine.exit_codes import ExitCode
-from ledger.metadata import (
+from ledger.reads.cache import CacheReads, CacheStatus, Verified
+from ledger.reads.errors import check_list_is_of
+from ledger.reads.http_form import form_of
+from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
     TABLE,
@@ -29,7 +30,6 @@ from ledger.metadata import (
     ReadAt,
     TableMetadata,
 )
-from ledger.read_errors import check_list_is_of
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_ledger_name, open_rows
 from projections.cache.lists import ReadLists
@@ -55,7 +55,7 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
     Raises SettingsError if it is of another ledger than the one that is named.
     """
     if url is not None:
-        from ledger.http.cache import HttpCache  # noqa: PLC0415 - loads the HTTP client
+        from ledger.reads.http import HttpCache  # noqa: PLC0415 - loads the HTTP client
 
         with closing(HttpCache(url)) as far:
             check_ledger(far, ledger)

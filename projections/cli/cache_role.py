@@ -24,7 +24,7 @@ from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
 from ledger.machine.process import freeze_recovered
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

@@ -13,7 +13,7 @@ from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
+from ledger.reads.port import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
 from projections.cli.reading import (
     LIST_MAX,
     LimitOption,

@@ -13,9 +13,9 @@ from ledger.core.commands import Footprint, TableWrite
 from ledger.core.events.parts import Evidence
 from ledger.core.evolve.form import footprint_form
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads import ConflictRow, Reads
+from ledger.reads.port import ConflictRow, Reads
+from ledger.reads.whole_numbers import NUMBER_MAX
 from ledger.sdk.explain import Explanation
-from ledger.whole_numbers import NUMBER_MAX
 from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")

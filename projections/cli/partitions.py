@@ -15,7 +15,7 @@ from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.partitions.names import null_or
 from ledger.core.partitions.units import identity_of
 from ledger.core.state.traits import partitioned_by
-from ledger.reads import FileRow, Reads, TableRow
+from ledger.reads.port import FileRow, Reads, TableRow
 
 
 class PartitionColumn(NamedTuple):

@@ -14,8 +14,8 @@ from ledger.config.address import Address, find_address
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
-from ledger.read_errors import is_number
-from ledger.reads import AnomalyRow, Reads, TableRow
+from ledger.reads.errors import is_number
+from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.sdk.view import check_ledger_name, open_rows
 from projections.web.asked import LIMIT_MAX, NUMBER
 

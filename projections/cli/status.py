@@ -26,7 +26,7 @@ from ledger.errors import (
 from ledger.log.port import Log, LogReader, Topic
 from ledger.log.replay import last_position
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.sdk.receipt import Token
 from ledger.sdk.tail import read_genesis
 from ledger.sdk.view import check_identity

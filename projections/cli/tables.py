@@ -10,7 +10,7 @@ from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads import FileRow, Reads, TableRow, VersionRow
+from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (

@@ -11,7 +11,7 @@ from ledger.cli.confirming import YesOption, confirm
 from ledger.cli.options import NameOption, TxnArgument
 from ledger.client import Ledger
 from ledger.errors import LedgerError
-from ledger.reads import Reads, TxnRow
+from ledger.reads.port import Reads, TxnRow
 from projections.cli.conflicts import explanation
 from projections.cli.reading import (
     LIST_MAX,

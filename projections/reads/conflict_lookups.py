@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ledger.reads import ConflictRow
+from ledger.reads.port import ConflictRow
 from projections.conflicts import attempt_from, evidence_from
 from projections.reads import lookups
 from projections.rows import CONFLICT, TXN, last_number, number_key, read_value

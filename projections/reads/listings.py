@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from ledger.core.conflicts.footprints import HASH_BYTES
-from ledger.reads import AnomalyRow, FileRow
+from ledger.reads.port import AnomalyRow, FileRow
 from projections.keys import pack, unpack
 from projections.reads.lookups import is_row_number
 from projections.rows import (

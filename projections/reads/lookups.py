@@ -1,4 +1,4 @@
-"""Lookups: rows put together to what `ledger.reads` promises, each from the one state it is given.
+"""Lookups: rows put together to what `ledger.reads.port` promises, each from the one state it is given.
 
 The counterpart of the projections: what they spread over rows because it becomes known at different
 times, is one answer here. Valid lists have a module of their own, `snapshots`.
@@ -11,7 +11,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.evolve.form import definition_from
 from ledger.core.state.tables import name_key
 from ledger.errors import LogRewrittenError, ReaderBehindError
-from ledger.reads import (
+from ledger.reads.port import (
     Counts,
     HistoryRow,
     Identity,
@@ -23,7 +23,7 @@ from ledger.reads import (
     TxnRow,
     WatermarkRow,
 )
-from ledger.whole_numbers import NUMBER_MAX
+from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.conflicts import evidence_from
 from projections.rows import (
     ANSWER,

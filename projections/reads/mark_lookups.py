@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
-from ledger.reads import FileRow, MappingRow, TableMarkRow, TableRow
+from ledger.reads.port import FileRow, MappingRow, TableMarkRow, TableRow
 from projections.files import path_key
 from projections.keys import unpack
 from projections.reads import lookups, version_lookups

@@ -12,7 +12,7 @@ from typing import Any
 from ledger.core.lists import visibility
 from ledger.core.lists.text import read_runs
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.reads import MappingRow, TableRow
+from ledger.reads.port import MappingRow, TableRow
 from projections.reads import lookups, version_lookups
 from projections.rows import (
     EXCEPTIONS,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ledger.core.commands import Domain, Protocol
-from ledger.reads import AppRow, VersionRow
+from ledger.reads.port import AppRow, VersionRow
 from projections.reads import lookups
 from projections.rows import (
     APP,

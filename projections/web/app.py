@@ -26,8 +26,8 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.http.form import BAD_REQUEST, NOTHING, error_form
-from ledger.http.questions import VERSION_PATH
+from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_form
+from ledger.reads.http_questions import VERSION_PATH
 from projections.errors import StoreError
 from projections.lag import Lag
 from projections.web.asked import Asked, BadRequestError

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
-from ledger.http.questions import ROWS_MAX
-from ledger.read_errors import is_number
+from ledger.reads.errors import is_number
+from ledger.reads.http_questions import ROWS_MAX
 from projections.web.shape import read_shaped
 
 LIMIT_DEFAULT: Final = 100

@@ -1,4 +1,4 @@
-"""The questions that a cache answers over HTTP; `ledger.http.cache` asks them."""
+"""The questions that a cache answers over HTTP; `ledger.reads.http` asks them."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ledger.http.form import BAD_REQUEST
-from ledger.http.questions import BUSY_STATUS
+from ledger.reads.http_form import BAD_REQUEST
+from ledger.reads.http_questions import BUSY_STATUS
 from projections.web.limits import WebLimits
 from projections.web.problems import (
     BUSY,

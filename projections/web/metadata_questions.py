@@ -12,9 +12,15 @@ from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
-from ledger.http.form import read_json
-from ledger.http.questions import WAIT_MAX_MS
-from ledger.metadata import (
+from ledger.reads.errors import (
+    ListForeignError,
+    check_list_is_of,
+    check_reads,
+    unknown_object,
+)
+from ledger.reads.http_form import read_json
+from ledger.reads.http_questions import WAIT_MAX_MS
+from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
     TABLE,
@@ -25,13 +31,7 @@ from ledger.metadata import (
     Read,
     ReadAt,
 )
-from ledger.read_errors import (
-    ListForeignError,
-    check_list_is_of,
-    check_reads,
-    unknown_object,
-)
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError

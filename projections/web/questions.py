@@ -1,13 +1,13 @@
 """The questions that can be asked over HTTP: a path each, and what it asks of `Reads`.
 
-`ledger.http.reads` asks every one of them. A question with a body is a POST all the same a read.
+`ledger.reads.http` asks every one of them. A question with a body is a POST all the same a read.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.reads import ConflictRow, FileRow, HistoryRow, Reached, Reads, VersionRow
+from ledger.reads.port import ConflictRow, FileRow, HistoryRow, Reached, Reads, VersionRow
 from projections.web.asked import Asked
 from projections.web.listing import FEW, Paged, Size
 from projections.web.metadata_questions import check_wait, metadata

@@ -7,7 +7,7 @@ from typing import Final
 
 from ledger.config.settings import FollowerSettings, hosts_of
 from ledger.machine.endpoints import Endpoint
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ledger.core.lists.valid_lists import ValidTxnList
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import delta_folders
 from spark_sink.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month

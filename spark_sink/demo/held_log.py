@@ -11,7 +11,7 @@ from threading import Condition
 
 from ledger.log.codec import read_control
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
-from ledger.whole_numbers import NUMBER_MAX
+from ledger.reads.whole_numbers import NUMBER_MAX
 
 
 class HeldLog(Log):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ledger.client import Ledger
 from ledger.core.commands import LEVEL_PROPERTY
 from ledger.errors import ConcurrentAppendException, ConflictError
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.answers import differences
 from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of

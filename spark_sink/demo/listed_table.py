@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ledger.log.file_list import AddFile
-from ledger.reads import FileRow, TableRow
+from ledger.reads.port import FileRow, TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION, read
 from spark_sink.demo.flights import NOTHING, Totals, totals_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from spark_sink.demo.fleet import Fleet
 from spark_sink.demo.flights import Day, shares
 from spark_sink.demo.manifest import Entry, read_manifests, with_step

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ledger.log.replay import verify
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from spark_sink.demo.audit import Audit, Term, is_dense, read_audit
 from spark_sink.demo.loading import Load
 from spark_sink.demo.manifest import Entry, with_step

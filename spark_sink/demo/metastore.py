@@ -20,7 +20,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
 from ledger.log.kafka.log import KafkaLog
-from ledger.metadata import TableMetadata
+from ledger.reads.metadata import TableMetadata
 from ledger.sdk.definitions import changed, operation_of
 from ledger.sdk.reading import known_row
 from ledger.sdk.refusals import body_as

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import totals_in, valid_folders
 from spark_sink.demo.flights import Totals

@@ -24,7 +24,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.folder import SPARK
 from ledger.machine.up import Running, UpSettings, running
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.errors import StoreMissingError
 from projections.queries import open_reads
 from spark_sink.demo.report import PATIENCE_S, CheckFailedError, Report, wait_until

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from spark_sink.demo.answers import Answers
 from spark_sink.demo.cleaning import clean, wait_for_expiry
 from spark_sink.demo.delta_folders import PARTITION

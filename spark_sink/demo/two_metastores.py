@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.metastore import WORD, Mode, Place
 from spark_sink.demo.metastore_process import MetastoreProcess

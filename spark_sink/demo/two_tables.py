@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ledger.client import Ledger
-from ledger.reads import FileRow, TableRow
+from ledger.reads.port import FileRow, TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Final, NamedTuple, Self
 
 from ledger.errors import LedgerError
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from spark_sink.demo.report import wait_until
 
 LOOK_S: Final = 0.004

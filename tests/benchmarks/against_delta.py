@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.machine.kafka.broker import Broker
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.reading import TableFiles
 from tests.benchmarks import peer
 from tests.benchmarks.closed_loop import SIXTEEN, Job, append, warm_broker, work

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final, NamedTuple
 
 from ledger.machine.kafka.broker import Broker
-from ledger.metadata import Answer, Source
+from ledger.reads.metadata import Answer, Source
 from projections.cache.folds import ManyVersions, OneVersion
 from projections.cache.reads import MetadataCache
 from tests.benchmarks.altered_lake import (

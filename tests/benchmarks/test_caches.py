@@ -8,7 +8,7 @@ from ledger.core.commands import Property
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
-from ledger.metadata import Answer, TableMetadata
+from ledger.reads.metadata import Answer, TableMetadata
 from projections.cache.source import newest_reads
 from projections.metadata_cache import apply, bootstrap, read
 from tests.benchmarks.__main__ import BENCHMARKS

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ledger.metadata import TABLE, Answer, Metadata, described
+from ledger.reads.metadata import TABLE, Answer, Metadata, described
 from projections import metadata_cache
 from projections.cache.ids import ReaderIds
 from projections.metadata_cache import Stored, Wanted

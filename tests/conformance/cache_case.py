@@ -15,7 +15,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
 from ledger.log import checkpoints
-from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
+from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.bootstrap import entries_of
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import OneVersionCache

@@ -21,7 +21,7 @@ from ledger.leases import SETTLED_PER_LEASE, Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command
 from ledger.log.port import Log, Topic
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.sequencer import Sequencer
 from projections.fold import Fold
 from projections.queries import StoreReads

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 import ledger
 import spark_sink
 from ledger.delta.importer import import_delta
-from ledger.http.cache import HttpCache
-from ledger.http.reads import HttpReads
+from ledger.reads.http import HttpCache, HttpReads
 from ledger.sdk.definitions import TableChanges, TableOptions
 from projections.cache.reads import MetadataCache
 

@@ -11,13 +11,13 @@ import pytest
 import urllib3
 
 from ledger.client import Ledger
-from ledger.http.cache import HttpCache
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from ledger.metadata import Answer, Bounds, Read, TableMetadata
+from ledger.reads.http import HttpCache
+from ledger.reads.metadata import Answer, Bounds, Read, TableMetadata
 from ledger.sdk.definitions import changed
 from projections.queries import open_reads
 from tests.integration.commands import Command, answer_of, lakeledger, up

@@ -14,10 +14,10 @@ import urllib3
 from ledger.client import Ledger
 from ledger.config.address import Address
 from ledger.errors import ReadsUnavailableError
-from ledger.http.reads import HttpReads
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
+from ledger.reads.http import HttpReads
 from tests.integration.commands import Command, environment, lakeledger, up
 
 pytestmark = pytest.mark.kafka

@@ -14,13 +14,13 @@ import urllib3
 
 from ledger.client import Ledger
 from ledger.errors import LimitExceededError, UnknownTableError
-from ledger.http.cache import HttpCache
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic, create_topics
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from ledger.reads.http import HttpCache
+from ledger.reads.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
 from ledger.sdk.definitions import changed
 from projections.cache.publishing import publishing
 from projections.follower import Follower

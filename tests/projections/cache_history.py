@@ -40,7 +40,7 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.core.state.domain import DomainState
 from ledger.log.checkpoints import dump
-from ledger.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
+from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
 from projections.fold import Fold
 from projections.metadata_cache import Wanted

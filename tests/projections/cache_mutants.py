@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.state.domain import DomainState
-from ledger.metadata import Answer, Objects, Reason
+from ledger.reads.metadata import Answer, Objects, Reason
 from projections.cache.chain import Chain, Version
 from projections.cache.entry import Commit, Entry
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.log import checkpoints
-from ledger.metadata import Answer, Reason
+from ledger.reads.metadata import Answer, Reason
 from projections import metadata_cache
 from projections.cache import one_version
 from projections.cache.entry import Entry

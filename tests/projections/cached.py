@@ -2,7 +2,7 @@
 
 from ledger.core.commands import Property, TableDefinition, TableKind
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.metadata import OBJECT_PREFIX, Answer, TableMetadata
+from ledger.reads.metadata import OBJECT_PREFIX, Answer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import PublishedEntries, PublishedSite

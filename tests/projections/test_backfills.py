@@ -6,7 +6,7 @@ import pytest
 
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import FileList, listed
-from ledger.reads import AnomalyRow
+from ledger.reads.port import AnomalyRow
 from ledger.state_reads.reads import StateReads
 from tests.core.parts import after, footprint
 from tests.projections.filing import commit, files_of, stage, texts, unchanged

@@ -1,7 +1,7 @@
 """What entries of a cache take: counted when it comes, not again with every change."""
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.metadata import TABLE, Objects
+from ledger.reads.metadata import TABLE, Objects
 from projections.cache.entry import Commit, Entry
 from projections.cache.objects import Effect
 from projections.cache.source import entry_bytes, objects_bytes

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.core.lists.text import ID_MAX
 from ledger.errors import LimitExceededError, UnknownTableError
-from ledger.metadata import Read, ReadAt
+from ledger.reads.metadata import Read, ReadAt
 from projections.cache.lists import ReadLists
 from projections.cache.store import Reopened
 from tests.driver import CATALOG

@@ -10,7 +10,7 @@ from ledger.core.commands import TableKind
 from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.metadata import Read
+from ledger.reads.metadata import Read
 from projections.cache.folds import CacheFold, ManyVersions, OneVersion
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds

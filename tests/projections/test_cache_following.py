@@ -17,7 +17,7 @@ from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
-from ledger.metadata import Answer, TableMetadata
+from ledger.reads.metadata import Answer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.reads import MetadataCache

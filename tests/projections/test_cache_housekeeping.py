@@ -16,7 +16,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import ReaderBehindError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
-from ledger.metadata import Answer, Metadata
+from ledger.reads.metadata import Answer, Metadata
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.reads import MetadataCache

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ledger.metadata import Read
+from ledger.reads.metadata import Read
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore

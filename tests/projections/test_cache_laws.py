@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 
-from ledger.metadata import TABLE, described
+from ledger.reads.metadata import TABLE, described
 from projections.metadata_cache import Stored
 from projections.reads import metadata_store
 from tests.core.histories import DEEP, QUICK, Step

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.config.settings import CacheSettings
 from ledger.errors import SettingsError
-from ledger.metadata import Answer, Bounds, ReadAt
+from ledger.reads.metadata import Answer, Bounds, ReadAt
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess

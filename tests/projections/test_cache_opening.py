@@ -11,7 +11,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.metadata import TableMetadata
+from ledger.reads.metadata import TableMetadata
 from projections.cache.reads import MetadataCache
 from projections.errors import StoreMissingError
 from projections.store.rocks_store import RocksStore

@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from ledger.cache_status import Verified
 from ledger.errors import ReaderBehindError
-from ledger.metadata import Bounds, ReadAt
+from ledger.reads.cache import Verified
+from ledger.reads.metadata import Bounds, ReadAt
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess

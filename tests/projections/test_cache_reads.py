@@ -13,8 +13,8 @@ from ledger.core.events.events import TxnCommitted
 from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
-from ledger.metadata import Answer, Read, TableMetadata
-from ledger.whole_numbers import NUMBER_MAX
+from ledger.reads.metadata import Answer, Read, TableMetadata
+from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.fold import Fold

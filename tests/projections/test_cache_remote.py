@@ -10,7 +10,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError, LogUnavailableError, TopicMissingError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.metadata import Read, ReadAt
+from ledger.reads.metadata import Read, ReadAt
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.published import AGAIN_S, FIRST_READ_MAX_MS, PublishedRows

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.metadata import Bounds, Read
+from ledger.reads.metadata import Bounds, Read
 from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import Publisher
 from projections.cache.reads import MetadataCache

@@ -21,7 +21,7 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.machine.process import ExitCode, exit_code
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

@@ -7,9 +7,9 @@ import pytest
 from ledger.cli.failures import Stopped
 from ledger.client import Ledger
 from ledger.errors import TxnNotOpenError
-from ledger.http.reads import HttpReads
 from ledger.machine.process import ExitCode
-from ledger.reads import Reads
+from ledger.reads.http import HttpReads
+from ledger.reads.port import Reads
 from ledger.testing import InMemoryLedger
 from projections.cli.reading import known_txns
 from projections.queries import StoreReads

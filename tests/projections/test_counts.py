@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from ledger.reads import Counts
+from ledger.reads.port import Counts
 from projections.cli.cleaning import explanation
 from projections.fold import Fold
 from projections.queries import StoreReads

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.decide.cut import beyond, seen_in
-from ledger.reads import Reached
+from ledger.reads.port import Reached
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.cutting import cut, filled, shortened

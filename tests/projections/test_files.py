@@ -8,7 +8,7 @@ from hypothesis import given
 from ledger.core.commands import TableWrite
 from ledger.core.conflicts.footprints import path_hash
 from ledger.errors import ReaderBehindError, UnknownTableError, UnknownVersionError
-from ledger.reads import AnomalyRow, FileRow
+from ledger.reads.port import AnomalyRow, FileRow
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import Row

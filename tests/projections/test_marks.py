@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings
 
 from ledger.core.commands import TxnType
 from ledger.errors import UnknownTableError
-from ledger.reads import FileRow, Reads
+from ledger.reads.port import FileRow, Reads
 from projections.cli.cleaning import mark_fields
 from projections.queries import StoreReads
 from tests.core.histories import Step

@@ -6,7 +6,7 @@ import pytest
 
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
-from ledger.metadata import TableMetadata, described
+from ledger.reads.metadata import TableMetadata, described
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.keys import pack
 from projections.metadata_cache import Wanted, apply, bootstrap, read

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.metadata import Answer, Bounds, Metadata, MetadataReads, Read
+from ledger.reads.metadata import Answer, Bounds, Metadata, MetadataReads, Read
 from ledger.state_reads.reads import StateReads
 from projections.cache.reads import MetadataCache
 from projections.queries import StoreReads

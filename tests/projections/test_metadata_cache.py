@@ -8,7 +8,7 @@ import pytest
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import DROPS_REMEMBERED_MAX
-from ledger.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
+from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
 from projections.cache.entry import EXACT_MAX, Entry
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.cache.objects import Effect

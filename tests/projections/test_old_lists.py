@@ -9,7 +9,7 @@ from ledger.core.events.events import TableAltered, TxnCommitted, TxnOpened
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.errors import SnapshotTooOldError
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from projections.rows import HISTORY, VERSION

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
-from ledger.reads import FileRow, Reads
+from ledger.reads.port import FileRow, Reads
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step

@@ -1,7 +1,7 @@
 """Progress of applications and metadata domains, as commits and their chunks leave them."""
 
 from ledger.core.commands import AppVersion, Domain, Footprint, StageWrites, TableWrite
-from ledger.reads import AppRow
+from ledger.reads.port import AppRow
 from tests.core.parts import after, footprint
 from tests.projections.filing import commit
 from tests.projections.followed import Followed

@@ -8,8 +8,8 @@ import pytest
 
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.metadata import ReadAt
-from ledger.reads import Identity, MappingRow
+from ledger.reads.metadata import ReadAt
+from ledger.reads.port import Identity, MappingRow
 from projections.cache.lists import read_at
 from projections.errors import StoreClosedError, StoreMissingError
 from projections.queries import StoreReads, open_reads

@@ -12,8 +12,8 @@ from ledger.core.conflicts.footprints import path_hash
 from ledger.core.decide.txns import forget_aborted
 from ledger.core.refusals import Refused
 from ledger.errors import LedgerError, RefusedError, UnknownTableError
-from ledger.metadata import Bounds, Read
-from ledger.reads import Reads
+from ledger.reads.metadata import Bounds, Read
+from ledger.reads.port import Reads
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps

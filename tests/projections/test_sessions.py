@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ledger.core.commands import OpenTxn
-from ledger.reads import OutcomeRow, SessionRow
+from ledger.reads.port import OutcomeRow, SessionRow
 from tests.driver import NEVER
 from tests.projections.followed import Followed
 

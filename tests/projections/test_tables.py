@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from ledger.core.state.domain import DomainState
-from ledger.metadata import Read
-from ledger.reads import TableRow
+from ledger.reads.metadata import Read
+from ledger.reads.port import TableRow
 from projections.queries import StoreReads
 from projections.rows import NAME, read_value
 from projections.store.port import RowReader, prefix_end

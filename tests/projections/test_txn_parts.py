@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from ledger.core.commands import Footprint, StageWrites
-from ledger.reads import TxnPart
+from ledger.reads.port import TxnPart
 from projections.rows import TXN_PART
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, digest, prefix_end

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Footprint, TableWrite
-from ledger.reads import TxnPart, TxnRow
+from ledger.reads.port import TxnPart, TxnRow
 from tests.core.parts import after, footprint
 from tests.driver import definition, write
 from tests.projections.filing import files_of, stage

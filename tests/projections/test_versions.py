@@ -13,7 +13,7 @@ from ledger.core.commands import (
 )
 from ledger.errors import ReaderBehindError
 from ledger.log.file_list import AddFile, FileList, listed
-from ledger.reads import TxnPart
+from ledger.reads.port import TxnPart
 from projections.queries import StoreReads
 from tests.core.parts import footprint, table_of
 from tests.driver import definition, write

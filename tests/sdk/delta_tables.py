@@ -14,7 +14,7 @@ from ledger.delta.checkpoints import CHECKPOINT_NAME
 from ledger.delta.footprint import UNRECORDED
 from ledger.delta.importer import import_delta
 from ledger.delta.listing import COMMIT_NAME
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 
 TABLES = Path(__file__).parents[3] / "shared" / "data" / "delta"
 NAME = "t"

@@ -2,7 +2,7 @@
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 
 TABLE = "flights"
 

@@ -15,7 +15,7 @@ from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.memory import MemoryLog, MemoryTopic
 from ledger.log.port import Topic
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day

@@ -11,7 +11,7 @@ from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
 from ledger.delta.importer import DeltaImport, import_delta
 from ledger.log.port import Log
-from ledger.reads import AppRow
+from ledger.reads.port import AppRow
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import Action, add, begin, info, metadata, remove, write_log

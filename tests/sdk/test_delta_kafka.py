@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ledger.machine.process import ExitCode
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.follower import follow
 from tests.sdk.delta_logs import (
     Action,

@@ -13,7 +13,7 @@ from ledger.core.events.events import TxnCommitted
 from ledger.errors import ConcurrentAppendException
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
-from ledger.reads import VersionRow
+from ledger.reads.port import VersionRow
 from ledger.sdk.expressions import Expression, col
 from ledger.sdk.receipt import Token
 from ledger.sdk.transaction import Transaction

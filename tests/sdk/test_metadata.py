@@ -9,7 +9,7 @@ from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import UnknownTableError
-from ledger.metadata import TableMetadata
+from ledger.reads.metadata import TableMetadata
 from ledger.sdk.definitions import changed, table_definition
 from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger

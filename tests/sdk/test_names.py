@@ -19,7 +19,7 @@ from ledger.errors import (
 )
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 

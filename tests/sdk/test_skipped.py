@@ -10,7 +10,7 @@ from ledger.core.commands import AppVersion, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.errors import ReadsUnavailableError
 from ledger.log.lossy import LossyLog
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.skipping import Recorded
 from ledger.testing import InMemoryLedger

@@ -14,7 +14,7 @@ from ledger.core.commands import Layout, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.log.memory import MemoryLog
-from ledger.reads import TableRow
+from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
 from projections.follower import Follower

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
-from ledger.http.reads import HttpReads
 from ledger.machine.endpoints import ANY_PORT
-from ledger.reads import Reads
+from ledger.reads.http import HttpReads
+from ledger.reads.port import Reads
 from projections.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps

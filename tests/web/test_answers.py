@@ -22,10 +22,10 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.http.form import to_json
-from ledger.http.questions import WAIT_MAX_MS
-from ledger.metadata import MetadataQuestion, Read
-from ledger.reads import AnomalyRow, Reads
+from ledger.reads.http_form import to_json
+from ledger.reads.http_questions import WAIT_MAX_MS
+from ledger.reads.metadata import MetadataQuestion, Read
+from ledger.reads.port import AnomalyRow, Reads
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from projections.rows import WATERMARK

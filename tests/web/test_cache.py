@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ledger.cache_status import ReadCount, Verified
 from ledger.config.settings import CacheSettings
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.http.cache import HttpCache
-from ledger.http.form import from_json, to_json
-from ledger.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from ledger.reads.cache import ReadCount, Verified
+from ledger.reads.http import HttpCache
+from ledger.reads.http_form import from_json, to_json
+from ledger.reads.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

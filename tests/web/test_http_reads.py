@@ -20,11 +20,10 @@ from ledger.errors import (
     ReadsUnavailableError,
     SettingsError,
 )
-from ledger.http.cache import HttpCache
-from ledger.http.questions import WAIT_MAX_MS
-from ledger.http.reads import HttpReads
-from ledger.metadata import Bounds, Read, ReadAt
-from ledger.reads import FileRow, TableRow
+from ledger.reads.http import HttpCache, HttpReads
+from ledger.reads.http_questions import WAIT_MAX_MS
+from ledger.reads.metadata import Bounds, Read, ReadAt
+from ledger.reads.port import FileRow, TableRow
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads

@@ -8,7 +8,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.log.port import Log
-from ledger.reads import Identity, Reached, Reads
+from ledger.reads.port import Identity, Reached, Reads
 from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from ledger.errors import UnknownTableError
-from ledger.reads import FileRow
+from ledger.reads.port import FileRow
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader

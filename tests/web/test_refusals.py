@@ -9,9 +9,9 @@ import pytest
 from structlog.typing import EventDict
 
 from ledger.config.settings import hosts_of
-from ledger.http.form import to_json
 from ledger.machine.endpoints import Endpoint
-from ledger.metadata import MetadataQuestion, Read
+from ledger.reads.http_form import to_json
+from ledger.reads.metadata import MetadataQuestion, Read
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.bodies import LARGE_AT_ONCE

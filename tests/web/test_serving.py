@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.config.settings import FollowerSettings
-from ledger.http.reads import HttpReads
+from ledger.reads.http import HttpReads
 from projections.fold import Fold
 from projections.store.rocks_store import RocksStore
 from projections.web.serving import serve_store

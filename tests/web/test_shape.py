@@ -8,8 +8,8 @@ import pytest
 
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import LimitExceededError
-from ledger.http.form import to_json
-from ledger.metadata import Bounds, MetadataQuestion, Read
+from ledger.reads.http_form import to_json
+from ledger.reads.metadata import Bounds, MetadataQuestion, Read
 from projections.web.metadata_questions import READS_MAX, read_question
 from projections.web.shape import FEW_BYTES, read_shaped
 

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from ledger.errors import ReadsUnavailableError
-from ledger.http.reads import HttpReads
+from ledger.reads.http import HttpReads
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.limits import WebLimits

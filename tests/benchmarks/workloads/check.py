@@ -15,7 +15,7 @@ from ledger.core.events.events import Event, TxnAborted, TxnCommitted
 from ledger.log.file_list import FileList, unpack
 from ledger.log.port import Log
 from ledger.log.replay import Replay
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from tests.benchmarks.workloads.replay import Done
 from tests.benchmarks.workloads.statements import tags
 from tests.isolation.adapter import Adapter

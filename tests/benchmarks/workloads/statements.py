@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ledger.log.file_list import AddFile
-from ledger.reads import FileRow
+from ledger.reads.port import FileRow
 from ledger.sdk.transaction import Transaction
 from tests.benchmarks.workloads.recorded import BUCKETS, Statement
 

@@ -13,10 +13,10 @@ from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
-from ledger.http.cache import HttpCache
-from ledger.http.form import to_json
 from ledger.log.port import Log
-from ledger.metadata import TABLE, Answer, Bounds, MetadataReads
+from ledger.reads.http import HttpCache
+from ledger.reads.http_form import to_json
+from ledger.reads.metadata import TABLE, Answer, Bounds, MetadataReads
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.follower import Follower

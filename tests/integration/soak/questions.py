@@ -13,12 +13,12 @@ from threading import Event as Signal
 from threading import Lock, Thread
 from typing import Final, NamedTuple
 
-from ledger.cache_status import CacheStatus
 from ledger.core.events.events import Event
 from ledger.core.state.tables import name_key
 from ledger.errors import LedgerError, ReaderBehindError, ReadsUnavailableError
-from ledger.http.cache import HttpCache
-from ledger.metadata import TABLE, Answer, Bounds, Read
+from ledger.reads.cache import CacheStatus
+from ledger.reads.http import HttpCache
+from ledger.reads.metadata import TABLE, Answer, Bounds, Read
 from tests.integration.soak.observer import Observer
 from tests.integration.soak.writer import OBJECTS
 from tests.projections.cache_history import Reader, Told, as_told, past_of, told

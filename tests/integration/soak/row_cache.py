@@ -15,7 +15,7 @@ import structlog
 
 from ledger.machine.endpoints import Endpoint
 from ledger.machine.process import role_process, set_up_logging
-from ledger.reads import Reads
+from ledger.reads.port import Reads
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

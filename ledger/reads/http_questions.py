@@ -1,4 +1,4 @@
-"""Questions over HTTP: connections that are kept, answers as `ledger.http.form` has them.
+"""Questions over HTTP: connections that are kept, answers as `ledger.reads.http_form` has them.
 
 What the clients of reads and of caches share. A question that was not answered is asked again a few
 times, since asking changes nothing.
@@ -16,10 +16,18 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_fr
 from urllib3.exceptions import HTTPError
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
-from ledger.http.form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
-from ledger.metadata import AT_HAND, Answer, Bounds, MetadataQuestion, MetadataReads, Read, settled
-from ledger.read_errors import check_reads, plain_read
-from ledger.whole_numbers import takes_whole_numbers, whole
+from ledger.reads.errors import check_reads, plain_read
+from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
+from ledger.reads.metadata import (
+    AT_HAND,
+    Answer,
+    Bounds,
+    MetadataQuestion,
+    MetadataReads,
+    Read,
+    settled,
+)
+from ledger.reads.whole_numbers import takes_whole_numbers, whole
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200

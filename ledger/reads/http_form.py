@@ -1,8 +1,8 @@
-"""The form in which answers of `ledger.reads` travel: JSON, and back without loss.
+"""The form in which answers of `ledger.reads.port` travel: JSON, and back without loss.
 
 Rows and valid lists are objects by field, sequences are lists, bytes are hex digits. An error is an
 object with its name in `ledger.errors`, its message and its fields. What serves reads and what asks
-for them agree on this module and on the paths, which stand in `ledger.http.reads`.
+for them agree on this module and on the paths, which stand in `ledger.reads.http`.
 """
 
 import json

@@ -6,8 +6,17 @@ And the port of a cache that answers: in this process, or in another one behind 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ledger.metadata import AT_HAND, Answer, Bounds, Metadata, MetadataReads, ReadAt, Reason, Source
-from ledger.read_rows import Identity
+from ledger.reads.metadata import (
+    AT_HAND,
+    Answer,
+    Bounds,
+    Metadata,
+    MetadataReads,
+    ReadAt,
+    Reason,
+    Source,
+)
+from ledger.reads.rows import Identity
 
 
 class ReadCount(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Protocol
 from ledger.core.commands import Domain, TableDefinition
 from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.metadata import MetadataReads
-from ledger.read_rows import (
+from ledger.reads.metadata import MetadataReads
+from ledger.reads.rows import (
     AnomalyRow,
     AppRow,
     ConflictRow,

@@ -1,7 +1,7 @@
-"""The rows that `ledger.reads` answers with: what is known of txns, tables, files and commits.
+"""The rows that `ledger.reads.port` answers with: what is known of txns, tables, files and commits.
 
 They hold plain values, in tuples so that equal rows are equal wherever they come from, and no way
-to ask on; `ledger.http.form` says how they travel.
+to ask on; `ledger.reads.http_form` says how they travel.
 """
 
 from typing import Literal, NamedTuple

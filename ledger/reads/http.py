@@ -1,6 +1,6 @@
-"""Reads over HTTP: what a client on another host reads from.
+"""Reads over HTTP: what a client on another host reads from, follower or metadata cache.
 
-The counterpart of `projections.web`; how it asks stands in `ledger.http.questions`.
+The counterpart of `projections.web`; `http_questions` sends the requests.
 """
 
 from collections.abc import Sequence
@@ -8,11 +8,12 @@ from functools import partial
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.http.form import from_json, to_json
-from ledger.http.questions import ROWS_MAX, HttpQuestions, in_parts
-from ledger.metadata import AT_HAND, Answer, Bounds, Read
-from ledger.read_errors import check_reads
-from ledger.reads import (
+from ledger.reads.cache import CacheReads, CacheStatus, Verified
+from ledger.reads.errors import check_reads
+from ledger.reads.http_form import from_json, to_json
+from ledger.reads.http_questions import ROWS_MAX, HttpQuestions, in_parts
+from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read, ReadAt, settled
+from ledger.reads.port import (
     AnomalyRow,
     AppRow,
     ConflictRow,
@@ -31,7 +32,7 @@ from ledger.reads import (
     VersionRow,
     WatermarkRow,
 )
-from ledger.whole_numbers import takes_whole_numbers
+from ledger.reads.whole_numbers import takes_whole_numbers
 
 
 @takes_whole_numbers
@@ -232,3 +233,22 @@ class HttpReads(HttpQuestions, Reads):
         """Return commits that say what cannot be."""
         asked = {"table": table, "after": after or None, "limit": limit}
         return self._get(list[AnomalyRow], "/anomalies", **asked)
+
+
+class HttpCache(HttpQuestions, CacheReads):
+    """The cache behind a URL such as `http://host:8182`; threads may share it."""
+
+    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
+        """Return what a reader with the list of a position, or of now, sees."""
+        catalog = read.catalog or None
+        given = {**read._asdict(), "catalog": catalog, **bounds._asdict()}
+        answer = self._asked("GET", "/metadata", given, wait_ms=bounds.max_wait_ms)
+        return settled(from_json(Answer, answer))
+
+    def status(self) -> CacheStatus:
+        """Return how it is."""
+        return self._get(CacheStatus, "/cache")
+
+    def verify(self, tables: int) -> Verified:
+        """Let it compare some of the tables it holds with its store."""
+        return from_json(Verified, self._asked("POST", "/cache/verify", {"tables": tables}))

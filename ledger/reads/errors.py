@@ -10,8 +10,8 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.metadata import POLICIES, TABLE, Bounds, Read
-from ledger.whole_numbers import NUMBER_MAX, whole
+from ledger.reads.metadata import POLICIES, TABLE, Bounds, Read
+from ledger.reads.whole_numbers import NUMBER_MAX, whole
 
 
 def is_number(number: int) -> bool:

@@ -1,1 +1,0 @@
-"""The read model and a metadata cache over HTTP, as a client on any host asks them."""
