@@ -33,10 +33,9 @@ from ledger.log.port import Log
 from ledger.reads.errors import check_number
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.channel import Channel
+from ledger.sdk.channel import LINES, Channel, frozen
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_tables import LedgerTables
-from ledger.sdk.lines import LINES, frozen
 from ledger.sdk.lists import check_list
 from ledger.sdk.names import Names, TableLike, listed
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
@@ -125,7 +124,7 @@ class Ledger(LedgerTables, LedgerFiles):
         default the store of this host's follower, or `HttpReads` of LAKELEDGER_READS_URL; `log`
         replaces Kafka in tests. Both stay the caller's to close. Every call waits `timeout_s` for
         its answer. In `time_zone` conditions read timestamps without a zone. Ledgers that one
-        process connects alike share what is costly, see `ledger.sdk.lines`. The session ends with
+        process connects alike share what is costly, see `ledger.sdk.channel`. The session ends with
         its open txns when this process was silent for `lease_s`, 0.5 to 86,400 s; by default
         LAKELEDGER_LEASE_S, else the ledger's (10 s). No beat goes out while a call in C, such as a
         long sort, holds the interpreter's lock.

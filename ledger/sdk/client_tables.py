@@ -29,11 +29,11 @@ from ledger.sdk.definitions import (
     table_definition,
 )
 from ledger.sdk.names import Names, TableLike, check_new_name, created_row
-from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.sessions import OfOneProcess
 from ledger.sdk.view import View
 
 ALTER_ATTEMPTS: Final = 10

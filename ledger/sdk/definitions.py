@@ -3,18 +3,42 @@
 Ids of columns stay with them: a column that keeps its name keeps its id, a new one gets an id that
 no column of the table ever had, for files of before may hold values under it. Where the highest of
 them is gone with its column, the table remembers it under the property that Delta has for it.
+
+Only the first word of a column's type is checked, so that a misspelled type fails at once. Spark
+judges the rest. A definition with full columns, as an import gives, may name any type.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import PurePath
+from re import match
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
+from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key
-from ledger.sdk.column_types import check_type
 from ledger.sdk.lists import check_list
 from ledger.sdk.texts import check_name_of, check_text
+
+# The data types of Spark SQL: those that partitions are compared in, and the others with all their
+# spellings. The last one only Hive has.
+KNOWN: Final = SPELLINGS.keys() | {
+    *("array", "map", "struct", "variant", "binary", "float", "real", "interval", "time"),
+    *("char", "character", "geography", "geometry", "uniontype"),
+}
+
+
+def check_type(column: str, kind: str) -> None:
+    """Raise ValueError for a type that neither Spark SQL nor Hive has."""
+    found = match(r"\s*(\w*)", kind)
+    word = found[1].lower() if found else ""
+    if word in KNOWN:
+        return
+    alike = get_close_matches(word, KNOWN, n=1)
+    meant = f", did you mean {alike[0]}?" if alike else "; one looks like bigint or array<string>"
+    raise ValueError(f"column {column!r} has type {kind!r}, which Spark SQL does not know{meant}")
+
 
 HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
 HIGHEST_ID_DIGITS: Final = 18

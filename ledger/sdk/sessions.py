@@ -1,7 +1,8 @@
 """The sessions of a client: the one that is open, and a fresh one once that has expired.
 
-A command that no txn of the session ties to it is asked again in the fresh one: it was refused
-because its session had ended, so it was not executed.
+A command that no txn ties to its session is sent again in the fresh session: the ledger refused it
+because the session had ended, so it was not executed. A session belongs to the process that made
+it.
 """
 
 import getpass
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from threading import Lock
 from time import monotonic
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 from ledger.clock import Clock
 from ledger.config.settings import ClientSettings
@@ -165,3 +166,14 @@ def opened_number(event: Event) -> int:
         return event.body.first
     body_as(SessionOpened, event)
     return event.control.position
+
+
+class OfOneProcess:
+    """What rests on threads and connections of this process, and cannot be had in another."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: what arrived elsewhere would have no session."""
+        raise TypeError(
+            f"{self!r} does not travel to another process: call Ledger.connect there, and begin "
+            "there what that process is to commit"
+        )

@@ -20,7 +20,6 @@ from ledger.sdk.given_files import (
     removed_files,
 )
 from ledger.sdk.names import TableLike
-from ledger.sdk.one_process import OfOneProcess
 from ledger.sdk.reading import (
     TableFiles,
     check_none_added,
@@ -30,6 +29,7 @@ from ledger.sdk.reading import (
     scan_of,
 )
 from ledger.sdk.receipt import Token
+from ledger.sdk.sessions import OfOneProcess
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames

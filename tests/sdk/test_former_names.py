@@ -7,8 +7,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnknownTableError
-from ledger.sdk.former_names import FormerNames
 from ledger.sdk.transaction import Transaction
+from ledger.sdk.txn_names import FormerNames
 from ledger.testing import InMemoryLedger
 
 

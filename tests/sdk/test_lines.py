@@ -14,8 +14,7 @@ from ledger.errors import OutcomeUnknownError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog, MemoryWriter
 from ledger.log.port import Log, Topic
-from ledger.sdk.channel import CROWD, Channel, Line
-from ledger.sdk.lines import Lines
+from ledger.sdk.channel import CROWD, Channel, Line, Lines
 from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.sessions import Labels, Sessions
 from ledger.testing import InMemoryLedger
