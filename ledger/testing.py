@@ -25,13 +25,13 @@ from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, Genesis, Seq
 from ledger.core.events.parts import Limits
 from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import LogError
-from ledger.leases import SETTLED_PER_LEASE
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
 from ledger.sdk.channel import Channel, Line
 from ledger.sdk.time_zones import ZoneLike
-from ledger.sequencer import Sequencer
+from ledger.sequencer.leases import SETTLED_PER_LEASE
+from ledger.sequencer.sequencer import Sequencer
 from ledger.state_reads.reads import StateReads
 
 __all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]

@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 from structlog.typing import EventDict
 
-from ledger.checkpointing import ALONE_S, OVERDUE
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
@@ -18,7 +17,8 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, read_newest
 from ledger.log.lossy import LossyLog
 from ledger.log.port import LogReader, Topic
-from ledger.sequencer import Sequencer
+from ledger.sequencer.checkpointing import ALONE_S, OVERDUE
+from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.integration.slow_log import PausedReader

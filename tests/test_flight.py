@@ -6,10 +6,10 @@ from ledger.core.acceptance import LogHead, RecordKind
 from ledger.core.decide.stamp import internal_control
 from ledger.core.events.events import Body, CommandsMoved, Event, Resigned
 from ledger.errors import FencedError
-from ledger.flight import Flight, Flying
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event
 from ledger.log.port import Topic
+from ledger.sequencer.in_flight import Flight, Flying
 from tests.driver import Driver
 
 NOTED = Resigned("nothing happens")

@@ -16,7 +16,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.errors import LogDamagedError
 from ledger.sdk.tail import Tail
-from ledger.sequencer import Sequencer
+from ledger.sequencer.sequencer import Sequencer
 from ledger.state_reads.reads import StateReads
 from projections.follower import Follower
 from projections.queries import StoreReads

@@ -16,7 +16,7 @@ from ledger.errors import FencedError, LogDamagedError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
-from ledger.sequencer import Sequencer, beat_epoch
+from ledger.sequencer.sequencer import Sequencer, beat_epoch
 from ledger.testing import FixedClock
 from tests.driver import CATALOG, Driver
 from tests.integration.raw_client import UNNUMBERED, RawClient

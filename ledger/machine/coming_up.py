@@ -13,7 +13,7 @@ from ledger.log.port import Log, Record, Topic
 from ledger.machine.supervisor import Supervisor
 from ledger.reads.port import Reads
 from ledger.sdk.view import open_store
-from ledger.sequencer import beat_epoch
+from ledger.sequencer.sequencer import beat_epoch
 
 LOOK_S = 0.1
 READY_S = 60.0

@@ -11,13 +11,13 @@ from ledger.core.events.events import Event
 from ledger.core.events.parts import PassedOver
 from ledger.core.evolve.evolve import evolve
 from ledger.errors import LogUnavailableError
-from ledger.leader import catalog_of
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_values, written
 from ledger.log.codec import frame_event
 from ledger.log.port import Log, Topic
 from ledger.recovery.survey import Survey
+from ledger.sequencer.leader import catalog_of
 
 DELIVERY_S = 35.0
 READ_S = 10.0

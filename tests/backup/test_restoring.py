@@ -25,7 +25,7 @@ from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
 from ledger.log.replay import verify
 from ledger.sdk.tail import read_genesis
-from ledger.sequencer import Sequencer
+from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
 from tests.backup.benches import (
     HISTORIES,

@@ -18,7 +18,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.trouble import Trouble
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
-from ledger.sequencer import Sequencer
+from ledger.sequencer.sequencer import Sequencer
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role
 from tests.benchmarks.topics import create_topics

@@ -17,12 +17,12 @@ from ledger.core.commands import Command, OpenSession
 from ledger.core.decide.housekeep import Lapsed, expire, housekeep
 from ledger.core.events.events import Body, Event, SessionOpened
 from ledger.core.state.domain import DomainState
-from ledger.leases import SETTLED_PER_LEASE, Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command
 from ledger.log.port import Log, Topic
 from ledger.reads.port import Reads
-from ledger.sequencer import Sequencer
+from ledger.sequencer.leases import SETTLED_PER_LEASE, Leases
+from ledger.sequencer.sequencer import Sequencer
 from projections.fold import Fold
 from projections.queries import StoreReads
 from projections.store.port import RowStore

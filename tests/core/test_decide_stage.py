@@ -27,8 +27,8 @@ from ledger.core.decide import candidate
 from ledger.core.decide.candidate import CHUNKS_MAX, STAGED_BYTES_MAX
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
 from ledger.core.refusals import Reason
-from ledger.leader import EVENT_BYTES_MAX
 from ledger.log.codec import frame_event
+from ledger.sequencer.leader import EVENT_BYTES_MAX
 from tests.core.invariants import check_invariants
 from tests.core.parts import after, footprint, part, partition
 from tests.core.scene import (

@@ -23,7 +23,7 @@ from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from ledger.sdk.tail import read_genesis
-from ledger.sequencer import Sequencer
+from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import SequencerThread
 from tests.integration.commands import answer_of, lakeledger, starting, up
 from tests.integration.raw_client import UNNUMBERED, RawClient

@@ -17,9 +17,9 @@ from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events.events import CommandRefused, TxnOpened
 from ledger.core.refusals import Reason
 from ledger.core.state.domain import DEFAULT_LIMITS
-from ledger.leases import DEADLINES_SPARE
 from ledger.log.port import Topic
-from ledger.sequencer import Sequencer
+from ledger.sequencer.leases import DEADLINES_SPARE
+from ledger.sequencer.sequencer import Sequencer
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.integration.result import asker_of
 from tests.integration.slow_log import LosingWriter, SlowLog

@@ -25,7 +25,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from ledger.sdk.receipt import TableVersion
-from ledger.sequencer import Sequencer
+from ledger.sequencer.sequencer import Sequencer
 from ledger.state_reads.reads import StateReads
 from ledger.testing import SequencerThread
 

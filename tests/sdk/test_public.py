@@ -50,7 +50,10 @@ def test_no_such_name() -> None:
     ("statement", "unloaded"),
     [
         ("import ledger", "ledger.client fastavro pyroaring"),
-        ("from ledger import Ledger", "confluent_kafka structlog rocksdict ledger.sequencer"),
+        (
+            "from ledger import Ledger",
+            "confluent_kafka structlog rocksdict ledger.sequencer.sequencer",
+        ),
         ("import ledger.core.decide.decide", "fastavro confluent_kafka"),
     ],
 )

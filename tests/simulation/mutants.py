@@ -13,11 +13,11 @@ from ledger.core.events.events import AbortedForgotten, Body, Control, Event, Fe
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError
-from ledger.flight import Flight, Flying
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import decode_event, frame_fence
 from ledger.log.port import Topic
+from ledger.sequencer.in_flight import Flight, Flying
 from tests.simulation.faults import DAMAGE, Fault
 from tests.simulation.faulty_log import ProcessWriter
 from tests.simulation.variant import SimulatedLeader, SimulatedSequencer, Variant

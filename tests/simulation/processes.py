@@ -17,7 +17,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, dump, load
 from ledger.log.port import LogReader
-from ledger.sequencer import Sequencer
+from ledger.sequencer.sequencer import Sequencer
 from tests.simulation.clock import ProcessClock
 from tests.simulation.faults import Fault, dice
 from tests.simulation.faulty_log import ProcessLog

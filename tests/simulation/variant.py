@@ -13,10 +13,10 @@ from ledger.core.decide.decide import decide
 from ledger.core.events.events import Body, TxnAborted, TxnCommitted, TxnOpened, WriteIdsAllocated
 from ledger.core.refusals import Reason, refuse
 from ledger.core.state.domain import DomainState
-from ledger.leader import Leader
 from ledger.log.acceptor import Rule
 from ledger.log.batches import BatchAcceptor
-from ledger.sequencer import Sequencer
+from ledger.sequencer.leader import Leader
+from ledger.sequencer.sequencer import Sequencer
 from tests.simulation.faulty_log import ProcessLog
 
 

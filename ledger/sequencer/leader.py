@@ -27,12 +27,12 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.refusals import Reason, refuse
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
-from ledger.flight import Flight
-from ledger.leases import Leases
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.sequencer.in_flight import Flight
+from ledger.sequencer.leases import Leases
 
 # What Kafka takes in one record, less room for its own framing.
 EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024

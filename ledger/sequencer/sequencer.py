@@ -21,7 +21,6 @@ from typing import Literal
 
 import structlog
 
-from ledger.checkpointing import Checkpointing
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
@@ -30,7 +29,6 @@ from ledger.core.events.events import Control, Event, Fenced, LedgerCreated, Res
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
-from ledger.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
 from ledger.log.beginning import check_same_topic, events_lost, find_traces
@@ -38,6 +36,8 @@ from ledger.log.checkpoints import Checkpoint, newest, read_values
 from ledger.log.codec import frame_fence
 from ledger.log.port import Log, LogWriter, Topic
 from ledger.log.restored import check_finished
+from ledger.sequencer.checkpointing import Checkpointing
+from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.version import CODE_VERSION, READER_VERSION
 
 Role = Literal["standby", "claiming", "leading"]

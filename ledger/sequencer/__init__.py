@@ -1,0 +1,1 @@
+"""The sequencer: leads one domain, answers its commands, ends what fell silent."""
