@@ -23,8 +23,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ledger.config.settings import CHECKPOINT_S
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.port import Record, Topic
-from projections.aging import AgingCheckpoint
-from projections.fold import Fed, Fold
+from projections.fold.aging import AgingCheckpoint
+from projections.fold.fold import Fed, Fold
 from spark_sink.session import needing_jvm
 from spark_sink.slices import OFFSETS_PER_BATCH, slices_of
 

@@ -47,7 +47,7 @@ def serve_feeder(
     def run(stop: Signal) -> None:
         from projections.cache.publishing import publishing  # noqa: PLC0415
         from projections.errors import StoreDamagedError  # noqa: PLC0415
-        from projections.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
+        from projections.fold.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
         from projections.store.rocks_store import RocksStore  # noqa: PLC0415
         from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark
         from spark_sink.session import ledger_session  # noqa: PLC0415
@@ -84,7 +84,7 @@ def serve_feeder(
 
 def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:
     """Make the rows of a feeder anew with the fold that it runs, and show how far that is."""
-    from projections.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
+    from projections.fold.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
 
     with progress_bar("rebuilding") as progress:
         rebuild(log, rows, stop, progress=progress)

@@ -18,7 +18,7 @@ from ledger.machine.former_rows import (
     set_rows_aside,
 )
 from ledger.recovery.cutting import append_cut
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.queries import open_reads
 from projections.store.port import FORMAT_VERSION
 from projections.store.rocks_store import RocksStore

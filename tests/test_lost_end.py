@@ -18,7 +18,7 @@ from ledger.errors import LogDamagedError
 from ledger.sdk.tail import Tail
 from ledger.sequencer.sequencer import Sequencer
 from ledger.state_reads.reads import StateReads
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import digest

@@ -30,7 +30,7 @@ from projections.cache.one_version import Tag
 from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import Entries, HeldTables
-from projections.lag import Backlog, Lag
+from projections.fold.lag import Backlog, Lag
 from projections.metadata_cache import Stored, Wanted, at_one_position
 
 READ_MAX: Final = 2_000

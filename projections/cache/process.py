@@ -10,7 +10,7 @@ from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
 from ledger.reads.rows import Identity
 from projections.cache.lists import Lists
 from projections.cache.reads import MetadataCache
-from projections.lag import Lag
+from projections.fold.lag import Lag
 
 PAUSE_S = 0.02
 

@@ -24,7 +24,7 @@ from projections.cache.topic import (
     rows_held,
 )
 from projections.errors import PublishedElsewhereError
-from projections.fold import Mark
+from projections.fold.fold import Mark
 from projections.rows import LOG, read_value
 from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
 

@@ -29,7 +29,7 @@ from projections.errors import (
     NothingPublishedError,
     PublishedLoadingError,
 )
-from projections.lag import Backlog, Lag
+from projections.fold.lag import Backlog, Lag
 from projections.metadata_cache import Wanted
 from projections.reads import lookups, metadata_store
 from projections.store.port import RowReader

@@ -18,7 +18,7 @@ from ledger.reads.metadata import Answer, Objects
 from ledger.reads.port import Identity
 from projections.cache.entry import Entry, Weighed, is_external
 from projections.cache.ids import ReaderIds
-from projections.lag import Lag
+from projections.fold.lag import Lag
 from projections.metadata_cache import CacheState, Stored, Wanted
 from projections.reads import lookups, snapshots
 from projections.reads.metadata_store import stored

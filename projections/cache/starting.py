@@ -20,7 +20,7 @@ from projections.cache.ids import ReaderIds
 from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import HeldTables, ServedEntries
-from projections.lag import Lag
+from projections.fold.lag import Lag
 from projections.metadata_cache import Stored, Wanted
 
 AWAY_PAUSE_S: Final = 0.5

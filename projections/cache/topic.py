@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Self
 
 from ledger.log.port import Record
-from projections.fold import Mark
+from projections.fold.fold import Mark
 from projections.rows import (
     DEFINED,
     DEFINITION,

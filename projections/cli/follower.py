@@ -23,7 +23,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.process import final, interruptible
 from projections.errors import StoreDamagedError
-from projections.follower import Follower, follow
+from projections.fold.follower import Follower, follow
 
 log_lines = structlog.get_logger("lakeledger.follower")
 

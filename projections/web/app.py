@@ -29,7 +29,7 @@ from ledger.errors import (
 from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_form
 from ledger.reads.http_questions import VERSION_PATH
 from projections.errors import StoreError
-from projections.lag import Lag
+from projections.fold.lag import Lag
 from projections.web.asked import Asked, BadRequestError
 from projections.web.bodies import SMALL_BYTES, Bodies, BodyTooLongError
 from projections.web.health import Health, readiness

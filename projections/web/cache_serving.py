@@ -8,7 +8,7 @@ from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
 from projections.cache.process import CacheProcess
 from projections.cache.source import ServedEntries
-from projections.lag import Lag
+from projections.fold.lag import Lag
 from projections.web.app import Pages
 from projections.web.cache_metrics import CacheCollector
 from projections.web.cache_questions import CACHE_QUESTIONS

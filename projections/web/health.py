@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 from ledger.errors import LedgerError
-from projections.follower import Follower
-from projections.lag import Lag
+from projections.fold.follower import Follower
+from projections.fold.lag import Lag
 from projections.web.waiting import Waiting
 
 # Whoever asks more often is told the same again: each look asks the broker.

@@ -22,8 +22,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from projections.follower import Follower
-from projections.lag import Lag
+from projections.fold.follower import Follower
+from projections.fold.lag import Lag
 from projections.web.health import Followed
 
 BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)

@@ -8,7 +8,7 @@ from typing import Final
 from ledger.config.settings import FollowerSettings, hosts_of
 from ledger.machine.endpoints import Endpoint
 from ledger.reads.port import Reads
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader

@@ -25,7 +25,7 @@ from ledger.log.port import Topic
 from ledger.log.replay import verify
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.rows import LOG
 from projections.store.memory import MemoryStore
 from tests.backup.benches import backed_up

@@ -19,8 +19,8 @@ from ledger.log.codec import encode_command
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
-from projections.fold import Fed, Fold
-from projections.follower import Follower
+from projections.fold.fold import Fed, Fold
+from projections.fold.follower import Follower
 from projections.store.rocks_store import RocksStore
 from spark_sink.feeder import Feeder
 from spark_sink.session import ledger_session

@@ -19,7 +19,7 @@ from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import UpSettings, running
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks_store import RocksStore
 from tests.benchmarks.closed_loop import create_table

@@ -26,7 +26,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.port import Log, Topic
 from ledger.version import CODE_VERSION, READER_VERSION
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.store.port import RowStore
 
 CATALOG = "lake"

@@ -23,7 +23,7 @@ from ledger.log.port import Log, Topic
 from ledger.reads.port import Reads
 from ledger.sequencer.leases import SETTLED_PER_LEASE, Leases
 from ledger.sequencer.sequencer import Sequencer
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.store.port import RowStore
 

@@ -30,7 +30,7 @@ from ledger.log.kafka.topics import create_topics, verify_topics
 from ledger.log.port import Topic
 from ledger.log.replay import last_position
 from ledger.machine.process import set_up_logging
-from projections.follower import follow
+from projections.fold.follower import follow
 from projections.queries import open_reads
 from tests.integration.audit import Audit, Check, show_checks, told
 from tests.integration.cluster import NODES, REPLICATION, Cluster

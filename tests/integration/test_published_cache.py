@@ -23,7 +23,7 @@ from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
 from ledger.sdk.definitions import changed
 from projections.cache.publishing import publishing
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
 from tests.integration.commands import Command, answer_of, lakeledger

@@ -42,7 +42,7 @@ from ledger.core.state.domain import DomainState
 from ledger.log.checkpoints import dump
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.metadata_cache import Wanted
 from projections.store.memory import MemoryStore
 from tests.core.histories import DRAW_BYTES, Draw, Player, Step

@@ -6,7 +6,7 @@ from ledger.core.events.parts import Limits
 from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.log.port import Log
 from projections.cache.publishing import Publisher, PublishingStore
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader, RowStore

@@ -11,7 +11,7 @@ from ledger.log.port import Log, Record, Topic
 from projections.cache.publishing import Publisher, PublishingStore
 from projections.cache.topic import rows_held
 from projections.errors import PublishedElsewhereError
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.reads import lookups
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader

@@ -7,10 +7,10 @@ from threading import Event as Signal
 import pytest
 
 from ledger.log import checkpoints
-from projections.aging import SHARE, AgingCheckpoint
 from projections.errors import StoreUnavailableError
-from projections.fold import Fold
-from projections.follower import Follower
+from projections.fold.aging import SHARE, AgingCheckpoint
+from projections.fold.fold import Fold
+from projections.fold.follower import Follower
 from projections.rows import CHECKPOINT
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, RowStore, digest

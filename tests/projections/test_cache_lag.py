@@ -9,7 +9,7 @@ from ledger.reads.metadata import Read
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.metadata_cache import Stored, Wanted
 from projections.store.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock

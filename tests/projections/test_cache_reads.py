@@ -17,7 +17,7 @@ from ledger.reads.metadata import Answer, Read, TableMetadata
 from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.metadata_cache import VERSIONS_MAX, Wanted
 from projections.queries import open_reads
 from projections.store.memory import MemoryStore

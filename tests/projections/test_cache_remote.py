@@ -29,7 +29,7 @@ from projections.errors import (
     PublishedLoadingError,
     StoreVersionError,
 )
-from projections.lag import Lag
+from projections.fold.lag import Lag
 from projections.queries import StoreReads
 from projections.store.port import FORMAT_VERSION
 from tests.conformance.case_ledger import ManualClock

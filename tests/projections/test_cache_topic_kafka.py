@@ -14,7 +14,7 @@ from ledger.machine.kafka.broker import Broker
 from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import publishing
 from projections.errors import PublishedElsewhereError
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
 from tests.driver import CATALOG, Driver
 from tests.log.kafka_bench import admin, eventually

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from ledger.reads.port import Counts
 from projections.cli.cleaning import explanation
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows import MAPPING
 from projections.store.memory import MemoryStore

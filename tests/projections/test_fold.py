@@ -21,7 +21,7 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
 from ledger.version import READER_VERSION
 from projections.errors import StoreForeignError
-from projections.fold import Fed, Fold
+from projections.fold.fold import Fed, Fold
 from projections.reads.lookups import position
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, RowStore, digest

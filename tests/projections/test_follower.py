@@ -18,8 +18,8 @@ from ledger.log.port import Log, Record, Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import FINAL, exit_code
 from projections.errors import StoreLockedError, StoreVersionError
-from projections.follower import Follower, follow, rebuild
-from projections.lag import Lag
+from projections.fold.follower import Follower, follow, rebuild
+from projections.fold.lag import Lag
 from projections.queries import StoreReads, open_reads
 from projections.rows import value
 from projections.store.memory import MemoryStore

@@ -7,7 +7,7 @@ import pytest
 from msgspec import NODEFAULT
 from msgspec.structs import fields
 
-from projections.fold import PROJECTIONS
+from projections.fold.fold import PROJECTIONS
 from projections.projection import EVERY
 from projections.rows import Fields, read_value
 

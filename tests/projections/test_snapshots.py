@@ -19,7 +19,7 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.state.domain import DomainState
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.history import EXCEPTIONS_EVERY
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

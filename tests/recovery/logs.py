@@ -11,7 +11,7 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.recovery.survey import Survey, survey
 from ledger.testing import InMemoryLedger
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.store.rocks_store import RocksStore
 
 ALERT = SequencerSettings(suspect_s=0.01, jitter_s=0.01)

@@ -17,7 +17,7 @@ import pytest
 
 from ledger.machine.process import ExitCode
 from ledger.reads.port import Reads
-from projections.follower import follow
+from projections.fold.follower import follow
 from tests.sdk.delta_logs import (
     Action,
     add,

@@ -17,7 +17,7 @@ from ledger.log.memory import MemoryLog
 from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.store.rocks_store import RocksStore
 from spark_sink.host_tables import HostTables
 

@@ -17,7 +17,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
 from projections.store.port import digest
 from projections.store.rocks_store import RocksStore

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.machine.process import FINAL, exit_code
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
 from spark_sink.feeder import Feeder
 from spark_sink.session import needing_jvm, started

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ledger.machine.endpoints import ANY_PORT
 from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.limits import LIMITS, WebLimits

@@ -26,7 +26,7 @@ from projections.cache.rows import RowEntries
 from projections.cache.source import MetadataStore, RowMetadataStore, ServedEntries
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.metadata_cache import Wanted
 from projections.queries import StoreReads
 from projections.web.cache_serving import serve_cache

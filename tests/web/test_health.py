@@ -21,8 +21,8 @@ from projections.cache.source import RowMetadataStore
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened
 from projections.errors import StoreMissingError
-from projections.follower import Follower
-from projections.lag import Lag
+from projections.fold.follower import Follower
+from projections.fold.lag import Lag
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.cache_serving import serve_cache

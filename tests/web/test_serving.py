@@ -11,7 +11,7 @@ import pytest
 
 from ledger.config.settings import FollowerSettings
 from ledger.reads.http import HttpReads
-from projections.fold import Fold
+from projections.fold.fold import Fold
 from projections.store.rocks_store import RocksStore
 from projections.web.serving import serve_store
 from tests.projections.followed import Followed

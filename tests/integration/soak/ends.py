@@ -19,7 +19,7 @@ from ledger.reads.http_form import to_json
 from ledger.reads.metadata import TABLE, Answer, Bounds, MetadataReads
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
-from projections.follower import Follower
+from projections.fold.follower import Follower
 from projections.queries import open_reads
 from projections.store.port import digest
 from projections.store.rocks_reader import RocksReader

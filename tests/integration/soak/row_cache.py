@@ -20,7 +20,7 @@ from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
-from projections.lag import Lag
+from projections.fold.lag import Lag
 from projections.queries import open_reads
 from projections.web.app import Pages
 from projections.web.cache_metrics import CacheCollector

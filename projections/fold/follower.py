@@ -19,9 +19,9 @@ from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.process import freeze_recovered
-from projections.aging import AgingCheckpoint
-from projections.fold import Fold
-from projections.lag import Backlog, Lag
+from projections.fold.aging import AgingCheckpoint
+from projections.fold.fold import Fold
+from projections.fold.lag import Backlog, Lag
 from projections.store.port import RowStore
 from projections.store.rocks_store import RocksStore
 

@@ -42,11 +42,11 @@ from projections import (
 )
 from projections.applied import Applied, apply
 from projections.errors import StoreForeignError
+from projections.fold.tally import Tally
 from projections.projection import EVERY, Projection, Rows
 from projections.rows import CHECKPOINT, LOG, read_value, value
 from projections.store.batch import Batch, LateChange
 from projections.store.port import RowStore
-from projections.tally import Tally
 
 # Reading 50,000 events again takes a second, as does writing out a state of 100 MB.
 CHECKPOINT_EVERY: Final = 50_000

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from ledger.clock import Clock, SystemClock
-from projections.fold import Fold
+from projections.fold.fold import Fold
 
 SHARE: Final = 100
 

@@ -1,0 +1,1 @@
+"""The fold: events in, one batch of rows out."""
