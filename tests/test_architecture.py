@@ -50,7 +50,7 @@ LIBRARIES: Final = {
     ),
     "fastavro": ("ledger.log.codec", "ledger.backup.container"),
     "pyroaring": ("ledger.core.state.id_set",),
-    "msgspec": ("ledger.log.checkpoints", "projections.rows"),
+    "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
     "pyarrow": ("ledger.backup.s3", "ledger.delta.parquet", "spark_sink"),

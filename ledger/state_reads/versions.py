@@ -1,6 +1,6 @@
 """Versions as a state in memory knows them, and what else commits left in a table.
 
-The counterpart of `projections.versions`, `app_versions` and `protocols` for
+The counterpart of `projections.rows.versions`, `app_versions` and `protocols` for
 `ledger.state_reads.reads`.
 """
 

@@ -27,7 +27,7 @@ from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import CacheTopicMissingError, StoreVersionError
 from projections.fold.fold import Mark
-from projections.rows import HISTORY, number_key
+from projections.rows.keys import HISTORY, number_key
 from projections.store.memory import MemoryStore
 from projections.store.port import FORMAT_VERSION, Row, RowReader
 

@@ -25,7 +25,7 @@ from projections.cache.topic import (
 )
 from projections.errors import PublishedElsewhereError
 from projections.fold.fold import Mark
-from projections.rows import LOG, read_value
+from projections.rows.keys import LOG, read_value
 from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
 
 READ_S: Final = 1.0

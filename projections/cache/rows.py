@@ -26,7 +26,7 @@ from projections.cache.source import (
 )
 from projections.metadata_cache import CacheState, Stored, Wanted, cut, read
 from projections.reads import lookups, metadata_store
-from projections.rows import TABLE, WRITE_IDS, number_key
+from projections.rows.keys import TABLE, WRITE_IDS, number_key
 from projections.store.port import RowReader
 
 BYTES_MAX: Final = 256 << 20

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self
 
 from ledger.log.port import Record
 from projections.fold.fold import Mark
-from projections.rows import (
+from projections.rows.keys import (
     DEFINED,
     DEFINITION,
     GENESIS,

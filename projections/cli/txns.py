@@ -22,7 +22,7 @@ from projections.cli.reading import (
     reading,
     when,
 )
-from projections.conflicts import evidence_form
+from projections.rows.conflicts import evidence_form
 
 TXN_COLUMNS = ("txn", "status", "type", "owner", "opened_at", "reason")
 

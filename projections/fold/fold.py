@@ -24,7 +24,9 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Record, Topic
-from projections import (
+from projections.errors import StoreForeignError
+from projections.fold.tally import Tally
+from projections.rows import (
     app_versions,
     catalogs,
     conflicts,
@@ -40,11 +42,9 @@ from projections import (
     watermarks,
     write_ids,
 )
-from projections.applied import Applied, apply
-from projections.errors import StoreForeignError
-from projections.fold.tally import Tally
-from projections.projection import EVERY, Projection, Rows
-from projections.rows import CHECKPOINT, LOG, read_value, value
+from projections.rows.applied import Applied, apply
+from projections.rows.keys import CHECKPOINT, LOG, read_value, value
+from projections.rows.projection import EVERY, Projection, Rows
 from projections.store.batch import Batch, LateChange
 from projections.store.port import RowStore
 

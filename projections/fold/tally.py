@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ledger.core.events.events import Body, TxnAborted
-from projections.applied import Applied
-from projections.rows import ANOMALY
+from projections.rows.applied import Applied
+from projections.rows.keys import ANOMALY
 from projections.store.batch import LateChange
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ledger.reads.port import ConflictRow
-from projections.conflicts import attempt_from, evidence_from
 from projections.reads import lookups
-from projections.rows import CONFLICT, TXN, last_number, number_key, read_value
+from projections.rows.conflicts import attempt_from, evidence_from
+from projections.rows.keys import CONFLICT, TXN, last_number, number_key, read_value
 from projections.store.port import RowReader, prefix_end
 
 

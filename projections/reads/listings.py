@@ -11,9 +11,8 @@ from typing import Any
 
 from ledger.core.conflicts.footprints import HASH_BYTES
 from ledger.reads.port import AnomalyRow, FileRow
-from projections.keys import pack, unpack
 from projections.reads.lookups import is_row_number
-from projections.rows import (
+from projections.rows.keys import (
     ANOMALY,
     LIVE_FILE,
     PATH,
@@ -24,6 +23,7 @@ from projections.rows import (
     read_number,
     read_value,
 )
+from projections.rows.packing import pack, unpack
 from projections.store.port import RowReader, prefix_end
 
 KIND_BYTES = 1

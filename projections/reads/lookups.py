@@ -24,8 +24,8 @@ from ledger.reads.port import (
     WatermarkRow,
 )
 from ledger.reads.whole_numbers import NUMBER_MAX
-from projections.conflicts import evidence_from
-from projections.rows import (
+from projections.rows.conflicts import evidence_from
+from projections.rows.keys import (
     ANSWER,
     COUNTS,
     DEFINITION,

@@ -10,12 +10,11 @@ from itertools import islice
 
 from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
 from ledger.reads.port import FileRow, MappingRow, TableMarkRow, TableRow
-from projections.files import path_key
-from projections.keys import unpack
 from projections.reads import lookups, version_lookups
 from projections.reads.listings import KIND_BYTES, file_row
 from projections.reads.snapshots import txns_at
-from projections.rows import (
+from projections.rows.files import path_key
+from projections.rows.keys import (
     DEFINITION,
     FIRST_OPEN,
     LIVE_FILE,
@@ -30,6 +29,7 @@ from projections.rows import (
     text_key,
     value,
 )
+from projections.rows.packing import unpack
 from projections.store.port import RowReader, prefix_end
 
 # The first byte above the zero that closes a text in a key: behind all that begins with the text.

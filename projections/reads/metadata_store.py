@@ -20,10 +20,9 @@ from projections.cache.chain import Chain, Sees, Version
 from projections.cache.entry import Entry, Waiting, sees_all
 from projections.cache.ids import IdStates, ReaderIds
 from projections.cache.objects import Effect, shared
-from projections.keys import pack
 from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.reads import lookups
-from projections.rows import (
+from projections.rows.keys import (
     DEFINED,
     DEFINITION,
     NAME_TAKEN,
@@ -37,6 +36,7 @@ from projections.rows import (
     pair_key,
     read_value,
 )
+from projections.rows.packing import pack
 from projections.store.port import RowReader, highest_first, prefix_end
 
 

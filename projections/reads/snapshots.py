@@ -14,7 +14,7 @@ from ledger.core.lists.text import read_runs
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.port import MappingRow, TableRow
 from projections.reads import lookups, version_lookups
-from projections.rows import (
+from projections.rows.keys import (
     EXCEPTIONS,
     HISTORY,
     MAPPING,

@@ -12,7 +12,7 @@ from typing import Any
 from ledger.core.commands import Domain, Protocol
 from ledger.reads.port import AppRow, VersionRow
 from projections.reads import lookups
-from projections.rows import (
+from projections.rows.keys import (
     APP,
     DOMAIN,
     PROTOCOL,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from projections.errors import StoreDamagedError, StoreVersionError
-from projections.rows import CHECKPOINT
+from projections.rows.keys import CHECKPOINT
 
 Row = tuple[bytes, bytes]
 """Key and value, as read."""

@@ -26,7 +26,7 @@ from ledger.log.replay import verify
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from projections.fold.fold import Fold
-from projections.rows import LOG
+from projections.rows.keys import LOG
 from projections.store.memory import MemoryStore
 from tests.backup.benches import backed_up
 from tests.driver import Driver

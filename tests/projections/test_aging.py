@@ -11,7 +11,7 @@ from projections.errors import StoreUnavailableError
 from projections.fold.aging import SHARE, AgingCheckpoint
 from projections.fold.fold import Fold
 from projections.fold.follower import Follower
-from projections.rows import CHECKPOINT
+from projections.rows.keys import CHECKPOINT
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, RowStore, digest
 from tests.conformance.case_ledger import ManualClock

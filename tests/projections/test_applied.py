@@ -6,7 +6,7 @@ import pytest
 
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
-from projections.applied import Applied, apply
+from projections.rows.applied import Applied, apply
 from projections.store.memory import MemoryStore
 from tests.driver import Driver, write
 

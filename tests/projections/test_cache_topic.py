@@ -19,7 +19,7 @@ from projections.cache.source import RowMetadataStore
 from projections.cache.topic import MARKER, Gathered, Marker, difference
 from projections.errors import PublishedElsewhereError, StoreVersionError
 from projections.reads import lookups
-from projections.rows import value
+from projections.rows.keys import value
 from projections.store.port import FORMAT_VERSION
 from tests.core.histories import Step
 from tests.driver import CATALOG

@@ -9,7 +9,7 @@ from ledger.reads.port import Counts
 from projections.cli.cleaning import explanation
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
-from projections.rows import MAPPING
+from projections.rows.keys import MAPPING
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader, prefix_end
 from tests.core.histories import Step, played, random_steps, steps

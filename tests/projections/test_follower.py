@@ -21,7 +21,7 @@ from projections.errors import StoreLockedError, StoreVersionError
 from projections.fold.follower import Follower, follow, rebuild
 from projections.fold.lag import Lag
 from projections.queries import StoreReads, open_reads
-from projections.rows import value
+from projections.rows.keys import value
 from projections.store.memory import MemoryStore
 from projections.store.port import FORMAT_VERSION, RowStore, digest
 from projections.store.rocks_store import RocksStore

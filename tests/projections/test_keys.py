@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.keys import Part, pack, text_part, unpack
-from projections.rows import number_key, pair_key
+from projections.rows.keys import number_key, pair_key
+from projections.rows.packing import Part, pack, text_part, unpack
 
 NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 TEXTS = st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8"))

@@ -8,10 +8,9 @@ from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import TableMetadata, described
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
-from projections.keys import pack
 from projections.metadata_cache import Wanted, apply, bootstrap, read
 from projections.reads.metadata_store import changes, ids_of, stored
-from projections.rows import (
+from projections.rows.keys import (
     DEFINED,
     NAME_TAKEN,
     NAMED,
@@ -20,6 +19,7 @@ from projections.rows import (
     number_key,
     read_value,
 )
+from projections.rows.packing import pack
 from projections.store.port import prefix_end
 from tests.driver import CATALOG
 from tests.projections.followed import Followed

@@ -12,7 +12,7 @@ from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reads
 from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
-from projections.rows import HISTORY, VERSION
+from projections.rows.keys import HISTORY, VERSION
 from projections.store.memory import MemoryStore
 from projections.store.port import Row
 from tests.core.histories import Step, played, random_steps, steps

@@ -6,7 +6,7 @@ from typing import Final
 
 import psutil
 
-from projections.keys import pack
+from projections.rows.packing import pack
 from projections.store.port import RowChange
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_store import RocksStore

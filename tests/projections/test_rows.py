@@ -8,8 +8,8 @@ from msgspec import NODEFAULT
 from msgspec.structs import fields
 
 from projections.fold.fold import PROJECTIONS
-from projections.projection import EVERY
-from projections.rows import Fields, read_value
+from projections.rows.keys import Fields, read_value
+from projections.rows.projection import EVERY
 
 KINDS: Final = [
     kind

@@ -20,8 +20,8 @@ from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.state.domain import DomainState
 from projections.fold.fold import Fold
-from projections.history import EXCEPTIONS_EVERY
 from projections.queries import StoreReads
+from projections.rows.history import EXCEPTIONS_EVERY
 from projections.store.memory import MemoryStore
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write

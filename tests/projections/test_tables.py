@@ -10,7 +10,7 @@ from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import Read
 from ledger.reads.port import TableRow
 from projections.queries import StoreReads
-from projections.rows import NAME, read_value
+from projections.rows.keys import NAME, read_value
 from projections.store.port import RowReader, prefix_end
 from tests.core.histories import Step, played, steps
 from tests.driver import CATALOG, definition

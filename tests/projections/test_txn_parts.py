@@ -6,10 +6,10 @@ import pytest
 
 from ledger.core.commands import Footprint, StageWrites
 from ledger.reads.port import TxnPart
-from projections.rows import TXN_PART
+from projections.rows.keys import TXN_PART
+from projections.rows.txn_parts import TOUCHES_MAX
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, digest, prefix_end
-from projections.txn_parts import TOUCHES_MAX
 from tests.core.parts import after, footprint
 from tests.driver import write
 from tests.projections.followed import Followed, rows_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from ledger.core.state.watermark import bounds
 from projections.cli.cleaning import explanation
 from projections.reads.lookups import watermark
-from projections.rows import WATERMARK
+from projections.rows.keys import WATERMARK
 from tests.core.histories import Step, played, steps
 from tests.driver import write
 from tests.projections.followed import PATIENT, Followed, rows_of

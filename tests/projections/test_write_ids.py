@@ -7,7 +7,7 @@ from hypothesis import given
 
 from ledger.core.state.domain import DomainState
 from ledger.reads.port import MappingRow
-from projections.rows import MAPPING, last_number, read_id
+from projections.rows.keys import MAPPING, last_number, read_id
 from projections.store.port import RowReader, prefix_end
 from tests.core.histories import Step, played, steps
 from tests.driver import definition, write

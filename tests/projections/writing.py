@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from random import Random
 
-from projections.keys import pack
+from projections.rows.packing import pack
 from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, format_stamp
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_store import RocksStore

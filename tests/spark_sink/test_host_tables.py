@@ -12,7 +12,7 @@ from ledger.log.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreError, StoreMissingError
 from projections.queries import StoreReads
-from projections.rows import DEFINITION
+from projections.rows.keys import DEFINITION
 from projections.store.port import Row
 from projections.store.rocks_reader import RocksReader
 from spark_sink.host_tables import HostTables, Level, tables_at

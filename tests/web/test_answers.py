@@ -28,7 +28,7 @@ from ledger.reads.metadata import MetadataQuestion, Read
 from ledger.reads.port import AnomalyRow, Reads
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads
-from projections.rows import WATERMARK
+from projections.rows.keys import WATERMARK
 from projections.store.memory import MemoryStore
 from projections.web.asked import LIMIT_MAX
 from projections.web.bodies import OBJECTS_MAX, VALUES_MAX

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, get_args
 
 from ledger.core.events.events import Body
-from projections.applied import Applied
+from projections.rows.applied import Applied
 from projections.store.batch import LateChange
 
 EVERY: Final = frozenset[type](get_args(Body))

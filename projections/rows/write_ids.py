@@ -19,9 +19,9 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.state.tables import Table
-from projections.applied import Applied, WriteId
-from projections.projection import EVERY, Rows
-from projections.rows import MAPPING, WRITE_IDS, Fields, id_value, number_key, pair_key
+from projections.rows.applied import Applied, WriteId
+from projections.rows.keys import MAPPING, WRITE_IDS, Fields, id_value, number_key, pair_key
+from projections.rows.projection import EVERY, Rows
 from projections.store.batch import LateChange
 
 

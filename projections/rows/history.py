@@ -25,9 +25,9 @@ from ledger.core.events.events import (
 )
 from ledger.core.lists.text import runs_text
 from ledger.core.state.domain import DomainState
-from projections.applied import Applied
-from projections.projection import EVERY, Rows
-from projections.rows import EXCEPTIONS, HISTORY, Fields, number_key
+from projections.rows.applied import Applied
+from projections.rows.keys import EXCEPTIONS, HISTORY, Fields, number_key
+from projections.rows.projection import EVERY, Rows
 from projections.store.port import RowChange
 
 EXCEPTIONS_EVERY: Final = 64

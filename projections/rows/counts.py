@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final
 
 from ledger.core.state.domain import DomainState
-from projections.applied import Applied
-from projections.projection import EVERY, Rows
-from projections.rows import COUNTS, Fields
+from projections.rows.applied import Applied
+from projections.rows.keys import COUNTS, Fields
+from projections.rows.projection import EVERY, Rows
 from projections.store.batch import LateChange
 
 

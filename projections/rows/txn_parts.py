@@ -11,7 +11,7 @@ from typing import Final
 from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.state.txns import OpenTxn
 from ledger.log.file_list import chunks_of
-from projections.rows import TXN_PART, pair_key, value
+from projections.rows.keys import TXN_PART, pair_key, value
 from projections.store.port import RowChange
 
 Part = list[int | None]

@@ -5,9 +5,9 @@ from typing import Final
 
 from ledger.core.events.events import TxnCommitted
 from ledger.log.file_list import chunks_of
-from projections.applied import Applied
-from projections.projection import Rows
-from projections.rows import APP, text_key, value
+from projections.rows.applied import Applied
+from projections.rows.keys import APP, text_key, value
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

@@ -11,9 +11,9 @@ from ledger.core.commands import CoarseWrite, TableWrite
 from ledger.core.events.events import TxnAborted
 from ledger.core.events.parts import Evidence, Side
 from ledger.core.evolve.form import footprint_form, footprint_from
-from projections.applied import Applied
-from projections.projection import Rows
-from projections.rows import CONFLICT, Fields, number_key
+from projections.rows.applied import Applied
+from projections.rows.keys import CONFLICT, Fields, number_key
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

@@ -25,9 +25,8 @@ from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.evolve.form import definition_from
 from ledger.core.state.tables import Table, name_key
 from ledger.core.state.traits import partitioned_by
-from projections.applied import Applied, TouchedTable
-from projections.projection import Rows
-from projections.rows import (
+from projections.rows.applied import Applied, TouchedTable
+from projections.rows.keys import (
     DEFINITION,
     TABLE,
     TABLE_CREATED,
@@ -38,6 +37,7 @@ from projections.rows import (
     read_value,
     value,
 )
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

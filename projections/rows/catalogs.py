@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from ledger.core.events.events import CatalogCreated, LedgerCreated
-from projections.applied import Applied
-from projections.keys import pack
-from projections.projection import Rows
-from projections.rows import CATALOG, GENESIS, Fields, value
+from projections.rows.applied import Applied
+from projections.rows.keys import CATALOG, GENESIS, Fields, value
+from projections.rows.packing import pack
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

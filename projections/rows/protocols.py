@@ -10,9 +10,9 @@ from typing import Final
 from ledger.core.events.events import TxnCommitted
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import chunks_of
-from projections.applied import Applied
-from projections.projection import Rows
-from projections.rows import DOMAIN, PROTOCOL, number_key, text_key, value
+from projections.rows.applied import Applied
+from projections.rows.keys import DOMAIN, PROTOCOL, number_key, text_key, value
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

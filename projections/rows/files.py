@@ -19,10 +19,8 @@ from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.partitions.names import Values
 from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again
-from projections.applied import Applied
-from projections.keys import text_part
-from projections.projection import Rows
-from projections.rows import (
+from projections.rows.applied import Applied
+from projections.rows.keys import (
     ANOMALY,
     LIVE_FILE,
     PATH,
@@ -35,6 +33,8 @@ from projections.rows import (
     triple_key,
     value,
 )
+from projections.rows.packing import text_part
+from projections.rows.projection import Rows
 from projections.store.batch import Batch, LateChange
 from projections.store.port import RowChange
 

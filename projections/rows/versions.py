@@ -11,9 +11,9 @@ from typing import Final
 from ledger import operations
 from ledger.core.events.events import Control, TableAltered, TableCreated, TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from projections.applied import Applied
-from projections.projection import Rows
-from projections.rows import VERSION, Fields, pair_key
+from projections.rows.applied import Applied
+from projections.rows.keys import VERSION, Fields, pair_key
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

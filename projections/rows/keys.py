@@ -53,7 +53,7 @@ from typing import Any, Final
 
 from msgspec import Struct, json
 
-from projections.keys import INT_BYTES, pack
+from projections.rows.packing import INT_BYTES, pack
 
 GENESIS: Final = b"g"
 CATALOG: Final = b"a"

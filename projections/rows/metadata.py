@@ -27,10 +27,8 @@ from ledger.core.events.events import (
 from ledger.core.evolve.form import pending_form
 from ledger.core.state.tables import name_key
 from ledger.core.state.txns import OpenTxn
-from projections.applied import Applied, MetadataChange, TouchedTable
-from projections.keys import pack
-from projections.projection import EVERY, Rows
-from projections.rows import (
+from projections.rows.applied import Applied, MetadataChange, TouchedTable
+from projections.rows.keys import (
     DEFINED,
     NAME_TAKEN,
     NAMED,
@@ -40,6 +38,8 @@ from projections.rows import (
     pair_key,
     value,
 )
+from projections.rows.packing import pack
+from projections.rows.projection import EVERY, Rows
 from projections.store.port import RowChange
 
 

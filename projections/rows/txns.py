@@ -28,12 +28,11 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
 from ledger.core.state.txns import OpenTxn
-from projections.applied import Applied, MetadataChange
-from projections.conflicts import evidence_form
-from projections.projection import Rows
-from projections.rows import FORGOTTEN, TXN, Fields, number_key, value
-from projections.store.batch import LateChange
-from projections.txn_parts import (
+from projections.rows.applied import Applied, MetadataChange
+from projections.rows.conflicts import evidence_form
+from projections.rows.keys import FORGOTTEN, TXN, Fields, number_key, value
+from projections.rows.projection import Rows
+from projections.rows.txn_parts import (
     Part,
     aborted_part,
     committed_part,
@@ -41,6 +40,7 @@ from projections.txn_parts import (
     parts_gone,
     parts_within,
 )
+from projections.store.batch import LateChange
 
 
 class TxnFields(Fields):

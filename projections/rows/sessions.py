@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Final, get_args
 
 from ledger.core.events.events import Answer, LogCut, SessionClosed, SessionOpened, TxnsExpired
-from projections.applied import Applied
-from projections.projection import Rows
-from projections.rows import (
+from projections.rows.applied import Applied
+from projections.rows.keys import (
     ANSWER,
     NONCE,
     SESSION,
@@ -20,6 +19,7 @@ from projections.rows import (
     pair_key,
     value,
 )
+from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
 

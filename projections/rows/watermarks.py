@@ -22,9 +22,9 @@ from ledger.core.events.events import (
 )
 from ledger.core.state.domain import DomainState
 from ledger.core.state.watermark import bounds
-from projections.applied import Applied
-from projections.projection import Rows
-from projections.rows import FIRST_OPEN, WATERMARK, Fields, pair_key, value
+from projections.rows.applied import Applied
+from projections.rows.keys import FIRST_OPEN, WATERMARK, Fields, pair_key, value
+from projections.rows.projection import Rows
 from projections.store.batch import LateChange
 
 
