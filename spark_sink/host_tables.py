@@ -26,13 +26,13 @@ from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.view import check_identity
+from projections.cache.fold import is_called
 from projections.cache.reads import MetadataCache
+from projections.cache.rows_as_entries import is_named_at, named_in, takers
 from projections.cache.store import Reopened
 from projections.errors import StoreError
-from projections.metadata_cache import is_called
 from projections.queries import StoreReads
 from projections.reads.lookups import definitions
-from projections.reads.metadata_store import is_named_at, named_in, takers
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 

@@ -10,13 +10,12 @@ from typing import Protocol
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import Answer
-from projections import metadata_cache
-from projections.cache import one_version
+from projections.cache import fold, one_version
+from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import Tag, TaggedEntry
 from projections.cache.source import entry_bytes, newest_reads, objects_bytes
 from projections.cache.steps import Changed, ChangedAtOnce, Ended, steps_of
-from projections.metadata_cache import Stored, Wanted
 
 
 class CacheFold(Protocol):
@@ -80,7 +79,7 @@ class ManyVersions(CacheFold):
     """The cache that keeps for every reader what its list shows."""
 
     def __init__(self, state: DomainState) -> None:
-        self._cache = metadata_cache.bootstrap(state)
+        self._cache = fold.bootstrap(state)
 
     @property
     def position(self) -> int:
@@ -89,19 +88,19 @@ class ManyVersions(CacheFold):
 
     def apply(self, event: Event) -> Iterable[int]:
         """Apply an accepted event, once; return the tables with other objects or changes now."""
-        return metadata_cache.apply(self._cache, event)
+        return fold.apply(self._cache, event)
 
     def read(self, wanted: Wanted) -> Answer:
         """Return what a reader sees, or why the store is to be asked."""
-        return metadata_cache.read(self._cache, wanted)
+        return fold.read(self._cache, wanted)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered; tell whether that is of use."""
-        return metadata_cache.fill(self._cache, wanted, found)
+        return fold.fill(self._cache, wanted, found)
 
     def evict(self, table: int) -> None:
         """Forget the objects of a table."""
-        metadata_cache.evict(self._cache, table)
+        fold.evict(self._cache, table)
 
     def tables(self) -> Iterable[int]:
         """Return the tables that there are entries of."""
@@ -129,7 +128,7 @@ class ManyVersions(CacheFold):
 
     def cut(self, table: int, floor: ReaderIds) -> int:
         """Let go of what only readers need who do not see all of `floor`; return how much went."""
-        return metadata_cache.cut(self._cache, table, floor)
+        return fold.cut(self._cache, table, floor)
 
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
         """Return a read of each of the tables for a reader who sees all that is committed."""

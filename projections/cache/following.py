@@ -24,6 +24,7 @@ from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
 from ledger.reads.metadata import Answer
 from ledger.reads.port import Identity
+from projections.cache.fold import Stored, Wanted, at_one_position
 from projections.cache.folds import CacheFold, ManyVersions
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import Tag
@@ -31,7 +32,6 @@ from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import Entries, HeldTables
 from projections.fold.lag import Backlog, Lag
-from projections.metadata_cache import Stored, Wanted, at_one_position
 
 READ_MAX: Final = 2_000
 READ_WAIT_S: Final = 0.05

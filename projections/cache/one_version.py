@@ -20,6 +20,7 @@ from ledger.core.state.tables import name_key
 from ledger.reads.metadata import Answer, Metadata, Name, Objects, Reason, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import Commit, Entry, Waiting, is_external
+from projections.cache.fold import Positions, Stored, Wanted
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
 from projections.cache.steps import (
@@ -31,7 +32,6 @@ from projections.cache.steps import (
     Step,
     steps_of,
 )
-from projections.metadata_cache import Positions, Stored, Wanted
 
 
 class Tag(NamedTuple):

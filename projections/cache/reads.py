@@ -35,13 +35,13 @@ from ledger.reads.metadata import (
 )
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.view import other_ledger
+from projections.cache.fold import Stored, Wanted
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.sampling import Sampler
 from projections.cache.source import Entries, MetadataStore, RowMetadataStore
 from projections.cache.waits import Waits
-from projections.metadata_cache import Stored, Wanted
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 

@@ -19,7 +19,9 @@ from ledger.log.port import Log
 from ledger.reads.errors import no_list
 from ledger.reads.metadata import Answer, Read, ReadAt
 from ledger.reads.port import Identity, TableRow
+from projections.cache import rows_as_entries
 from projections.cache.entry import sees_all
+from projections.cache.fold import Wanted
 from projections.cache.lists import Lists
 from projections.cache.published import PublishedRows
 from projections.cache.rows import BYTES_MAX, RowEntries
@@ -30,8 +32,7 @@ from projections.errors import (
     PublishedLoadingError,
 )
 from projections.fold.lag import Backlog, Lag
-from projections.metadata_cache import Wanted
-from projections.reads import lookups, metadata_store
+from projections.reads import lookups
 from projections.store.port import RowReader
 
 REMEDY: Final = (
@@ -200,7 +201,7 @@ def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
     number = asked.table_id
     if number is None:
         name = asked.catalog, asked.table or ""
-        number = metadata_store.table_named(rows, name, sees_all)
+        number = rows_as_entries.table_named(rows, name, sees_all)
     row = lookups.table(rows, number)
     if row is None:
         meant = asked.table if asked.table_id is None else asked.table_id
@@ -215,6 +216,6 @@ def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
 def newest_read(rows: RowReader, row: TableRow, asked: ReadAt) -> Read:
     """Return a read of a table with the list of now, with none if it is external."""
     is_managed = row.definition.kind == "managed"
-    ids = metadata_store.ids_of(rows, row.table).listed() if is_managed else None
+    ids = rows_as_entries.ids_of(rows, row.table).listed() if is_managed else None
     table = row.table if asked.table is None else asked.table
     return Read(table, ids, row.table, asked.what, catalog=asked.catalog)

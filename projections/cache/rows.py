@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from ledger.reads.metadata import Answer
 from ledger.reads.port import Identity
+from projections.cache import rows_as_entries
 from projections.cache.entry import Entry, sees_all
+from projections.cache.fold import CacheState, Stored, Wanted, cut, read
 from projections.cache.ids import ReaderIds
 from projections.cache.source import (
     Entries,
@@ -24,8 +26,7 @@ from projections.cache.source import (
     known_identity,
     newest_reads,
 )
-from projections.metadata_cache import CacheState, Stored, Wanted, cut, read
-from projections.reads import lookups, metadata_store
+from projections.reads import lookups
 from projections.rows.keys import TABLE, WRITE_IDS, number_key
 from projections.store.port import RowReader
 
@@ -148,7 +149,7 @@ class RowEntries(Entries):
         table = wanted.table
         if table is None and wanted.name is not None:
             sees = sees_all if wanted.ids is None else wanted.ids.sees
-            table = metadata_store.table_named(self._rows, wanted.name, sees)
+            table = rows_as_entries.table_named(self._rows, wanted.name, sees)
         if table is None or not lookups.is_row_number(table):
             return read(self._cache, wanted)
         by_id = wanted._replace(table=table)
@@ -170,9 +171,9 @@ class RowEntries(Entries):
     def _renew(self, table: int) -> None:
         entry = self._cache.entries.get(table)
         if entry is not None:
-            metadata_store.catch_up(self._rows, entry)
+            rows_as_entries.catch_up(self._rows, entry)
         else:
-            entry = metadata_store.load(self._rows, table)
+            entry = rows_as_entries.load(self._rows, table)
         if entry is not None:
             self._hold(entry)
 
@@ -188,7 +189,7 @@ class RowEntries(Entries):
         """Answer from the entry; of changes that wait it needs those of the reader's own txn."""
         entry = self._cache.entries.get(wanted.table or 0)
         if entry is not None:
-            entry.waiting = metadata_store.waiting(self._rows, entry.table, wanted.own_txn)
+            entry.waiting = rows_as_entries.waiting(self._rows, entry.table, wanted.own_txn)
         return read(self._cache, wanted)
 
     def _stamp(self, table: int) -> Stamp:

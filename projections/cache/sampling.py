@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from ledger.errors import LedgerError
 from ledger.reads.metadata import Metadata
+from projections.cache.fold import Wanted
 from projections.cache.ids import ReaderIds
 from projections.cache.source import Entries, MetadataStore
-from projections.metadata_cache import Wanted
 
 COMPARE_TRIES: Final = 5
 MISMATCHES_KEPT: Final = 100

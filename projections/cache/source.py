@@ -17,11 +17,11 @@ from ledger.errors import ReaderBehindError
 from ledger.reads.metadata import Answer, Objects
 from ledger.reads.port import Identity
 from projections.cache.entry import Entry, Weighed, is_external
+from projections.cache.fold import CacheState, Stored, Wanted
 from projections.cache.ids import ReaderIds
+from projections.cache.rows_as_entries import stored
 from projections.fold.lag import Lag
-from projections.metadata_cache import CacheState, Stored, Wanted
 from projections.reads import lookups, snapshots
-from projections.reads.metadata_store import stored
 from projections.store.port import RowReader
 
 

@@ -15,13 +15,13 @@ from ledger.errors import LogRefusedError, LogUnavailableError
 from ledger.log.port import Log
 from ledger.reads.metadata import Answer
 from ledger.reads.port import Identity
+from projections.cache.fold import Stored, Wanted
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
 from projections.cache.source import HeldTables, ServedEntries
 from projections.fold.lag import Lag
-from projections.metadata_cache import Stored, Wanted
 
 AWAY_PAUSE_S: Final = 0.5
 

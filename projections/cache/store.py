@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from ledger.reads.port import Identity
+from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
 from projections.cache.source import MetadataStore, RowMetadataStore
 from projections.errors import StoreError
-from projections.metadata_cache import Stored, Wanted
 from projections.store.rocks_reader import RocksReader
 
 Found = TypeVar("Found")

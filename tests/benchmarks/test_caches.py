@@ -9,8 +9,8 @@ from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.metadata import Answer, TableMetadata
+from projections.cache.fold import apply, bootstrap, read
 from projections.cache.source import newest_reads
-from projections.metadata_cache import apply, bootstrap, read
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.altered_lake import Lake, Span, altered_lake
 from tests.benchmarks.cache_apply import figures

@@ -10,10 +10,10 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from ledger.reads.metadata import TABLE, Answer, Metadata, described
-from projections import metadata_cache
+from projections.cache import fold
+from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
-from projections.metadata_cache import Stored, Wanted
-from projections.reads.metadata_store import stored
+from projections.cache.rows_as_entries import stored
 from tests.conformance import cache_steps as steps
 from tests.conformance.cache_case import CacheCase, CasePair, Step, listed, reader_ids
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
@@ -47,8 +47,8 @@ MODES = (
     Mode(
         "multi-version",
         "expect_multi_version",
-        lambda pair, wanted: metadata_cache.read(pair.multi, wanted),
-        lambda pair, wanted, found: metadata_cache.fill(pair.multi, wanted, found),
+        lambda pair, wanted: fold.read(pair.multi, wanted),
+        lambda pair, wanted, found: fold.fill(pair.multi, wanted, found),
     ),
 )
 
@@ -164,14 +164,14 @@ def evict(case: CacheCase, step: Step) -> None:
     pair, table = case.cache(step["cache"]), case.table_id(step["table"])
     if table in pair.one.entries:
         pair.one.entries[table].evict()
-    metadata_cache.evict(pair.multi, table)
+    fold.evict(pair.multi, table)
 
 
 def gc(case: CacheCase, step: Step) -> None:
     """Cut the history of a table, where there is one."""
     table = case.table_id(step["table"])
     floor = ReaderIds.of(listed(step["floor"]))
-    metadata_cache.cut(case.cache(step["cache"]).multi, table, floor)
+    fold.cut(case.cache(step["cache"]).multi, table, floor)
 
 
 METADATA_FIELDS = {"txn", "table", "metadata", "write_id", "via_cache", "writer_list"}

@@ -17,9 +17,9 @@ from ledger.core.state.tables import Pending, Table
 from ledger.log import checkpoints
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.bootstrap import entries_of
+from projections.cache.fold import CacheState, Positions, apply
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import OneVersionCache
-from projections.metadata_cache import CacheState, Positions, apply
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
 
 Step = Mapping[str, Any]

@@ -11,11 +11,11 @@ from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import Answer, Objects, Reason
 from projections.cache.chain import Chain, Version
 from projections.cache.entry import Commit, Entry
+from projections.cache.fold import Positions, Stored, Wanted
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
 from projections.cache.one_version import Tag, TaggedEntry
 from projections.cache.steps import Ended
-from projections.metadata_cache import Positions, Stored, Wanted
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 
 

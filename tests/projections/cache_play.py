@@ -17,13 +17,12 @@ from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.log import checkpoints
 from ledger.reads.metadata import Answer, Reason
-from projections import metadata_cache
-from projections.cache import one_version
+from projections.cache import fold, one_version
 from projections.cache.entry import Entry
+from projections.cache.fold import CacheState, Stored, Wanted
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import OneVersionCache, TaggedEntry
-from projections.metadata_cache import CacheState, Stored, Wanted
-from projections.reads.metadata_store import stored
+from projections.cache.rows_as_entries import stored
 from tests.driver import CATALOG
 from tests.projections.cache_history import WHATS, Played, Reader, Told, as_told, told
 
@@ -86,23 +85,23 @@ class MultiVersion:
     """The cache with several versions."""
 
     def __init__(self, state: DomainState, blank: Callable[[int], Entry] = Entry) -> None:
-        self.cache: CacheState = metadata_cache.bootstrap(state, blank)
+        self.cache: CacheState = fold.bootstrap(state, blank)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
-        metadata_cache.apply(self.cache, event)
+        fold.apply(self.cache, event)
 
     def read(self, wanted: Wanted) -> Answer:
         """Answer a reader or send it to the store."""
-        return metadata_cache.read(self.cache, wanted)
+        return fold.read(self.cache, wanted)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered, if that is of use."""
-        return metadata_cache.fill(self.cache, wanted, found)
+        return fold.fill(self.cache, wanted, found)
 
     def evict(self, table: int) -> None:
         """Forget a table."""
-        metadata_cache.evict(self.cache, table)
+        fold.evict(self.cache, table)
 
 
 class OneVersion:

@@ -11,14 +11,14 @@ from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.reads.metadata import Read
+from projections.cache.fold import Wanted
 from projections.cache.folds import CacheFold, ManyVersions, OneVersion
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import OneVersionCache, bootstrap
 from projections.cache.reads import MetadataCache
+from projections.cache.rows_as_entries import stored
 from projections.cache.source import RowMetadataStore
-from projections.metadata_cache import Wanted
-from projections.reads.metadata_store import stored
 from tests.driver import CATALOG
 from tests.projections.cached import listed, location, made
 from tests.projections.followed import Followed

@@ -18,13 +18,13 @@ from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog, MemoryReader
 from ledger.log.port import Topic
 from ledger.reads.metadata import Answer, TableMetadata
+from projections.cache.fold import Wanted
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.reads import MetadataCache
+from projections.cache.rows_as_entries import stored
 from projections.cache.source import RowMetadataStore
 from projections.cache.starting import StartingEntries
-from projections.metadata_cache import Wanted
-from projections.reads.metadata_store import stored
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
 from tests.projections.publishing import SharedLog

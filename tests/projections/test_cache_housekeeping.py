@@ -17,14 +17,14 @@ from ledger.errors import ReaderBehindError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
 from ledger.reads.metadata import Answer, Metadata
+from projections.cache.fold import CacheState, apply, bootstrap, cut, evict, fill, read
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
+from projections.cache.rows_as_entries import stored
 from projections.cache.source import Entries, RowMetadataStore, protected
 from projections.cache.starting import StartingEntries
-from projections.metadata_cache import CacheState, apply, bootstrap, cut, evict, fill, read
-from projections.reads.metadata_store import stored
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import QUICK, Step
 from tests.driver import CATALOG

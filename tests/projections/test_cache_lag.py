@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ledger.reads.metadata import Read
+from projections.cache.fold import Stored, Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.fold.fold import Fold
-from projections.metadata_cache import Stored, Wanted
 from projections.store.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 from ledger.reads.metadata import TABLE, described
-from projections.metadata_cache import Stored
-from projections.reads import metadata_store
+from projections.cache import rows_as_entries
+from projections.cache.fold import Stored
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (
     HISTORIES,
@@ -140,7 +140,7 @@ def is_there(history: Played, reader: Reader) -> bool:
 
 def stored_for(history: Played, reader: Reader, what: str) -> Told:
     """Return what the rows tell a reader."""
-    found: Stored = metadata_store.stored(history.store(len(history.events)), wanted(reader, what))
+    found: Stored = rows_as_entries.stored(history.store(len(history.events)), wanted(reader, what))
     if found.name is None or found.objects is None or what not in found.objects:
         return None
     return as_told(described(found.table, found.name, found.objects, what))

@@ -15,10 +15,10 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.reads.metadata import Answer, Read, TableMetadata
 from ledger.reads.whole_numbers import NUMBER_MAX
+from projections.cache.fold import VERSIONS_MAX, Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.fold.fold import Fold
-from projections.metadata_cache import VERSIONS_MAX, Wanted
 from projections.queries import open_reads
 from projections.store.memory import MemoryStore
 from projections.store.rocks_store import RocksStore

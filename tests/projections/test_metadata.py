@@ -7,9 +7,9 @@ import pytest
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import TableMetadata, described
+from projections.cache.fold import Wanted, apply, bootstrap, read
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
-from projections.metadata_cache import Wanted, apply, bootstrap, read
-from projections.reads.metadata_store import changes, ids_of, stored
+from projections.cache.rows_as_entries import changes, ids_of, stored
 from projections.rows.keys import (
     DEFINED,
     NAME_TAKEN,

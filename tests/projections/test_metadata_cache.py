@@ -10,10 +10,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import DROPS_REMEMBERED_MAX
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
 from projections.cache.entry import EXACT_MAX, Entry
-from projections.cache.ids import NO_IDS, ReaderIds, lowered
-from projections.cache.objects import Effect
-from projections.cache.steps import Changed, ChangedAtOnce, Ended
-from projections.metadata_cache import (
+from projections.cache.fold import (
     VERSIONS_MAX,
     CacheState,
     Positions,
@@ -27,6 +24,9 @@ from projections.metadata_cache import (
     fill,
     read,
 )
+from projections.cache.ids import NO_IDS, ReaderIds, lowered
+from projections.cache.objects import Effect
+from projections.cache.steps import Changed, ChangedAtOnce, Ended
 from tests.driver import CATALOG
 from tests.projections.cache_play import MultiVersion, OneVersion
 from tests.projections.followed import Followed

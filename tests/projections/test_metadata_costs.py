@@ -5,10 +5,11 @@ from functools import cache
 
 import pytest
 
+from projections.cache import rows_as_entries
+from projections.cache.fold import VERSIONS_MAX, Wanted
 from projections.cache.ids import ReaderIds
 from projections.cache.rows import RowEntries
-from projections.metadata_cache import VERSIONS_MAX, Wanted
-from projections.reads import lookups, metadata_store
+from projections.reads import lookups
 from projections.store.port import Row, RowReader
 from tests.driver import CATALOG
 from tests.projections.cached import made
@@ -62,23 +63,23 @@ def changed(kind: str, times: int) -> tuple[Followed, Wanted]:
         else:
             name = f"t{n + 1}"
             domain.rename_table(session, table, name)
-    ids = ReaderIds.of(metadata_store.ids_of(domain.rows, table).listed())
+    ids = ReaderIds.of(rows_as_entries.ids_of(domain.rows, table).listed())
     return domain, Wanted((CATALOG, name), ids, table)
 
 
 def by_name(rows: RowReader, wanted: Wanted) -> object:
     """Return what the store tells of the table of a name."""
-    return metadata_store.stored(rows, wanted._replace(table=None)).name
+    return rows_as_entries.stored(rows, wanted._replace(table=None)).name
 
 
 def by_id(rows: RowReader, wanted: Wanted) -> object:
     """Return what the store tells of a table."""
-    return metadata_store.stored(rows, wanted._replace(name=None)).objects
+    return rows_as_entries.stored(rows, wanted._replace(name=None)).objects
 
 
 def first_entry(rows: RowReader, wanted: Wanted) -> object:
     """Return the entry that is made of rows for the first read of a table."""
-    return metadata_store.load(rows, wanted.table or 0)
+    return rows_as_entries.load(rows, wanted.table or 0)
 
 
 def through_a_cache(rows: RowReader, wanted: Wanted) -> object:
@@ -125,5 +126,5 @@ def test_the_name_costs_an_old_list_no_alter(times: int) -> None:
     rows = Counted(domain.rows)
     assert wanted.table is not None
 
-    assert metadata_store.visible_name(rows, wanted.table, ReaderIds(0, ()).sees) == wanted.name
+    assert rows_as_entries.visible_name(rows, wanted.table, ReaderIds(0, ()).sees) == wanted.name
     assert rows.given == 1

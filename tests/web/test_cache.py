@@ -13,6 +13,7 @@ from ledger.reads.cache import ReadCount, Verified
 from ledger.reads.http import HttpCache
 from ledger.reads.http_form import from_json, to_json
 from ledger.reads.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from projections.cache.fold import Wanted
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
@@ -27,7 +28,6 @@ from projections.cache.source import MetadataStore, RowMetadataStore, ServedEntr
 from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
 from projections.fold.fold import Fold
-from projections.metadata_cache import Wanted
 from projections.queries import StoreReads
 from projections.web.cache_serving import serve_cache
 from projections.web.server import WebServer

@@ -18,9 +18,9 @@ from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.cache.bootstrap import effect_of_change
 from projections.cache.chain import Chain, Sees, Version
 from projections.cache.entry import Entry, Waiting, sees_all
+from projections.cache.fold import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.cache.ids import IdStates, ReaderIds
 from projections.cache.objects import Effect, shared
-from projections.metadata_cache import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.reads import lookups
 from projections.rows.keys import (
     DEFINED,
