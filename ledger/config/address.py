@@ -137,7 +137,7 @@ def find_address(
 ) -> Address:
     """Return where to connect: as given, else as the environment says, else what is up here.
 
-    `environ` None = the environment, completed by the files of `ledger.config.config`. A URL of reads goes
+    `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
     before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger, and
     for an address that cannot be read where it may be the one that is meant, TypeError for a name
     that is no text.

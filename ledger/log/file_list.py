@@ -1,7 +1,7 @@
 """File lists: the files a commit adds and removes, as one opaque field of its record.
 
 Only who writes or lists files looks inside; a decision knows paths by their hashes and partitions
-by their text (`ledger.core.conflicts.footprints`). The form is JSON, packed with zlib once that pays.
+by their text (`conflicts.footprints`). The form is JSON, packed with zlib once that pays.
 """
 
 import json

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class TableFiles:
     """The files of a table that a condition may concern, as of `position`; iterate over them.
 
-    `where` is the condition in the form of `ledger.core.predicates.predicates`. Files are left out by their
+    `where` is the condition in the form of `ledger.core.predicates`. Files are left out by their
     partition alone, so those that are here may still hold other rows. `whole` says that the reader
     depends on every file, whatever was returned.
     """

@@ -2,7 +2,7 @@
 
 With the rows of a write goes one row that names the last event they come from. So whatever
 crashes, a store is always what one prefix of the log makes of it, byte for byte what any other
-store made of that prefix holds (law 10). One row is left out of that: the checkpoints, a state every
+store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state every
 50,000 positions, more rarely if it is large, and whenever `store_checkpoint` is called.
 
 The state lives in memory only. To resume, the newest checkpoint is loaded and the log read again

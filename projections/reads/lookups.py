@@ -1,4 +1,4 @@
-"""Lookups: rows put together to what `ledger.reads.port` promises, each from the one state it is given.
+"""Lookups: rows put together to what `ledger.reads` promises, each from the one state it is given.
 
 The counterpart of the projections: what they spread over rows because it becomes known at different
 times, is one answer here. Valid lists have a module of their own, `snapshots`.

@@ -1,6 +1,6 @@
 """Mark lookups: how far a table may be cleaned, and what may go, from rows.
 
-The rule is that of `ledger.core.state.watermark`. A mark costs a few lookups, a listing what it passes
+The rule is that of `core.state.watermark`. A mark costs a few lookups, a listing what it passes
 over: nothing here reads the history of a table, or its files that are live.
 """
 

@@ -126,7 +126,7 @@ def last_text(key: bytes) -> str:
 
 
 def name_row_key(name: tuple[str, str]) -> bytes:
-    """Return the key of a name row, given what `ledger.core.state.tables.name_key` makes of the name."""
+    """Return the key of a name row, given what `state.tables.name_key` makes of it."""
     return pack(NAME, *name)
 
 

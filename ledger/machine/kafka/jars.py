@@ -1,8 +1,8 @@
 """The Java libraries of Kafka and of Spark's Kafka source: fetched once, pinned by sha256.
 
 `jars.txt` lists exactly what is fetched; a jar counts only after its sha256 was seen to be right.
-`python -m ledger.machine.kafka.jars` fetches what is missing; run again it only checks, without a network. How
-jars are fetched is in `ivy`, where from in `maven`.
+`python -m ledger.machine.kafka.jars` fetches what is missing; run again it only checks, without a
+network. `ivy` fetches, `maven` knows where from.
 """
 
 import argparse
