@@ -1,11 +1,13 @@
 """The conflict matrix, made by the rules themselves: each statement after each other one.
 
-`python -m tests.matrix` prints the table that stands in docs/isolation.md; a test compares both.
+`python -m tests.matrix` prints what stands in docs/isolation.md; `make docs` writes it there, and a
+test compares both.
 Two statements read the same state of a table partitioned by `part`; the winner commits first. The
 loser's files and the winner's lie in partition 1, or in different ones.
 """
 
 from collections.abc import Iterator, Mapping
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 from ledger.core.commands import (
@@ -31,6 +33,7 @@ SHORT: Final[Mapping[str, str]] = {
     "MetadataChanged": "metadata",
 }
 PASSES: Final = "·"
+WIDTH: Final = 140
 
 
 class Statement(NamedTuple):
@@ -105,11 +108,11 @@ def page() -> str:
     return "\n\n".join("\n".join(matrix(level)) for level in reversed(LEVELS))
 
 
-def rules_table() -> str:
+def rules_list() -> str:
     """Return the rules by which a commit loses: the exception of each and what avoids it."""
-    rows = [f"| `{name}` | {rule.exception} | {rule.remedy} |" for name, rule in RULES.items()]
-    return "\n".join(["| Rule | Exception | What would have helped |", "|---|---|---|", *rows])
+    items = (f"- `{name}` ({rule.exception}): {rule.remedy}" for name, rule in RULES.items())
+    return "\n".join("\n".join(wrap(item, WIDTH, subsequent_indent="  ")) for item in items)
 
 
 if __name__ == "__main__":
-    print(page(), rules_table(), sep="\n\n")  # noqa: T201 - it is what was asked for
+    print(page(), rules_list(), sep="\n\n")  # noqa: T201 - it is what was asked for

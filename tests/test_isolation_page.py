@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from ledger.core.commands import LEVELS, IsolationLevel
-from tests.matrix import PASSES, STATEMENTS, Statement, outcome, page, rules_table
+from tests.matrix import PASSES, STATEMENTS, Statement, outcome, page, rules_list
 
 PAGE = Path(__file__).parents[1] / "docs" / "isolation.md"
 
 
-@pytest.mark.parametrize("made", [page, rules_table])
+@pytest.mark.parametrize("made", [page, rules_list])
 def test_tables(made: object) -> None:
     """Each table of the page is the one the rules make."""
     assert callable(made)
-    assert made() in PAGE.read_text(encoding="utf-8"), "run python -m tests.matrix"
+    assert made() in PAGE.read_text(encoding="utf-8"), "run make docs"
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -1,12 +1,16 @@
 """Write what pages have from the code: `python -m tests.docs.make`, a part of `make docs`."""
 
 import re
+from textwrap import wrap
 from typing import Final
 
+from ledger.log.kafka.rights import ROLES, shown
+from tests import matrix
 from tests.docs import event_tables, sdk_page
 from tests.docs.pages import ROOT
 
 DOCS: Final = ROOT / "docs"
+WIDTH: Final = 150
 
 
 def between(name: str, text: str, made: str) -> str:
@@ -20,10 +24,25 @@ def between(name: str, text: str, made: str) -> str:
     return found
 
 
+def rights() -> str:
+    """Return what each role does and the rights that it needs, an item each."""
+    items = (
+        f"- **`{name}`.** {role.does}. Rights: {shown(role.rights)}."
+        for name, role in ROLES.items()
+    )
+    return "\n".join("\n".join(wrap(item, WIDTH, subsequent_indent="  ")) for item in items)
+
+
 def made_pages() -> dict[str, str]:
     """Return what each page that is made from the code should be, by its name in docs."""
     events = (DOCS / "events.md").read_text(encoding="utf-8")
+    isolation = (DOCS / "isolation.md").read_text(encoding="utf-8")
+    for name, made in (("matrix", matrix.page()), ("rules", matrix.rules_list())):
+        isolation = between(name, isolation, f"{made}\n")
+    security = (DOCS / "security.md").read_text(encoding="utf-8")
     return {
+        "isolation.md": isolation,
+        "security.md": between("rights", security, f"{rights()}\n"),
         "events.md": between("events", events, event_tables.tables()),
         "sdk.md": sdk_page.page(),
     }

@@ -5,7 +5,7 @@ import pytest
 from tests.docs.make import DOCS, between, made_pages
 
 
-@pytest.mark.parametrize("name", ["events.md", "sdk.md"])
+@pytest.mark.parametrize("name", ["events.md", "isolation.md", "sdk.md", "security.md"])
 def test_made(name: str) -> None:
     """The page is the one that `make docs` writes."""
     assert (DOCS / name).read_text(encoding="utf-8") == made_pages()[name], "run make docs"

@@ -27,7 +27,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "protocol_twice": Rule("ProtocolChanged", "change the protocol from one place at a time"),
     "replaced_twice": Rule("ProtocolChanged", "create or replace the table from one place only"),
     "feature_dropped": Rule("ProtocolChanged", "read the table again; it lost or gained a feature"),
-    "feature_drop_overtaken": Rule("ProtocolChanged", "drop the feature while nobody writes"),
+    "feature_drop_overtaken": Rule(
+        "ProtocolChanged", "drop the feature while no other program writes"
+    ),
     "name_claimed": Rule("ProtocolChanged", "choose another name, or use the table that has it"),
     "metadata_twice": Rule("MetadataChanged", "read the table again and repeat the change"),
     "metadata_changed": Rule("MetadataChanged", "plan the write again for the table as it is now"),
