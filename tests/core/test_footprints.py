@@ -120,6 +120,13 @@ LEVELS = [
 ]
 
 
+def judged_at(
+    table: IsolationLevel, asked: str, said: Footprint, *, does_more: bool = False
+) -> IsolationLevel:
+    """Return the level at which a footprint is judged."""
+    return effective_level(table, asked, said, rearranging=rearranges(said, does_more=does_more))
+
+
 @pytest.mark.parametrize(("table", "asked", "said", "changes", "expected"), LEVELS)
 def test_effective_level(
     table: IsolationLevel,
@@ -129,7 +136,10 @@ def test_effective_level(
     expected: str,
 ) -> None:
     """A request raises the level; what only rearranges is judged at the weakest all the same."""
-    assert effective_level(table, asked, said, does_more=changes) == expected
+    assert (
+        effective_level(table, asked, said, rearranging=rearranges(said, does_more=changes))
+        == expected
+    )
 
 
 @pytest.mark.parametrize("operation", sorted(CHANGES_DATA))
@@ -137,8 +147,13 @@ def test_operations_that_change_data(operation: str) -> None:
     """One that changes data by its name keeps WriteSerializable without any file, not more."""
     empty = footprint(operation, data_change=False)
 
-    assert effective_level("WriteSerializable", "", empty, does_more=False) == WS
-    assert effective_level("Serializable", "", empty, does_more=False) == SI
+    assert (
+        effective_level(
+            "WriteSerializable", "", empty, rearranging=rearranges(empty, does_more=False)
+        )
+        == WS
+    )
+    assert judged_at("Serializable", "", empty) == SI
 
 
 @pytest.mark.parametrize("operation", ["OPTIMIZE", "REORG", "SET TBLPROPERTIES", "Manual Update"])
@@ -146,7 +161,12 @@ def test_operations_that_rearrange(operation: str) -> None:
     """All others are judged at the weakest level when no file changes data."""
     empty = footprint(operation, data_change=False)
 
-    assert effective_level("WriteSerializable", "", empty, does_more=False) == SI
+    assert (
+        effective_level(
+            "WriteSerializable", "", empty, rearranging=rearranges(empty, does_more=False)
+        )
+        == SI
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,4 +269,9 @@ def test_names_of_several_operations(names: tuple[str, ...], joined_name: str) -
 def test_level_of_several_operations(operation: str, level: IsolationLevel) -> None:
     """What changes data in one of its operations changes data."""
     made = footprint(operation=operation, remove=["a"], data_change=False)
-    assert effective_level("WriteSerializable", "", made, does_more=False) == level
+    assert (
+        effective_level(
+            "WriteSerializable", "", made, rearranging=rearranges(made, does_more=False)
+        )
+        == level
+    )

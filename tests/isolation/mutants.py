@@ -18,8 +18,9 @@ from ledger.core.conflicts import footprints, index, winners
 from ledger.core.conflicts.checks import CHECKS, Attempt, Check, Hit
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.decide import commit as decide_commit
-from ledger.core.decide import judge
+from ledger.core.decide import judge, table_part
 from ledger.core.decide.candidate import Candidate
+from ledger.core.decide.table_part import TablePart
 from ledger.core.evolve import commits as evolve_commits
 from ledger.core.partitions import units
 from ledger.core.partitions.keys import PartitionSchema
@@ -28,7 +29,6 @@ from ledger.core.predicates import predicates
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
-from ledger.core.state.tables import Table
 
 
 class Swap(NamedTuple):
@@ -140,12 +140,12 @@ def leveled(alter: Callable[[Leveled, IsolationLevel, str, Footprint, bool], Any
     honest = footprints.effective_level
 
     def level(
-        table: IsolationLevel, asked: str, footprint: Footprint, *, does_more: bool
+        table: IsolationLevel, asked: str, footprint: Footprint, *, rearranging: bool
     ) -> IsolationLevel:
-        found: IsolationLevel = alter(honest, table, asked, footprint, does_more)
+        found: IsolationLevel = alter(honest, table, asked, footprint, rearranging)
         return found
 
-    return Swap(judge, "effective_level", level)
+    return Swap(table_part, "effective_level", level)
 
 
 def never_downgraded(_: Leveled, table: IsolationLevel, asked: Any, *__: Any) -> IsolationLevel:
@@ -155,35 +155,27 @@ def never_downgraded(_: Leveled, table: IsolationLevel, asked: Any, *__: Any) ->
 
 
 def always_downgraded(
-    honest: Leveled, table: IsolationLevel, asked: str, footprint: Footprint, changes: Any
+    honest: Leveled, table: IsolationLevel, asked: str, footprint: Footprint, rearranging: Any
 ) -> IsolationLevel:
     """Judge everything that writes as if it only rearranged."""
     if footprint.operation:
         return "SnapshotIsolation"
-    return honest(table, asked, footprint, does_more=changes)
+    return honest(table, asked, footprint, rearranging=rearranging)
 
 
 def request_ignored(
-    honest: Leveled, table: IsolationLevel, _: str, footprint: Footprint, changes: Any
+    honest: Leveled, table: IsolationLevel, _: str, footprint: Footprint, rearranging: Any
 ) -> IsolationLevel:
     """Judge at the table's level though a higher one was asked for."""
-    return honest(table, "", footprint, does_more=changes)
+    return honest(table, "", footprint, rearranging=rearranging)
 
 
 def request_wins(
-    honest: Leveled, table: IsolationLevel, asked: Any, footprint: Footprint, changes: Any
+    honest: Leveled, table: IsolationLevel, asked: Any, footprint: Footprint, rearranging: Any
 ) -> IsolationLevel:
     """Let a request cancel the downgrade."""
-    level: IsolationLevel = asked or honest(table, asked, footprint, does_more=changes)
+    level: IsolationLevel = asked or honest(table, asked, footprint, rearranging=rearranging)
     return level
-
-
-def unchanged(
-    honest: Leveled, table: IsolationLevel, asked: str, footprint: Footprint, changes: Any
-) -> IsolationLevel:
-    """Judge as if no file changed data."""
-    blank = footprint._replace(data_change=False)
-    return honest(table, asked, blank, does_more=changes)
 
 
 def rearranges_always(footprint: Footprint, *, does_more: bool) -> bool:
@@ -229,16 +221,21 @@ def valued_as_text(text: str, schema: PartitionSchema) -> Any:
 
 
 HONEST_VALUED: Final = winners.valued
-HONEST_READ_AT: Final = Candidate.read_at
+HONEST_PLANNED_AT: Final = table_part.planned_at
 HONEST_PRUNE: Final = ConflictIndex.prune
 HONEST_FIRST_HIT: Final = conflicts.first_hit
 HONEST_CHECK_BASE: Final = decide_commit.check_base
 HONEST_TABLE_CONFLICT: Final = judge.table_conflict
 
 
-def read_at_open(candidate: Candidate, table: int) -> int:
+def planned_at_open(write: TableWrite | None, changes: Any, snapshot: int) -> int:
     """Count winners from where the txn opened."""
-    return candidate.snapshot or HONEST_READ_AT(candidate, table)
+    return snapshot or HONEST_PLANNED_AT(write, changes, snapshot)
+
+
+def level_alone(candidate: Candidate, part: TablePart, level: IsolationLevel) -> IsolationLevel:
+    """Overlook that the txn changes data elsewhere."""
+    return part.level_under(level, candidate.level, changes_data=False)
 
 
 def prune_one_more(index: ConflictIndex, oldest: int, least: int, most: int) -> None:
@@ -272,25 +269,25 @@ def first_step(winners: TableWinners, attempt: Attempt, asked: Predicates) -> Hi
     return min(every, default=None, key=lambda hit: (hit.step, hit.position))
 
 
-def floor_unchecked(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
+def floor_unchecked(state: DomainState, part: TablePart) -> None:
     """Judge what was planned from before the winners that are remembered."""
     try:
-        HONEST_CHECK_BASE(state, candidate, write)
+        HONEST_CHECK_BASE(state, part)
     except Refused as refused:
         if refused.refusal.reason != Reason.SNAPSHOT_TOO_OLD:
             raise
 
 
-def reads_unchecked(state: DomainState, candidate: Candidate, table: Table, *rest: Any) -> Any:
+def reads_unchecked(state: DomainState, candidate: Candidate, part: TablePart, *rest: Any) -> Any:
     """Let tables that are only read pass."""
-    if table.table in candidate.reads:
+    if part.is_read:
         return None
-    return HONEST_TABLE_CONFLICT(state, candidate, table, *rest)
+    return HONEST_TABLE_CONFLICT(state, candidate, part, *rest)
 
 
-def reads_checked(state: DomainState, candidate: Candidate, table: Table, *rest: Any) -> Any:
+def reads_checked(state: DomainState, candidate: Candidate, part: TablePart, *rest: Any) -> Any:
     """Check tables that are only read at every level."""
-    return HONEST_TABLE_CONFLICT(state, candidate._replace(reads=()), table, *rest)
+    return HONEST_TABLE_CONFLICT(state, candidate, replace(part, is_read=False), *rest)
 
 
 def coarse_only(winners: TableWinners, attempt: Attempt, asked: Predicates) -> Iterator[Hit]:
@@ -337,8 +334,8 @@ MUTANTS: Final = (
     Mutant("no domain check", checks("domain_hits")),
     Mutant("no app check", checks("app_hits")),
     Mutant("no check of added files", checks("added_hits")),
-    Mutant("blind flag trusted when reads exist", [Swap(judge, "is_blind", trusted_blind)]),
-    Mutant("denial of blindness ignored", [Swap(judge, "is_blind", every_blind)]),
+    Mutant("blind flag trusted when reads exist", [Swap(table_part, "is_blind", trusted_blind)]),
+    Mutant("denial of blindness ignored", [Swap(table_part, "is_blind", every_blind)]),
     Mutant(
         "blind appends exempt although current changes metadata",
         attempted_otherwise(conflicts.added_hits, lambda each: each._replace(alters=False)),
@@ -347,12 +344,11 @@ MUTANTS: Final = (
     Mutant("downgrade always", [leveled(always_downgraded)]),
     Mutant("request ignored", [leveled(request_ignored)]),
     Mutant("request cancels the downgrade", [leveled(request_wins)]),
-    Mutant("downgrade beside other writes", [Swap(Candidate, "has_effect", lambda *_: False)]),
+    Mutant("downgrade beside other writes", [Swap(Candidate, "level_of", level_alone)]),
     Mutant(
         "data_change ignored",
         [
-            leveled(unchanged),
-            Swap(judge, "rearranges", rearranges_always),
+            Swap(table_part, "rearranges", rearranges_always),
             Swap(evolve_commits, "rearranges", rearranges_always),
         ],
     ),
@@ -375,7 +371,7 @@ MUTANTS: Final = (
     Mutant("no check of units", checks("coarse_hits")),
     Mutant("coarse vs files skipped", checks("coarse_hits", coarse_only)),
     Mutant("partition columns of now", checks("added_hits", columns_of_now)),
-    Mutant("winners counted from TxnOpened", [Swap(Candidate, "read_at", read_at_open)]),
+    Mutant("winners counted from TxnOpened", [Swap(table_part, "planned_at", planned_at_open)]),
     Mutant("prune one too many", [Swap(ConflictIndex, "prune", prune_one_more)]),
     Mutant("prune an event too late", [Swap(ConflictIndex, "prune", prune_too_late)]),
     Mutant("floor not raised", [Swap(ConflictIndex, "prune", floor_not_raised)]),

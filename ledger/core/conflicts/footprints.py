@@ -241,20 +241,20 @@ def rearranges(footprint: Footprint, *, does_more: bool) -> bool:
     `does_more` says that it declares coarse writes, or changes its table by more than the name. The
     progress of an import that replays it does not count.
     """
+    if footprint.data_change or does_more or footprint.protocol is not None:
+        return False
     domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
-    progress = any(not app.startswith(IMPORT_APPS) for app, _ in footprint.apps)
-    other = does_more or footprint.protocol is not None or progress or domains
-    return not (footprint.data_change or other)
+    return not domains and all(app.startswith(IMPORT_APPS) for app, _ in footprint.apps)
 
 
 def effective_level(
-    table_level: IsolationLevel, asked: str, footprint: Footprint, *, does_more: bool
+    table_level: IsolationLevel, asked: str, footprint: Footprint, *, rearranging: bool
 ) -> IsolationLevel:
     """Return the level a part is judged at: rule a.2, raised by the txn's request.
 
     A request never cancels the downgrade of a part that only rearranges files.
     """
-    if not only_reads(footprint) and rearranges(footprint, does_more=does_more):
+    if rearranging and not only_reads(footprint):
         data_changing = not CHANGES_DATA.isdisjoint(operations_of(footprint))
         if table_level == "Serializable" or not data_changing:
             return "SnapshotIsolation"

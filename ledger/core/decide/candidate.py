@@ -5,7 +5,8 @@ names their count and digest. They go when the txn ends. The amount that waits i
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Self
+from collections.abc import Set as AbstractSet
+from typing import Literal, NamedTuple
 
 from ledger.core.commands import (
     JUDGED_TYPES,
@@ -20,15 +21,15 @@ from ledger.core.conflicts.footprints import (
     fault_of,
     next_digest,
     only_reads,
-    rearranges,
     writes_anything,
 )
+from ledger.core.decide.table_part import TablePart, is_read, part_of
 from ledger.core.decide.txns import check_tables, own_txn, writable_txn
 from ledger.core.events.events import WritesStaged
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
-from ledger.core.state.tables import Pending, by_table, redefines
+from ledger.core.state.tables import Pending, by_table
 from ledger.core.state.traits import LEVEL_OF, is_level
 from ledger.core.state.txns import OpenTxn
 
@@ -36,63 +37,25 @@ from ledger.core.state.txns import OpenTxn
 class Candidate(NamedTuple):
     """A txn about to commit: `txn` None = one-shot.
 
-    `writes` are the declared parts by table, with the chunks staged before joined in; `tables` are
-    all it touched, `reads` those it only read, ascending; `changes` are those of metadata by table;
-    `level` is asked for in all of them. `last_chunks` are the footprints as the commit itself
-    brought them. `changes_data` says that some part does more than to read or rearrange files.
+    `parts` are all tables it touched or read, ascending by table; `changes` are those of metadata,
+    by table in the order they were made; `level` is asked for in all tables. `changes_data` says
+    that some part does more than to read or rearrange files.
     """
 
     txn: OpenTxn | None
-    snapshot: int
-    writes: dict[int, TableWrite]
-    tables: Sequence[int]
-    reads: Sequence[int]
+    parts: Sequence[TablePart]
     changes: Mapping[int, Sequence[Pending]]
     level: IsolationLevel | Literal[""]
-    last_chunks: dict[int, Footprint | None]
-    changes_data: bool = False
-
-    def weighed(self) -> Self:
-        """Return the candidate, knowing whether it changes data: asked once, not by every part."""
-        changes = any(self.has_effect(table) for table in (*self.writes, *self.changes))
-        return self._replace(changes_data=changes)
-
-    def read_at(self, table: int) -> int:
-        """Return the position the part's plan was made from, the earliest if it has several."""
-        write, changes = self.writes.get(table), self.changes.get(table, ())
-        if write is None and changes:
-            return min(change.read_at for change in changes)
-        planned = (write.read_at if write is not None else 0) or self.snapshot
-        return min([planned, *(change.read_at for change in changes)]) if changes else planned
-
-    def footprint(self, table: int) -> Footprint | None:
-        """Return what was declared file by file, None if nothing was."""
-        write = self.writes.get(table)
-        return write.footprint if write is not None else None
-
-    def meets_winners(self, table: int) -> bool:
-        """Tell whether earlier commits matter to a part: to unjudged coarse writes none do (c4)."""
-        return self.is_judged or table in self.changes or self.footprint(table) is not None
-
-    def does_more(self, table: int) -> bool:
-        """Tell whether a part does more than its files say: rows or the table itself changed."""
-        write = self.writes.get(table)
-        changes_rows = self.is_judged and write is not None and bool(write.writes)
-        return changes_rows or self.alters(table)
-
-    def has_effect(self, table: int) -> bool:
-        """Tell whether a part does more than to read or rearrange files (a.2)."""
-        footprint, more = self.footprint(table), self.does_more(table)
-        return more if footprint is None else not rearranges(footprint, does_more=more)
-
-    def alters(self, table: int) -> bool:
-        """Tell whether a part changes its table; another name meets no commit of data."""
-        return redefines(self.changes.get(table, ()))
+    changes_data: bool
 
     @property
-    def is_judged(self) -> bool:
-        """Whether its coarse writes are judged: replayed and rearranging txns are not (c4)."""
-        return self.txn is None or self.txn.type in JUDGED_TYPES
+    def is_replica(self) -> bool:
+        """Whether its files were judged where it comes from."""
+        return self.txn is not None and self.txn.type == "replicated"
+
+    def level_of(self, part: TablePart, table_level: IsolationLevel) -> IsolationLevel:
+        """Return the level that the files of a part are judged at."""
+        return part.level_under(table_level, self.level, changes_data=self.changes_data)
 
 
 def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
@@ -104,18 +67,43 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
     writes = {table: whole(txn, write) for table, write in declared.items()}
     if txn is not None and txn.staged:
         check_all_named(txn, writes)
-    written = [table for table, write in writes.items() if not is_read(write)]
-    touched = written if txn is None else sorted({*written, *touched_before(state, txn)})
-    return Candidate(
-        txn,
-        txn.opened if txn is not None else 0,
-        writes,
-        touched,
-        [table for table in writes if table not in touched],
-        by_table(state.tables.pending.get(command.txn, ())),
-        LEVEL_OF.get(command.level.lower(), ""),
-        {write.table: write.footprint for write in command.tables},
-    ).weighed()
+    level = LEVEL_OF[command.level.lower()] if command.level else ""
+    last_chunks = {write.table: write.footprint for write in command.tables}
+    touched = touched_before(state, txn) if txn is not None else set()
+    return gathered(state, txn, writes, touched, last_chunks=last_chunks, level=level)
+
+
+def gathered(
+    state: DomainState,
+    txn: OpenTxn | None,
+    writes: Mapping[int, TableWrite],
+    touched: AbstractSet[int],
+    *,
+    last_chunks: Mapping[int, Footprint | None],
+    level: IsolationLevel | Literal[""] = "",
+) -> Candidate:
+    """Return the candidate of whole declared parts, and of the tables that its txn touched."""
+    number, snapshot, is_judged = 0, 0, True
+    changes: Mapping[int, Sequence[Pending]] = {}
+    if txn is not None:
+        number, snapshot, is_judged = txn.txn, txn.opened, txn.type in JUDGED_TYPES
+        if pending := state.tables.pending.get(number):
+            changes = by_table(pending)
+    parts = [
+        part_of(
+            table,
+            state.tables.visible(table, number),
+            write := writes.get(table),
+            changes.get(table, ()),
+            last_chunks.get(table),
+            is_read=table not in touched and write is not None and is_read(write),
+            is_judged=is_judged,
+            snapshot=snapshot,
+        )
+        for table in sorted({*writes, *touched})
+    ]
+    changes_data = any(part.has_effect for part in parts)
+    return Candidate(txn, parts, changes, level, changes_data)
 
 
 def touched_before(state: DomainState, txn: OpenTxn) -> set[int]:
@@ -136,11 +124,6 @@ def declared_parts(state: DomainState, command: CommitTxn) -> dict[int, TableWri
     if len(parts) > state.limits.tables_per_command_max:
         raise Refused(Reason.LIMIT_EXCEEDED, f"{len(parts)} tables in one commit")
     return parts
-
-
-def is_read(write: TableWrite) -> bool:
-    """Tell whether a part only says what was read."""
-    return not write.writes and write.footprint is not None and only_reads(write.footprint)
 
 
 def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:

@@ -8,108 +8,167 @@ conflicts, which abort it. A txn without an id (one-shot) is opened, given its w
 committed by the same event.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-from ledger.core.commands import TableWrite
-from ledger.core.conflicts.footprints import bare, depends_on_base, is_blind
-from ledger.core.decide.candidate import Candidate, is_read
+from ledger.core.commands import CommitTxn, TableWrite
+from ledger.core.conflicts.footprints import bare, depends_on_base
+from ledger.core.decide.candidate import Candidate, candidate_of
+from ledger.core.decide.judge import first_conflict
+from ledger.core.decide.table_part import TablePart
 from ledger.core.decide.tables import check_ahead
 from ledger.core.decide.txns import aborted_parts, not_open, status_for
 from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCommitted
 from ledger.core.events.parts import CommittedPart, Evidence
-from ledger.core.partitions.names import PARTITION_TEXT_MAX
+from ledger.core.partitions.names import PARTITION_TEXT_MAX, partition_values
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
+from ledger.core.state.traits import features_of
 
 # Each unit of a coarse write takes every reader of the log tens of microseconds.
 COARSE_MAX: Final = 10_000
+ROW_TRACKING: Final = "rowTracking"
+
+
+def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
+    """Commit, or abort with the evidence; a repeated commit is answered as before."""
+    answer = already_committed(state, command.session, command.txn) if command.txn else None
+    if answer is not None:
+        return answer
+    candidate = candidate_of(state, command)
+    check_writes(state, candidate)
+    first = applied_before(state, candidate)
+    if first:
+        return lost(state, candidate, "already_applied", None, first)
+    check_bases(state, candidate)
+    evidence = first_conflict(state, candidate)
+    if evidence is not None:
+        return lost(state, candidate, "conflict", evidence)
+    for part in candidate.parts:
+        check_partitions(part)
+    return committed(candidate, now)
+
+
+def already_committed(state: DomainState, session: int, txn: int) -> Answer | None:
+    """Return the answer for a txn that is not open any more, None if it is."""
+    status, position = status_for(state, session, txn)
+    if status == "committed":
+        return CommandRepeated(b"", position, "TxnCommitted", txn, 1, ())
+    if status != "open":
+        raise not_open(state, txn)
+    return None
 
 
 def check_writes(state: DomainState, candidate: Candidate) -> None:
     """Refuse parts that could not be committed however early they came."""
-    txn = candidate.txn
-    if txn is None and not candidate.tables:
+    txn, parts = candidate.txn, candidate.parts
+    if txn is None and all(part.is_read for part in parts):
         raise Refused(Reason.COMMAND_INVALID, "a commit without a txn names what it wrote")
-    written = candidate.writes.keys() - set(candidate.reads)
-    if txn is not None and txn.type == "read_only" and written:
+    if (
+        txn is not None
+        and txn.type == "read_only"
+        and any(part.write is not None and not part.is_read for part in parts)
+    ):
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
-    count = sum(len(write.writes) for write in candidate.writes.values())
+    count = sum([len(part.write.writes) for part in parts if part.write is not None])
     if count > COARSE_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
             f"{count} coarse writes in one commit, {COARSE_MAX} are allowed: name whole tables",
         )
-    for write in candidate.writes.values():
-        check_partition_texts(write)
-        check_write(state, candidate, write)
+    for part in parts:
+        if part.write is not None:
+            check_partition_texts(part.write)
+            check_write(state, candidate, part, part.write)
 
 
 def check_partition_texts(write: TableWrite) -> None:
     """Refuse coarse writes of partitions whose texts would fill the state."""
-    if any(len(each.partition) > PARTITION_TEXT_MAX for each in write.writes):
-        raise Refused(
-            Reason.COMMAND_INVALID,
-            f"a partition is written in {PARTITION_TEXT_MAX} characters at most",
-            write.table,
-        )
+    for coarse in write.writes:
+        if len(coarse.partition) > PARTITION_TEXT_MAX:
+            raise Refused(
+                Reason.COMMAND_INVALID,
+                f"a partition is written in {PARTITION_TEXT_MAX} characters at most",
+                write.table,
+            )
 
 
-def check_write(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
+def check_write(
+    state: DomainState, candidate: Candidate, part: TablePart, write: TableWrite
+) -> None:
     """Refuse one declared part; a table dropped meanwhile is a conflict, not a refusal."""
-    check_ahead(state, write.read_at, write.table)
-    table = visible_table(state, candidate, write.table)
+    check_ahead(state, write.read_at, part.table)
+    table = part.seen
     if table is None:
-        dropped = write.table not in state.tables.by_id
-        if dropped and 0 < write.table < state.tables.next_table:
+        dropped = part.table not in state.tables.by_id
+        if dropped and 0 < part.table < state.tables.next_table:
             return
-        raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {write.table}", write.table)
+        raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {part.table}", part.table)
     if table.definition.kind != "managed":
-        raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", write.table)
-    if table.definition.layout == "directories" and lacks_write_id(candidate, write):
+        raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", part.table)
+    if table.definition.layout == "directories" and lacks_write_id(candidate, part):
         raise Refused(
             Reason.WRITE_ID_REQUIRED,
             f"files of table {table.name} lie under their write id, which a txn must have first",
-            write.table,
+            part.table,
         )
 
 
-def lacks_write_id(candidate: Candidate, write: TableWrite) -> bool:
+def lacks_write_id(candidate: Candidate, part: TablePart) -> bool:
     """Tell whether a part has no write id for what it writes.
 
     Hive commits coarse writes also of a txn that has none; files have to lie somewhere.
     """
     if candidate.txn is None:
-        return not is_read(write)
-    adds = write.footprint is not None and bool(write.footprint.adds)
-    return adds and write.table not in candidate.txn.write_ids
+        return not part.is_read
+    adds = part.footprint is not None and bool(part.footprint.adds)
+    return adds and part.table not in candidate.txn.write_ids
+
+
+def applied_before(state: DomainState, candidate: Candidate) -> int:
+    """Return the position at which all recorded progress was made before, 0 if it is new.
+
+    Raises Refused if some of it was made and some not: then it is not the same batch.
+    """
+    before: list[int] = []
+    for part in candidate.parts:
+        if part.footprint is None or not part.footprint.apps:
+            continue
+        table = state.tables.by_id.get(part.table)
+        for app in part.footprint.apps:
+            known = table.apps.get(app.app) if table is not None else None
+            done = known is not None and known.version >= app.version
+            before.append(known.position if known is not None and done else 0)
+    if any(before) and not all(before):
+        raise Refused(
+            Reason.APP_VERSIONS_DISAGREE,
+            "some of the progress that this commit records, of an application in a table, was "
+            "recorded before, and some was not",
+        )
+    return max(before, default=0)
 
 
 def check_bases(state: DomainState, candidate: Candidate) -> None:
     """Refuse a commit whose winners are not all remembered, rather than guess."""
-    for write in candidate.writes.values():
-        if visible_table(state, candidate, write.table) is not None:
-            check_base(state, candidate, write)
+    for part in candidate.parts:
+        if part.write is not None and part.seen is not None and part.meets_winners:
+            check_base(state, part)
     for changes in candidate.changes.values():
         for change in changes:
             if change.kind != "create":
                 check_remembered(state, change.read_at, change.table)
 
 
-def check_base(state: DomainState, candidate: Candidate, write: TableWrite) -> None:
+def check_base(state: DomainState, part: TablePart) -> None:
     """Refuse a plan from before the winners that are remembered, and one from nowhere."""
-    if not candidate.meets_winners(write.table):
-        return
-    read_at = candidate.read_at(write.table)
-    if read_at:
-        check_remembered(state, read_at, write.table)
-    elif not is_blind_write(write) or (write.footprint and depends_on_base(write.footprint)):
+    if part.read_at:
+        check_remembered(state, part.read_at, part.table)
+    elif not part.is_blind or (part.footprint is not None and depends_on_base(part.footprint)):
         raise Refused(
             Reason.READ_AT_REQUIRED,
             "what reads, updates, deletes, looks up an application or changes protocol or domains "
             "without a txn names the position it was planned from",
-            write.table,
+            part.table,
         )
 
 
@@ -124,36 +183,27 @@ def check_remembered(state: DomainState, read_at: int, table: int) -> None:
         )
 
 
-def is_blind_write(write: TableWrite) -> bool:
-    """Tell whether a part only added rows and read none, coarsely or file by file."""
-    inserts = all(each.operation == "insert" for each in write.writes)
-    return inserts and (write.footprint is None or is_blind(write.footprint))
+def check_partitions(part: TablePart) -> None:
+    """Refuse files that do not have one value for each partition column of their table.
 
-
-def visible_table(state: DomainState, candidate: Candidate, table: int) -> Table | None:
-    """Return the table as this txn may see it."""
-    return state.tables.visible(table, candidate.txn.txn if candidate.txn else 0)
-
-
-def applied_before(state: DomainState, candidate: Candidate) -> int:
-    """Return the position at which all recorded progress was made before, 0 if it is new.
-
-    Raises Refused if some of it was made and some not: then it is not the same batch.
+    Checked last: a plan for columns that the table had before lost to their change. Without any
+    columns of the table there is nothing to check by.
     """
-    before: list[int] = []
-    for write in candidate.writes.values():
-        table = state.tables.by_id.get(write.table)
-        for app in write.footprint.apps if write.footprint is not None else ():
-            known = table.apps.get(app.app) if table is not None else None
-            done = known is not None and known.version >= app.version
-            before.append(known.position if known is not None and done else 0)
-    if any(before) and not all(before):
-        raise Refused(
-            Reason.APP_VERSIONS_DISAGREE,
-            "some of the progress that this commit records, of an application in a table, was "
-            "recorded before, and some was not",
-        )
-    return max(before, default=0)
+    if part.is_read or part.footprint is None or part.seen is None:
+        return
+    if part.definition is None or part.traits is None or not part.definition.columns:
+        return
+    columns = part.traits.schema
+    for text in part.footprint.adds:
+        values = partition_values(text)
+        if values is None or len(values) != len(columns):
+            names = ", ".join(name for name, _ in columns) or "nothing"
+            raise Refused(
+                Reason.COMMAND_INVALID,
+                f"a file of partition {text[:80]} was added to table {part.seen.name}, which is "
+                f"partitioned by {names}: one value a column",
+                part.table,
+            )
 
 
 def lost(
@@ -161,41 +211,67 @@ def lost(
 ) -> TxnAborted:
     """Return the abort of a txn that lost; it wrote what it declared, an id alone is no write."""
     txn = candidate.txn
-    written = [table for table in candidate.writes if table not in candidate.reads]
+    declared = [part for part in candidate.parts if part.write is not None]
+    written = [part.table for part in declared if not part.is_read]
     parts = aborted_parts(state, txn, written) if txn is not None else ()
-    declared = candidate.writes if evidence is not None else ()
-    attempted = [remembered(candidate, table) for table in declared]
+    attempted = [remembered(part) for part in declared] if evidence is not None else []
     return TxnAborted(
         reason, txn is None, parts, evidence, attempted, level=candidate.level, first=first
     )
 
 
-def remembered(candidate: Candidate, table: int) -> TableWrite:
-    """Return a part as the commit itself brought it, without its file list.
+def remembered(part: TablePart) -> TableWrite:
+    """Return a declared part as the commit itself brought it, without its file list.
 
     The chunks that came before are in the log under their own events.
     """
-    last = candidate.last_chunks[table]
-    return candidate.writes[table]._replace(footprint=None if last is None else bare(last))
+    assert part.write is not None, "only what was declared is remembered"
+    last = part.last_chunk
+    return part.write._replace(footprint=None if last is None else bare(last))
 
 
-def repeated_commit(position: int, txn: int) -> CommandRepeated:
-    """Return the answer to a commit of a txn that has committed."""
-    return CommandRepeated(b"", position, "TxnCommitted", txn, 1, ())
-
-
-def already_committed(state: DomainState, session: int, txn: int) -> Answer | None:
-    """Return the answer for a txn that is not open any more, None if it is."""
-    status, position = status_for(state, session, txn)
-    if status == "committed":
-        return repeated_commit(position, txn)
-    if status != "open":
-        raise not_open(state, txn)
-    return None
-
-
-def committed(candidate: Candidate, parts: Sequence[CommittedPart]) -> TxnCommitted:
+def committed(candidate: Candidate, now: int) -> TxnCommitted:
     """Return the commit of a candidate that nothing stands against."""
-    txn = candidate.txn
-    reads = [remembered(candidate, table) for table in candidate.reads]
-    return TxnCommitted(txn.type if txn else "default", txn is None, parts, reads, candidate.level)
+    txn, parts = candidate.txn, candidate.parts
+    written = [
+        committed_part(candidate, part, part.seen, now)
+        for part in parts
+        if part.seen is not None and not part.is_read
+    ]
+    reads = [remembered(part) for part in parts if part.is_read]
+    return TxnCommitted(
+        txn.type if txn else "default", txn is None, written, reads, candidate.level
+    )
+
+
+def committed_part(candidate: Candidate, part: TablePart, table: Table, now: int) -> CommittedPart:
+    """Return one table of a commit that nothing stands against."""
+    txn, write, footprint = candidate.txn, part.write, part.footprint
+    write_id = txn.write_ids.get(part.table, 0) if txn else 0
+    late = write is not None and not write_id and table.definition.layout == "listed"
+    tracked = footprint is not None and footprint.rows_added and tracks_rows(part, table)
+    return CommittedPart(
+        part.table,
+        part.read_at,
+        table.last_write_id + 1 if late else write_id,
+        table.version + 1,
+        txn.metadata.get(part.table, 0) if txn else 0,
+        write.writes if write is not None else (),
+        "" if footprint is None else candidate.level_of(part, part.table_level),
+        part.is_blind,
+        max(now, table.committed_at + 1),
+        table.next_row_id if tracked else -1,
+        part.last_chunk,
+    )
+
+
+def tracks_rows(part: TablePart, table: Table) -> bool:
+    """Tell whether rows get ids, once the candidate has committed.
+
+    They do as soon as the protocol supports it: a backfill numbers rows before the property says
+    that all rows have ids (facts a.4 step 5).
+    """
+    protocol = part.footprint.protocol if part.footprint is not None else None
+    if ROW_TRACKING in features_of(protocol or table.protocol):
+        return True
+    return part.traits is not None and part.traits.tracks_rows

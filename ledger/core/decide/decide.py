@@ -29,7 +29,8 @@ from ledger.core.commands import (
     StageWrites,
     Unreadable,
 )
-from ledger.core.decide import candidate, judge
+from ledger.core.decide import candidate
+from ledger.core.decide import commit as decide_commit
 from ledger.core.decide import tables as decide_tables
 from ledger.core.decide import txns as decide_txns
 from ledger.core.events.events import Answer, CommandRefused, CommandRepeated, SessionOpened
@@ -110,7 +111,7 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
     """Return what the rules of the command's own kind decide; raises Refused."""
     match command:
         case CommitTxn():
-            return judge.commit(state, command, now)
+            return decide_commit.commit(state, command, now)
         case AllocateWriteIds():
             return decide_txns.allocate_write_ids(state, command)
         case OpenTxn():

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from ledger.core.commands import IsolationLevel, TableWrite
 from ledger.core.conflicts.footprints import joined
-from ledger.core.decide.candidate import Candidate, is_read, touched_before
+from ledger.core.decide.candidate import Candidate, gathered, touched_before
 from ledger.core.decide.judge import first_conflict
+from ledger.core.decide.table_part import is_read
 from ledger.core.events.events import Control, Event, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Evidence
 from ledger.core.state.domain import DomainState
-from ledger.core.state.tables import by_table
 from ledger.core.state.txns import OpenTxn
 
 
@@ -66,19 +66,10 @@ def candidate_from(
     txn: OpenTxn | None = None if one_shot else state.txns.open[control.txn]
     every = [whole(txn, each) for each in parts]
     written = {each.table for each in every if not is_read(each)}
-    touched = sorted(written if txn is None else written | touched_before(state, txn))
+    touched = written if txn is None else written | touched_before(state, txn)
     # A write id alone is no write (rule c0), so nothing was declared there.
     writes = {each.table: each for each in every if each.writes or each.footprint is not None}
-    return Candidate(
-        txn,
-        txn.opened if txn is not None else 0,
-        writes,
-        touched,
-        [table for table in writes if table not in touched],
-        by_table(state.tables.pending.get(control.txn, ()) if txn is not None else ()),
-        "",
-        {},
-    ).weighed()
+    return gathered(state, txn, writes, touched, last_chunks={})
 
 
 def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
