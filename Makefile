@@ -6,7 +6,7 @@ CASES ?= ../shared/cases
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 
-.PHONY: setup hashes test demo bench lint types pytest conformance simulation
+.PHONY: setup hashes test demo bench docs changelog lint types pytest conformance simulation
 
 setup: .venv/installed
 	@$(RUN) ledger.machine.kafka.jars

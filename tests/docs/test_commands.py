@@ -95,9 +95,13 @@ def test_unknown_options_are_seen(line: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_targets_are_known(target: str) -> None:
-    """Every target of make that a page names is one."""
+    """Every target of make that a page names is one, even where a folder has its name."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.+)", makefile, re.MULTILINE)
+
     assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    assert phony is not None
+    assert target in phony[1].split()
 
 
 @pytest.mark.parametrize("extras", EXTRAS)
