@@ -14,8 +14,8 @@ from ledger.core.commands import Layout
 from ledger.errors import ConflictError, FilesUnknownError
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
+from tests.sources import lies_in, product
 from tests.spark_sink.host import NAME, Host, running_host
-from tests.test_architecture import lies_in, product
 
 Reader = Callable[[Host, Transaction], object]
 
