@@ -56,12 +56,12 @@ Result = TypeVar("Result")
 
 
 class Ledger(LedgerTables, LedgerFiles):
-    """A connected ledger; close it, or use it in a `with` block.
+    """A connected ledger. Close it, or use it in a `with` block.
 
     Attributes:
-        id: the ledger's id, drawn at its creation.
-        name: its name.
-        catalog: the catalog in which this client's table names are.
+        id: the ledger's id, drawn when the ledger was created.
+        name: the ledger's name.
+        catalog: the catalog of this client's table names.
     """
 
     def __init__(
@@ -116,21 +116,21 @@ class Ledger(LedgerTables, LedgerFiles):
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
     ) -> Self:
-        """Connect to a ledger: the one named, else that of the environment, else that of this host.
+        """Connect to a ledger: the named one, else the one of the environment or of this host.
 
-        `client` are librdkafka settings of the deployment, such as the login, by default those of
-        the file that LAKELEDGER_CLIENT_CONFIG names. `catalog` is that of table names, by default
-        that of the settings (LAKELEDGER_CATALOG, else `main`). `reads` is where rows are read, by
-        default the store of this host's follower, or `HttpReads` of LAKELEDGER_READS_URL; `log`
-        replaces Kafka in tests. Both stay the caller's to close. Every call waits `timeout_s` for
-        its answer. In `time_zone` conditions read timestamps without a zone. Ledgers that one
-        process connects alike share what is costly, see `ledger.sdk.channel`. The session ends with
-        its open txns when this process was silent for `lease_s`, 0.5 to 86,400 s; by default
-        LAKELEDGER_LEASE_S, else the ledger's (10 s). No beat goes out while a call in C, such as a
-        long sort, holds the interpreter's lock.
+        `client` holds librdkafka settings, such as the login; by default LAKELEDGER_CLIENT_CONFIG
+        names a file with them. `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else
+        `main`). `reads` answers reads; by default the rows of this host do, or `HttpReads` if
+        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes both.
+
+        Every call waits `timeout_s` for its answer. `time_zone` says how conditions read timestamps
+        without a zone. The session ends with its open txns if this process is silent for `lease_s`,
+        0.5 to 86,400 s (LAKELEDGER_LEASE_S, else the ledger's, 10 s). No beat is sent while a call
+        in C, such as a long sort, holds the interpreter's lock.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away,
-        ValueError for a timeout, lease or zone that cannot be, TypeError for a name that is none.
+        ValueError for an impossible timeout, lease or zone, and TypeError for a name that is not
+        text.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
         address = None
@@ -165,7 +165,7 @@ class Ledger(LedgerTables, LedgerFiles):
 
     @property
     def token(self) -> Token:
-        """The position of this client's last write: who reads with it sees that write."""
+        """The position of this client's last write. A read with it sees that write."""
         return self._view.origin.at(self._view.written)
 
     @contextmanager
@@ -194,15 +194,14 @@ class Ledger(LedgerTables, LedgerFiles):
     ) -> Transaction:
         """Open a txn, to be ended by `commit` or `abort`.
 
-        Whoever knows the `tables` that it will write names them here: it opens with its write ids,
-        which saves the round trip that asking for them later costs. After `deadline_s` it is
-        aborted, once the leader is sure to hear its clients: as a rule some seconds later, and
-        until then it may commit. None = the ledger's default. It is judged by `level` where that of
-        a table is weaker: "serializable", "write-serializable" or "snapshot-isolation". Raises
-        ValueError for a deadline that is no positive duration.
+        Name the `tables` that the txn will write: it then opens with its write ids, which saves a
+        round trip. After `deadline_s` the leader aborts the txn, as a rule some seconds later;
+        until then the txn may commit. None is the ledger's default. `level` is a minimum for every
+        table: "serializable", "write-serializable" or "snapshot-isolation". Raises ValueError for a
+        deadline that is not positive.
 
-        Where this ends by OutcomeUnknownError or by Ctrl-C, the txn may be open all the same, and
-        stays so until this ledger is closed, its deadline passes, or an operator aborts it.
+        After OutcomeUnknownError or Ctrl-C the txn may be open. It then stays open until this
+        ledger is closed, its deadline passes, or an operator aborts it.
         """
         return self.begin_many(1, type, tables=tables, deadline_s=deadline_s, level=level)[0]
 
@@ -217,7 +216,7 @@ class Ledger(LedgerTables, LedgerFiles):
     ) -> Sequence[Transaction]:
         """Open several txns in one round trip, ids ascending; each sees those before it as open.
 
-        Each has a write id in every one of `tables`; the rest as for `begin`.
+        Each txn has a write id in every one of `tables`. The rest is as for `begin`.
         """
         asked = level_named(level)
         deadline_ms = 0 if deadline_s is None else milliseconds(deadline_s)
@@ -254,22 +253,23 @@ class Ledger(LedgerTables, LedgerFiles):
         tables: Sequence[TableLike] = (),
         on_commit: Callable[[Receipt], object] | None = None,
     ) -> Result:
-        """Do work in a txn and commit it; if an earlier commit wins, do it again in a new one.
+        """Call `work` with a txn and commit it; if an earlier commit wins, do so again.
 
-        `work` gets the txn, which opens with a write id in each of `tables`, reads and writes with
-        it, and is called again for every attempt; what it returned at last is returned, and
-        `on_commit` gets the receipt. At most `attempts` are made, and none begins after
-        `deadline_s`; then the last conflict is raised, with a note for each attempt. An unanswered
-        commit is asked for again, its work is not done again, nor is work that raises after it
-        asked for the commit itself. Raises ValueError for less than one attempt and for a deadline
-        that is no duration.
+        Each attempt has a new txn, which opens with a write id in each of `tables`. The last return
+        value of `work` is returned, and `on_commit` gets the receipt. There are at most `attempts`,
+        and none begins after `deadline_s`; then the last conflict is raised, with a note for each
+        attempt.
+
+        A commit without an answer is repeated, but the work is not. Work that called `commit`
+        itself and then raises is not repeated either. Raises ValueError for less than one attempt
+        and for an impossible deadline.
         """
         # Every attempt asks for them anew, and what is given may be read once only.
         pace, tables = Pace(attempts, deadline_s), tuple(listed(tables))
         return run(lambda: self.begin(tables=tables, level=level), work, pace, on_commit=on_commit)
 
     def abort(self, txn: int, reason: str) -> Receipt:
-        """Abort a txn of whichever session; what it wrote counts as unknown."""
+        """Abort a txn of any session. The ledger takes it that the txn may have written data."""
         return self._done(AbortTxn(*UNNUMBERED, txn, reason, None), TxnAborted)
 
     def forget_aborted(
@@ -279,11 +279,11 @@ class Ledger(LedgerTables, LedgerFiles):
         table: TableLike | None = None,
         write_ids: Sequence[int] = (),
     ) -> Receipt:
-        """State that no file of aborted ids is reachable and that their writers are fenced.
+        """State that no file of aborted ids can be reached and that their writers are fenced.
 
-        Either whole `txns`, or `write_ids` of one `table`; this lets the cleanup watermark move on.
-        Raises ValueError for whole txns in one table, of which the ledger would forget all,
-        TypeError for what is no txn.
+        Give whole `txns`, or `write_ids` of one `table`. The cleanup watermark can then move on.
+        Raises ValueError for whole txns in one table, because the ledger would forget them in all
+        tables, and TypeError for an item that is not a txn.
         """
         check_list("txns", txns, int, Transaction)
         check_list("write ids", write_ids, int)
@@ -299,7 +299,7 @@ class Ledger(LedgerTables, LedgerFiles):
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
 
     def snapshot(self) -> ValidTxnList:
-        """Return what a reader without a txn may see now; this client's commits are in it."""
+        """Return the valid txns of a reader without a txn; this client's commits are included."""
         return self._view.reads().valid_txns()
 
     def reads(self) -> Reads:
@@ -307,20 +307,20 @@ class Ledger(LedgerTables, LedgerFiles):
         return self._view.reads()
 
     def wait(self, token: Token | str | int, timeout_s: float | None = None) -> int:
-        """Wait until the read model has reached a token or position; return where it is.
+        """Wait until the read model has reached a token or position; return its position.
 
-        Raises ReaderBehindError if it has not in time, ValueError for a token of another ledger, a
-        number that can be no position and a timeout that is no duration, TypeError for no place.
+        Raises ReaderBehindError after `timeout_s`, ValueError for a token of another ledger or an
+        impossible position or timeout, and TypeError for any other type.
         """
         place = Token.parse(token) if isinstance(token, str) else token
         timeout_ms = None if timeout_s is None else round(checked_timeout(timeout_s) * MS)
         return self._view.reads(self._view.position_of(place), timeout_ms).position()
 
     def outcome(self, session: int, n: int) -> Outcome:
-        """Return what a command was answered first, or that it has no answer yet.
+        """Return the first answer to a command, or that it has no answer yet.
 
-        For the commands of this client since it connected, nothing is read if it was seen here.
-        Raises ValueError for numbers that no session and no command can have.
+        A command of this client since it connected needs no read if its answer was seen here.
+        Raises ValueError for impossible numbers.
         """
         check_number("session", session)
         check_number("n", n)
@@ -332,7 +332,7 @@ class Ledger(LedgerTables, LedgerFiles):
         return Outcome.of_row(session, n, as_of, reads.outcome(session, n))
 
     def close(self) -> None:
-        """End the session, and with it its open txns; closing twice, or in a fork, does nothing."""
+        """End the session and its open txns; a second call, or one in a fork, does nothing."""
         if not self._channel.is_own:
             return
         # Called from the last to the first, each of them even if Ctrl-C interrupts those before.

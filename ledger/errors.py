@@ -87,7 +87,7 @@ class BrokerError(LedgerError):
 
 
 class RoleEndedError(LedgerError):
-    """A role ended as it would end again; `code` is its exit code, and that of who needs it."""
+    """A role failed in a way that a restart would repeat; `code` becomes the exit code."""
 
     def __init__(self, message: str, *, code: int) -> None:
         super().__init__(message)
@@ -153,7 +153,7 @@ class CommandFailedError(RefusedError):
 
 
 class SnapshotTooOldError(RefusedError):
-    """What was since a plan or a list was made is no longer all remembered; read again."""
+    """The plan or list is older than the history still kept; read again."""
 
     retry_anew = True
 
@@ -233,7 +233,7 @@ class ProtocolChangedException(ConflictError):  # noqa: N818 - Delta's own name
 
 
 class UnsupportedTableFeatureException(ConflictError):  # noqa: N818 - as Delta's own are called
-    """The table has a feature now that is not known here: nobody can tell what it asks of files."""
+    """The table gained a feature that is not known here, nor what it asks of files."""
 
     retry_anew = False
 
@@ -248,10 +248,10 @@ class UnknownColumnError(LedgerError, ValueError):
 
 
 class FilesUnknownError(LedgerError):
-    """The ledger does not know the files of `table` that are asked for: that is not none of them.
+    """The ledger does not know the requested files of `table`; there may be some.
 
-    The rows of an external table and of one of layout `directories` lie in folders, and what an
-    open txn adds itself no read returns.
+    The rows of an external table, and of a table of layout `directories`, lie in folders. No read
+    returns the files that an open txn adds itself.
     """
 
     def __init__(self, message: str, *, table: int = 0) -> None:

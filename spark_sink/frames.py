@@ -58,24 +58,21 @@ def cached_table(
 ) -> DataFrame:
     """Return the data of a table as a snapshot sees it, with the columns that it sees.
 
-    `snapshot` is an open `Transaction`, `tables` those of this host by default. The txn remembers
-    that it read all rows, as by `Transaction.read`: a commit that came after it and changed them
-    wins. `where`, a condition of Spark SQL or an expression, keeps the rows that it holds for in
-    the session's time zone, and only they count as read; what filters the DataFrame later is not
-    known here. `record=False` says that nothing the txn writes depends on the rows.
+    `snapshot` is an open `Transaction`; `tables` are by default the tables of this host. The txn
+    remembers that it read all rows, as by `Transaction.read`: a later commit that changed them
+    wins. `where`, a condition of Spark SQL or an expression, keeps the rows for which it holds in
+    the session's time zone, and only these count as read. Later filters of the DataFrame are not
+    known here. `record=False` says that the txn's writes do not depend on the rows.
 
-    Of its own txn a reader gets folders, but not files that are only declared. Files are read by
-    the names of columns: one that was renamed is NULL in those from before, unless a partition
-    says what it is.
-
-    A query fails at the value of a partition that is none of its column's type. Of files, those
-    queries do that meet such a partition: no condition on its column holds for it.
+    A reader sees the folders of its own txn, but not files that the txn only declared. Files are
+    read by the names of columns: a renamed column is NULL in older files, unless their partition
+    has its value. A query fails at a partition value that its column's type cannot hold. In a table
+    of files only queries that meet the partition fail: no condition on its column holds for it.
 
     Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, PredicateSyntaxError,
-    ValueError if a txn that has ended is to remember the read, and UnreadableTableError for
-    deletion vectors, hidden paths, files that are not there, column mapping, folders of other
-    makers, in other places or with a colon, an external table with a Delta log, and one without a
-    location.
+    ValueError if the txn has ended and the read is to be remembered, and UnreadableTableError for
+    deletion vectors, hidden paths, missing files, column mapping, folders of other makers, in other
+    places or with a colon, an external table with a Delta log, and a table without a location.
     """
     zone = "UTC" if where is None else session_zone(spark)
 

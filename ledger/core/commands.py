@@ -136,7 +136,7 @@ class Footprint(NamedTuple):
 class TableWrite(NamedTuple):
     """What a commit read and did in one table, in coarse units or file by file.
 
-    `read_at` is the position the plan was made from, 0 = that of the snapshot its txn holds.
+    `read_at` is the position from which it was planned, 0 for the txn's snapshot.
     """
 
     table: int

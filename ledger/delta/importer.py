@@ -72,14 +72,14 @@ def import_delta(
     poll_s: float = POLL_S,
     progress: Progress = lambda _done, _newest: None,
 ) -> ImportReport:
-    """Import the Delta table at `path` as `table` of the ledger's catalog, or go on with that.
+    """Import the Delta table at `path` as `table` of the ledger's catalog, or continue an import.
 
-    With `follow` it looks for new versions every `poll_s` seconds. `stop` ends it after the version
-    at hand; what was imported stays, and the next import goes on from there.
+    With `follow` the import looks for new versions every `poll_s` seconds. `stop` ends it after the
+    current version; the next import goes on from there.
 
-    Raises DeltaLogError if the log is damaged, IncompatibleError if reading it needs a feature or
-    a version of Delta's protocol that is not known here, TableExistsError if `table` is another
-    table, ConflictError if somebody else writes to it, SettingsError if there is no Delta table at
+    Raises DeltaLogError if the log is damaged, IncompatibleError if reading it needs an unknown
+    feature or version of Delta's protocol, TableExistsError if `table` is another table,
+    ConflictError if another program writes to it, and SettingsError if there is no Delta table at
     `path` or an extra is not installed.
     """
     stop = stop or Signal()

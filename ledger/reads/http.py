@@ -39,10 +39,10 @@ from ledger.reads.whole_numbers import takes_whole_numbers
 class HttpReads(HttpQuestions, Reads):
     """The read model behind a URL such as `http://host:8181`; threads may share it.
 
-    `headers` go with every question, for a proxy that wants a login. Besides what `Reads` says,
-    every call raises ReadsUnavailableError if there is no answer within `timeout_s`, and
-    LimitExceededError for more rows at once than the server gives. The files of a table are asked
-    for in pages of `page_rows`, so the server never has all of many in memory.
+    `headers` go with every request, for a proxy that wants a login. In addition to the errors of
+    `Reads`, every call raises ReadsUnavailableError if there is no answer within `timeout_s`, and
+    LimitExceededError for more rows at once than the server gives. Files are requested in pages of
+    `page_rows`, so the server never holds a long listing in memory.
     """
 
     page_rows = ROWS_MAX

@@ -129,8 +129,8 @@ class MetadataReads(Protocol):
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position.
 
-        A read without a list is of what holds for everybody by then. Raises ReaderBehindError if
-        what a list or the token needs was not reached in time.
+        A read without a list answers the state that holds for every reader by then. Raises
+        ReaderBehindError if the position that a list or the token needs was not reached in time.
         """
         ...
 

@@ -60,11 +60,11 @@ __all__ = [
 class Reads(MetadataReads, Protocol):
     """The read model of one domain. Threads may share it.
 
-    A position or a limit below 0 raises ValueError; what comes over HTTP does for any number.
+    A position or a limit below 0 raises ValueError. Over HTTP any impossible number does.
     """
 
     def identity(self) -> Identity:
-        """Return who the ledger is.
+        """Return the identity of the ledger.
 
         Raises ReaderBehindError while its creation is not applied.
         """
@@ -82,7 +82,7 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
-        """Return how far the rows are as soon as they have come to `position` and to `seen`.
+        """Return how far the rows are, as soon as they have come to `position` and to `seen`.
 
         Raises LogRewrittenError if the log has another chain at the position that was `seen`,
         ReaderBehindError after `timeout_ms`.
@@ -101,16 +101,16 @@ class Reads(MetadataReads, Protocol):
         """Return the write ids of a table that a reader of `txns` may see (rule b3).
 
         The list carries `catalog.name`, the name as of now. Raises UnknownTableError, and
-        SnapshotTooOldError if mappings were cleaned that tell of a commit which `txns` hides: never
-        for the list of a txn that is open.
+        SnapshotTooOldError if a mapping of a commit that `txns` hides was cleaned: never for the
+        list of an open txn.
         """
         ...
 
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
-        """Return the write ids of a table that are valid at a position, or now, seen in one look.
+        """Return the write ids of a table that are valid at a position, or now, from one state.
 
         Raises UnknownTableError, ReaderBehindError for a position not applied yet, and
-        LimitExceededError for one of which no exact list is left.
+        LimitExceededError for a position without an exact list.
         """
         ...
 
@@ -181,17 +181,18 @@ class Reads(MetadataReads, Protocol):
     ) -> Sequence[FileRow]:
         """Return the paths that no snapshot needs, by the position of their last removal.
 
-        They are those removed at position `since` or later and up to the table's mark, at `since`
-        itself those behind `path`: so whoever took some goes on from the last one. A path that came
-        back, or stays under another deletion vector, is not among them. Raises UnknownTableError.
+        They were removed at position `since` or later and up to the table's mark; at `since` itself
+        only paths behind `path` are returned. So a program can go on from the last path that it
+        got. A path that came back, or stays under another deletion vector, is left out. Raises
+        UnknownTableError.
         """
         ...
 
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark, under which data may lie.
 
-        Each of them can be forgotten: left out are those that are, in this table or altogether,
-        those of txns that wrote nothing there, and all of a dropped table. Raises
+        Each of them can be forgotten. Left out are ids that are forgotten, in this table or
+        altogether, ids of txns that wrote nothing there, and all ids of a dropped table. Raises
         UnknownTableError.
         """
         ...
@@ -212,10 +213,11 @@ class Reads(MetadataReads, Protocol):
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table.
 
-        They are those behind `path` and `vector`, by which they stand: so whoever took some of a
-        position or a version goes on from the last one, whatever became of the table meanwhile.
-        Raises UnknownTableError, also for a position at or after its drop, ReaderBehindError for a
-        position not applied yet, and UnknownVersionError for a version the table does not have.
+        The files are ordered by path and vector, and begin behind `path` and `vector`. So a program
+        that got some files of a position or a version can go on from the last one, whatever became
+        of the table meanwhile. Raises UnknownTableError, also for a position at or after its drop,
+        ReaderBehindError for a position not applied yet, and UnknownVersionError for a version the
+        table does not have.
         """
         ...
 
@@ -226,14 +228,14 @@ class Reads(MetadataReads, Protocol):
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
-        """Return a version, or the last one up to a time or a position, without any the newest.
+        """Return a version, or the last one up to a time or a position, by default the newest.
 
-        None if there is none. Raises ReaderBehindError for a position not applied yet.
+        None if absent. Raises ReaderBehindError for a position not applied yet.
         """
         ...
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
-        """Return the versions of a table, newest first, those below `below` if given.
+        """Return the versions of a table, newest first, only versions below `below` if given.
 
         Raises UnknownTableError.
         """

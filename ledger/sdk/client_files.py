@@ -68,9 +68,9 @@ class LedgerFiles:
     ) -> TableFiles:
         """Return the files that a condition may concern, now or at a `version` or `position`.
 
-        They are left out by partition only, so a condition on any other column returns all. A txn
-        that is opened later can build on it, see `Transaction.use`. `time_zone` and what is raised
-        as for `Transaction.read`.
+        Files are left out by their partition only, so a condition on another column returns all
+        files. A txn that is opened later can build on the read: `Transaction.use`. `time_zone` and
+        the errors are as for `Transaction.read`.
         """
         number, _ = self._names.find(table)
         return read_table(
@@ -92,17 +92,17 @@ class LedgerFiles:
         operation: str = "WRITE",
         level: str | None = None,
     ) -> Receipt:
-        """Add files to a table of layout `listed`, opened and committed in one round trip.
+        """Add files to a table of layout `listed`: open and commit a txn in one round trip.
 
-        `app` is the name and the version of an application: if the table has that version or a
-        later one, nothing is done and the receipt is `skipped`, so a batch that is sent again is
-        applied once; its `note` says why, and a warning is logged. More files than fit one record
-        take a txn, whose chunks go before its commit.
+        `app` is name and version of an application. If the table has that version or a later one,
+        nothing is done and the receipt is `skipped`, so a batch that is sent again is applied once.
+        The receipt's `note` says why, and a warning is logged. Files that do not fit one record
+        take a txn with several.
 
-        Raises ValueError as `Transaction.add_files`, and ConflictError as `Transaction.commit`,
-        also if the table was changed since it was looked up, or has other columns than the row
-        that was given for `table`. After OutcomeUnknownError ask `outcome` before doing it again,
-        unless an `app` is named.
+        Raises ValueError as `Transaction.add_files`, and ConflictError as `Transaction.commit`:
+        also if the table was changed since it was looked up, or has other columns than the given
+        row of it. After OutcomeUnknownError ask `outcome` before you repeat the call, unless `app`
+        is given.
         """
         made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
         asked = level_named(level)
@@ -115,9 +115,8 @@ class LedgerFiles:
     def commit_once(self, writes: Iterable[TableWrite], level: str | None = None) -> Receipt:
         """Open, allocate and commit in one round trip; for tables of layout `listed`.
 
-        An update or delete names in `read_at` the position that it was planned from. Raises as
-        `Transaction.commit`; there is no txn to commit again after OutcomeUnknownError, so ask
-        `outcome` before doing it again.
+        An update or delete names in `read_at` the position from which it was planned. Raises as
+        `Transaction.commit`. After OutcomeUnknownError ask `outcome` before you repeat the call.
         """
         check_list("writes", writes, TableWrite)
         made = list(writes)

@@ -62,9 +62,10 @@ class LedgerTables(OfOneProcess):
     def create_table(
         self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
     ) -> TableRow:
-        """Create a table at once; `columns` are (name, Spark SQL type), options see TableOptions.
+        """Create a table at once; `columns` are pairs of name and Spark SQL type.
 
-        Raises TableExistsError if the name is taken, ValueError for a type that there is not.
+        `TableOptions` has the options, such as `partition_columns`, `layout` and `location`. Raises
+        TableExistsError if the name is taken, and ValueError for an unknown type.
         """
         check_new_name(name)
         definition = table_definition(columns, **options)
@@ -82,14 +83,16 @@ class LedgerTables(OfOneProcess):
         read_at: Token | int = 0,
         **changes: Unpack[TableChanges],
     ) -> Receipt:
-        """Give a table another definition at once; a managed one by a commit of its own.
+        """Give a table another definition at once; a managed table by a commit of its own.
 
-        `change` is a function that makes it of the one there is; or say what is to change, see
-        TableChanges. Both are tried again on the newest definition if somebody else was faster. A
-        `change` that is a whole definition replaces whatever is there, unless `read_at` says from
-        where it was planned. `operation` is Delta's name of it, by default that of the difference.
+        `change` is a function from the current definition to the new one. Or name the changes, see
+        `TableChanges`. Both are repeated on the newest definition if another commit was faster. A
+        `change` that is a whole definition replaces the current one, unless `read_at` names the
+        position from which it was planned. `operation` is Delta's name of the change; by default it
+        is derived.
 
-        Raises MetadataChangedException if it was changed after `read_at`, or every time.
+        Raises MetadataChangedException if the table was changed after `read_at`, or at every
+        attempt.
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at)
@@ -102,7 +105,8 @@ class LedgerTables(OfOneProcess):
     def rename_table(self, table: TableLike, name: str, *, read_at: Token | int = 0) -> Receipt:
         """Give a table another name at once.
 
-        Raises MetadataChangedException if it was changed after `read_at`, and TableExistsError.
+        Raises MetadataChangedException if the table was changed after `read_at`, and
+        TableExistsError.
         """
         check_new_name(name)
         number = self._names.number(table)
@@ -116,7 +120,7 @@ class LedgerTables(OfOneProcess):
     def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
         """Drop a table at once; a new table of its name is another table.
 
-        Raises MetadataChangedException if it was changed after `read_at`.
+        Raises MetadataChangedException if the table was changed after `read_at`.
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at)
@@ -129,12 +133,11 @@ class LedgerTables(OfOneProcess):
     def metadata(
         self, table: TableLike, *, write_ids: ValidWriteIdList | None = None, token: Place = 0
     ) -> TableMetadata:
-        """Return what a table is now, or to a reader with a list of `write_ids`.
+        """Return a table as it is now, or as a reader with a list of `write_ids` sees it.
 
-        With the `token` of somebody's receipt, also in its text form, it is at least as new as that
-        write; as this client's own writes it always is. Raises UnknownTableError if the reader
-        sees no such table, ReaderBehindError, ValueError for a list that names another table than
-        is asked for by name.
+        The answer is at least as new as this client's own writes and as `token`, which may be the
+        token of another client's receipt or its text. Raises UnknownTableError if the reader sees
+        no such table, ReaderBehindError, and ValueError for a list of another table.
         """
         found = self._metadata(table, TABLE, write_ids, token)
         assert isinstance(found, TableMetadata)
@@ -150,7 +153,7 @@ class LedgerTables(OfOneProcess):
     ) -> str:
         """Return an object of a table, such as "partition:day=1" or "stats:delay"; as `metadata`.
 
-        Its value is that of the table property `object.<what>`.
+        Its value is the table property `object.<what>`.
         """
         return str(self._metadata(table, object_named(what), write_ids, token))
 

@@ -102,10 +102,10 @@ class Expression:
         return Expression(["<=>", self._node, null if other is None else operand(other)])
 
     def in_zone(self, time_zone: ZoneLike) -> "Expression":
-        """Return the condition as a session of a time zone means it, whoever reads by it.
+        """Return the condition as a session of a time zone means it, whatever the reader's zone.
 
-        In it timestamps without a zone are read, and days begin. Raises ValueError for a time zone
-        that is not known.
+        The zone says when days begin and how to read timestamps without a zone. Raises ValueError
+        for an unknown time zone.
         """
         return Expression(["in_zone", zone_named(time_zone) or "UTC", self._node])
 

@@ -38,7 +38,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the token of a text; raises ValueError for what is none."""
+        """Return the token of a text; raises ValueError for any other text."""
         ledger, *numbers = text.split(":")
         if not ledger or len(numbers) != 2 or not all(map(str.isdecimal, numbers)):  # noqa: PLR2004
             raise ValueError(f"'{text}' is no token; one looks like 5f3a9c1e:0:44")
@@ -66,12 +66,12 @@ class TableVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a write: `txn` (0 = none) was done at `position`, at the time `at` (UTC).
+    """The result of a write: `txn` (0 = none) was done at `position`, at the time `at` (UTC).
 
-    `tables` is by table id. `repeated` says that it had been done before and nothing changed now;
-    if that was answered where this client could not see it, `tables` is empty and `at` is now. The
-    same holds for work that was `skipped`: its application recorded the same progress before, at
-    `position`; `note` says which, and what that is likely to mean.
+    `tables` is by table id. `repeated` says that the write had been done before and nothing changed
+    now. If the first answer was not seen here, `tables` is empty and `at` is now. The same holds
+    for `skipped` work: its application recorded the same progress before, at `position`, and `note`
+    says which, and what that is likely to mean.
     """
 
     txn: int

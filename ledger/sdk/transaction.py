@@ -61,16 +61,16 @@ Status = Literal["open", "committed", "aborted", "unknown"]
 
 
 class Transaction(TxnFiles, TxnTables):
-    """A txn of this process. In a `with` block it commits at the end, or aborts on an error.
+    """A txn of this process. A `with` block commits it at its end, or aborts it on an error.
 
-    Threads may share it: what one declares while another commits is in the commit, or refused.
+    Threads may share it. A declaration during another thread's commit is in it, or is refused.
 
     Attributes:
         id: its txn id.
         type: what kind of txn it is.
-        level: the isolation level it asks for in every table, "" = that of each table.
-        opened: the position it opened at.
-        status: how it stands, as far as this process knows.
+        level: the isolation level requested for every table, "" for each table's own.
+        opened: the position at which it opened.
+        status: its state, as far as this process knows.
         receipt: what its commit returned, None before.
     """
 
@@ -111,7 +111,7 @@ class Transaction(TxnFiles, TxnTables):
 
     @property
     def valid_txns(self) -> ValidTxnList:
-        """What this txn may see: the list it holds since its open."""
+        """The list of txns that this txn may see, fixed when it opened."""
         if self._valid_txns is None:
             control, body = self._opening
             held = held_txn_list if body.inline else self._view.held_txn_list
@@ -131,17 +131,17 @@ class Transaction(TxnFiles, TxnTables):
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
         """Return the write ids of a table that this txn may see, its own included.
 
-        That is no read of its rows: if the txn writes what depends on them, say `read_whole` too.
+        This does not count as a read of rows: if the writes depend on rows, call `read_whole` too.
         """
         self._ending.check()
         number = self._names.number(table)
         return self._view.reads(self._last).valid_write_ids(number, self.valid_txns)
 
     def write_id(self, table: TableLike) -> int:
-        """Return the txn's write id in a table, given when it is first asked for.
+        """Return the txn's write id in a table; the first call requests it.
 
-        Unless more is said, the commit counts as one that inserted rows there: the table gets a
-        version, and if it was dropped meanwhile the commit loses to that.
+        Without another declaration the commit counts as an insert into the table. The table gets a
+        version, and if it was dropped meanwhile the commit loses.
         """
         return self.write_ids([table])[0]
 
@@ -155,7 +155,7 @@ class Transaction(TxnFiles, TxnTables):
         return [self._write_ids[number] for number in numbers]
 
     def insert(self, table: TableLike, partition: str | None = None) -> None:
-        """Declare that rows were added: it conflicts with nothing."""
+        """Declare that rows were added. An insert conflicts with no coarse write."""
         self._declare("insert", table, partition)
 
     def update(
@@ -168,9 +168,9 @@ class Transaction(TxnFiles, TxnTables):
     ) -> None:
         """Declare that rows of a partition, or of a table, were changed.
 
-        `partition` is as Hive writes it, `day=2024-01-01/hour=5`; `read_at` names a later read than
-        the txn's snapshot. Raises ValueError if a partitioned table is named without saying where,
-        and for a partition of a table that has none.
+        `partition` has Hive's form, `day=2024-01-01/hour=5`. `read_at` names a later read than the
+        txn's snapshot. Raises ValueError if a partitioned table is named without a partition or
+        `whole_table`, and for a partition of a table without partitions.
         """
         self._declare("update", table, partition, whole_table=whole_table, read_at=read_at)
 
@@ -186,13 +186,13 @@ class Transaction(TxnFiles, TxnTables):
         self._declare("delete", table, partition, whole_table=whole_table, read_at=read_at)
 
     def commit(self) -> Receipt:
-        """Make the txn visible and return where; one that had committed is told so again.
+        """Make the txn visible and return the receipt; a second call returns it again.
 
         If its applications made the same progress before, nothing is done: the txn is aborted and
-        the receipt is `skipped`; its `note` says why, and a warning is logged. Raises a
-        ConflictError if an earlier commit won (then the txn is aborted), OutcomeUnknownError if no
-        answer came in time (commit again to learn it), and another RefusedError, after which the
-        txn may still be open, see `status`.
+        the receipt is `skipped`, with a `note` and a logged warning. Raises ConflictError if an
+        earlier commit won (the txn is then aborted), OutcomeUnknownError if no answer came in time
+        (commit again to learn the outcome), and other RefusedErrors, after which the txn may still
+        be open.
         """
         if not self._session.is_own:
             # Where another thread of the parent had the lock, nobody lets go of it here.
@@ -204,10 +204,9 @@ class Transaction(TxnFiles, TxnTables):
     def abort(self, reason: str = "", wrote: Iterable[TableLike] | None = None) -> Receipt:
         """End the txn without effect.
 
-        `wrote` names the tables it may have left data in, `()` none; None = not known, which counts
-        as every table it has a write id in. Raises TxnNotOpenError if it is committed, or
-        forgotten, SessionExpiredError if it ended with its session, OutcomeUnknownError if no
-        answer came.
+        `wrote` names the tables in which it may have left data. None means every table in which it
+        has a write id. Raises TxnNotOpenError if it is committed, or forgotten, SessionExpiredError
+        if it ended with its session, and OutcomeUnknownError if no answer came.
         """
         tables = None if wrote is None else self._names.numbers(wrote)
         try:

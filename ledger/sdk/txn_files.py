@@ -72,18 +72,17 @@ class TxnFiles(OfOneProcess):
     ) -> TableFiles:
         """Return the files that a condition may concern, and remember that they were read.
 
-        They are those of the txn's snapshot, or of a `version` or `position` that is named; from
-        the oldest read of a table on, later commits to it count as winners. `where` is a condition
-        of Spark SQL or an expression; files are left out by partition only, so one on any other
-        column returns all files. `whole` says that the txn depends on all files of the table, and
-        names none of them. `record=False` says that nothing the txn writes depends on them, so the
-        read is not remembered. `time_zone` is that of the session in which the condition is meant,
-        by default the client's: in it timestamps without a zone are read.
+        The files are live in the txn's snapshot, or at a named `version` or `position`. Commits to
+        the table after its oldest read count as winners. `where` is a condition of Spark SQL or an
+        expression. Files are left out by their partition only, so a condition on another column
+        returns all files. With `whole` the txn depends on all files, and gets none. With
+        `record=False` the txn's writes do not depend on the files, and the read is not remembered.
+        `time_zone` says how the condition reads timestamps without a zone; by default it is the
+        client's.
 
         Raises UnknownTableError, UnknownVersionError, ReaderBehindError, PredicateSyntaxError,
-        UnknownColumnError for a column that the table does not have, and FilesUnknownError where
-        the answer is not known: of a table in folders (see `depends_on`), and where there are no
-        files but those that the txn added itself.
+        UnknownColumnError for a column that the table does not have, and FilesUnknownError for a
+        table in folders (see `depends_on`), and where only files that the txn added itself fit.
         """
         self._ending.check()
         number = self._names.number(table)
@@ -112,11 +111,10 @@ class TxnFiles(OfOneProcess):
         *,
         time_zone: ZoneLike | None = None,
     ) -> None:
-        """Say that what the txn writes depends on the rows of a condition, read by other means.
+        """Declare that the txn's writes depend on the rows of a condition, read by other means.
 
-        They are those of the txn's snapshot; a commit that came after it and changed such rows
-        wins. `time_zone` as for `read`. Raises as `read`, but not of a table in folders: for those
-        this is made.
+        The rows are in the txn's snapshot. A later commit that changed such rows wins. `time_zone`
+        is as for `read`. Raises as `read`, but not for a table in folders.
         """
         number, row = self._names.find(table)
         if row is not None and not is_in_folders(row):
@@ -127,7 +125,7 @@ class TxnFiles(OfOneProcess):
         self._writes.read(found)
 
     def read_whole(self, table: TableLike) -> None:
-        """Say that the txn depends on everything in a table, without asking for its files."""
+        """Declare that the txn depends on all rows of a table, without a list of its files."""
         number = self._names.number(table)
         self._writes.read_whole(number)
 
@@ -137,9 +135,9 @@ class TxnFiles(OfOneProcess):
             check_none_added(read, self._writes.added(read.table.table), self.id)
 
     def use(self, read: TableFiles) -> None:
-        """Build on a read that was made before: by `ledger.read`, or by a txn that is over.
+        """Build on a read that was made before: by `ledger.read`, or by a txn that has ended.
 
-        Commits that came after it win, also those from before this txn opened.
+        Commits that came after that read win, also those from before this txn opened.
         """
         self._writes.read(read)
 
@@ -151,11 +149,12 @@ class TxnFiles(OfOneProcess):
         operation: str = "",
         data_change: bool = True,
     ) -> None:
-        """Add files to a table; alone, and nothing read, it is a blind append.
+        """Add files to a table. A txn that reads nothing and only adds is a blind append.
 
-        `operation` is Delta's name of what is done, by default WRITE. `data_change` False says that
-        the rows were in the table before. Raises ValueError for a file that was named before, or
-        does not have a value for every partition column; what raises changes nothing.
+        `operation` is Delta's name of the statement, by default WRITE. `data_change=False` says
+        that the rows were in the table before. Raises ValueError for a file that was named before,
+        or that does not have a value for every partition column. A call that raises changes
+        nothing.
         """
         number, row = self._names.find(table)
         kept = list(added_files(files, columns_of(row), data_change=data_change))
@@ -172,9 +171,9 @@ class TxnFiles(OfOneProcess):
     ) -> None:
         """Remove files from a table: a DELETE, or with files added a WRITE, unless it is named.
 
-        What a read returned is removed as of that read. Files found by another way need `read_at`,
-        the position they were found at; by default they are taken from the txn's snapshot. Raises
-        as `add_files`.
+        Files of a read are removed as of that read. Files found in another way need `read_at`, the
+        position at which they were found; by default it is the txn's snapshot. Raises as
+        `add_files`.
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at) or found_at(files, number)
@@ -197,7 +196,7 @@ class TxnFiles(OfOneProcess):
     ) -> None:
         """Put the same rows into other files: an OPTIMIZE, which loses to removals alone.
 
-        `read_at` as for `remove_files`. Raises as `add_files`.
+        `read_at` is as for `remove_files`. Raises as `add_files`.
         """
         number, row = self._names.find(table)
         columns = columns_of(row)

@@ -78,7 +78,7 @@ class TxnTables:
     def metadata_object(self, table: TableLike, what: str) -> str:
         """Return an object of a table, such as "partition:day=1" or "stats:delay"; as `metadata`.
 
-        Its value is that of the table property `object.<what>`.
+        Its value is the table property `object.<what>`.
         """
         return str(self._metadata(table, object_named(what)))
 
@@ -104,11 +104,12 @@ class TxnTables:
         operation: str = "",
         **changes: Unpack[TableChanges],
     ) -> Receipt:
-        """Give a table another definition, which others see once this txn has committed.
+        """Give a table another definition; others see it once this txn has committed.
 
-        `change` is the whole of it or a function that makes it of the one there is; or say what is
-        to change, see TableChanges. `operation` is Delta's name of it, by default that of the
-        difference. Raises MetadataChangedException if it was changed after this txn opened.
+        `change` is the definition, or a function from the current definition to the new one. Or
+        name the changes, see `TableChanges`. `operation` is Delta's name of the change; by default
+        it is derived. Raises MetadataChangedException if the table was changed after this txn
+        opened.
         """
         number = self._names.number(table)
         row = self._names.own(number) or known_row(self._view.reads(), number)

@@ -53,14 +53,14 @@ BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "toke
 
 
 class MetadataCache(MetadataReads):
-    """Answers readers from entries and, where those cannot, from a store; threads may share it.
+    """Answers reads from entries, or else from a store; threads may share it.
 
     Attributes:
-        catalog: that of names.
+        catalog: the catalog of names.
         counts: how many reads came from where and why.
         fills: how many answers of the store were kept, and how many not.
         waits: how long readers waited for the entries.
-        sampler: compares it with its store, and lets go of what nobody needs.
+        sampler: compares the entries with the store, and drops unneeded versions.
     """
 
     def __init__(
@@ -135,13 +135,13 @@ class MetadataCache(MetadataReads):
         """Return what a reader of `write_ids` sees of an object of a table.
 
         Bring `table_id` with a name: names are reused. `own_txn` sees its own changes too, given
-        the `token` (a position) of the last of them. A `token` is what must be seen at least,
-        `max_lag_ms` how old the entries may be where the store knows more.
+        the `token` (a position) of the last change. A `token` must be seen at least. `max_lag_ms`
+        says how old the entries may be where the store knows more.
 
         Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far,
-        SettingsError if it takes the store and that is another ledger's, ValueError for a table, a
-        txn, a token, a wait, a lag or a policy that can be none and for the list of another table
-        than the one named, and TypeError for what is no number or no list.
+        SettingsError if the store belongs to another ledger, ValueError for an impossible table,
+        txn, token, wait, lag or policy and for the list of another table, and TypeError for other
+        types.
         """
         asked = Read(table, write_ids, table_id, what, own_txn)
         return self.read_many(

@@ -15,6 +15,7 @@ import ledger
 import spark_sink
 from ledger.delta.importer import import_delta
 from ledger.reads.http import HttpCache, HttpReads
+from ledger.reads.port import Reads
 from ledger.sdk.definitions import TableChanges, TableOptions
 from projections.cache.reads import MetadataCache
 
@@ -32,9 +33,13 @@ INTERNAL: Final = frozenset(
 )
 BESIDE: Final[Mapping[str, tuple[Any, ...]]] = {
     "Options of tables": (TableOptions, TableChanges),
-    "Spark": (spark_sink.cached_table, spark_sink.HostTables),
-    "Beside the SDK": (import_delta, HttpReads, HttpCache, MetadataCache),
+    "Spark": (spark_sink.cached_table,),
+    "Reads": (Reads, HttpReads),
+    "Metadata cache": (MetadataCache, HttpCache),
+    "Delta": (import_delta,),
 }
+# Each has the methods of what it is a client of.
+CLIENTS: Final = (HttpReads, HttpCache)
 CODE: Final = re.compile(r"(`[^`]+`)")
 
 
@@ -105,7 +110,7 @@ def body_of(each: Any, level: str = "###") -> Iterator[str]:
     if fields:
         yield code(call(each.__name__, fields))
     yield from text(doc_of(each))
-    for member in members(each):
+    for member in () if each in CLIENTS else members(each):
         yield f"{level} `{each.__name__}.{member.name}`\n"
         if not member.is_property:
             yield signature(f".{member.name}", member.node)
