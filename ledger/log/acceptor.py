@@ -6,6 +6,7 @@ SDK takes only the control fields of what is not its own, the others take whole 
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 from ledger.core.acceptance import (
     AFTER_CHAIN,
@@ -50,7 +51,8 @@ class Acceptor:
         try:
             event = decode_event(framed)
         except UnreadableError as error:
-            raise LogDamagedError(self.head.position + 1, str(error)) from error
+            self._drop(framed, error)
+            return None
         except IncompatibleError:
             if self.take_control(framed) is None:
                 return None
@@ -65,15 +67,30 @@ class Acceptor:
         """Return the control fields of a record that counts, without decoding the rest."""
         try:
             control, kind = read_control(framed)
+            body = decode_event(framed).body if kind is RecordKind.FENCED else None
         except UnreadableError as error:
-            raise LogDamagedError(self.head.position + 1, str(error)) from error
+            self._drop(framed, error)
+            return None
         if not self.judge(control, kind, framed):
             return None
-        if kind is RecordKind.FENCED:
-            body = decode_event(framed).body
-            assert isinstance(body, Fenced), f"a Fenced record holds {body}"
+        if isinstance(body, Fenced):
             check_version(body)
         return placed(self.head, control)
+
+    def _drop(self, framed: bytes, unreadable: UnreadableError) -> None:
+        """Drop a record that cannot be read and would not count anyway, so that all readers agree.
+
+        Those who read control fields alone see no damage in the rest of what they drop. Raises
+        LogDamagedError for any other.
+        """
+        head = self.head.copy()
+        with suppress(UnreadableError, LogDamagedError):
+            control, kind = read_control(framed)
+            verdict = self._rule(head, control, kind, framed)
+            if verdict is not Verdict.ACCEPTED:
+                self.dropped[verdict] += 1
+                return
+        raise LogDamagedError(self.head.position + 1, str(unreadable)) from unreadable
 
     def judge(self, control: Control, kind: RecordKind, framed: bytes) -> bool:
         """Tell whether a record counts, given its control fields as they stand in it."""

@@ -42,6 +42,29 @@ def test_unknown_type_of_a_zombie_is_dropped(driver: Driver) -> None:
     assert reader_of(known).take(LATER_TYPE + zombie.value[HEADER.size :]) is None
 
 
+@pytest.mark.parametrize("take", [Acceptor.take, Acceptor.take_control])
+def test_half_a_record_that_would_not_count_is_dropped(
+    driver: Driver, take: Callable[[Acceptor, bytes], object]
+) -> None:
+    """Whether they read bodies or not, readers agree about what is left of an old record."""
+    for record in driver.records:
+        acceptor = reader_of(driver.records)
+        assert take(acceptor, record.value[: len(record.value) - 1]) is None
+        assert acceptor.head == driver.head
+
+
+@pytest.mark.parametrize("take", [Acceptor.take, Acceptor.take_control])
+def test_half_a_fence_that_would_count_stops_the_reader(
+    driver: Driver, take: Callable[[Acceptor, bytes], object]
+) -> None:
+    """A claim whose bytes are damaged moves no reader before it stops it."""
+    acceptor, before = reader_of(driver.records), driver.head.copy()
+    driver.fence()
+    with pytest.raises(LogDamagedError):
+        take(acceptor, driver.records[-1].value[:-1])
+    assert acceptor.head == before
+
+
 def test_unknown_type_that_counts_stops_the_reader(driver: Driver) -> None:
     """What a later version wrote and everyone counts cannot be passed over."""
     driver.internal(Resigned("newer"))
