@@ -58,6 +58,10 @@ class Books:
                 )
                 self._aborted.difference_update(body.txns)
 
+    def is_aborted(self, txn: int) -> bool:
+        """Tell whether a txn was aborted, and not forgotten since."""
+        return txn in self._aborted
+
     def _open(self, control: Control, body: TxnOpened) -> None:
         must(
             control.txn == self._next_txn,

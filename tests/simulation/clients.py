@@ -4,6 +4,7 @@ A client knows no offsets. What it knows of a command is the answer that counted
 and number, read through the same accept rule as everybody else.
 """
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from ledger.core.acceptance import LogHead
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 NEVER: Final = 2**62
 OUTSTANDING_MAX: Final = 7
 BEAT_S: Final = 0.7
+RECEIPTS_MAX: Final = 8
 # Sessions choose their lease: that of the ledger, a shorter or a longer one.
 SHORT_LEASE_MS: Final = 1_500
 SHORT_BEAT_S: Final = 0.35
@@ -62,6 +64,8 @@ class ClientProcess(Process):
     def __init__(self, world: "World", name: str) -> None:
         super().__init__(world, name)
         self._pace = dice(world.seed, name, "pace")
+        # Answered commands of before a cut, whichever process had asked.
+        self._receipts: deque[tuple[bytes, bytes]] = deque(maxlen=RECEIPTS_MAX)
         self.stop()
 
     @property
@@ -98,6 +102,7 @@ class ClientProcess(Process):
                 self._read(control, record.value)
         self._beat()
         self._repeat()
+        self._ask_again()
         if not self.session:
             self._open_session()
         elif self.world.is_active:
@@ -127,7 +132,9 @@ class ClientProcess(Process):
     def _answered(self, event: Event) -> None:
         control, body = event
         self.world.seen(self, event)
-        del self.waiting[control.session, control.n]
+        waiting = self.waiting.pop((control.session, control.n))
+        if control.n and not self.world.damage.operator.has_cut:
+            self._receipts.append((waiting.key, waiting.framed))
         self._workload.position = control.position
         if control.n == 0:
             opened = isinstance(body, SessionOpened)
@@ -190,6 +197,11 @@ class ClientProcess(Process):
             if now_s - waiting.asked_s > waiting.patience_s:
                 waiting.asked_s = now_s
                 self._append(Topic.COMMANDS, waiting.key, waiting.framed)
+
+    def _ask_again(self) -> None:
+        """Ask behind a cut what was answered before it, as who does not know of the cut would."""
+        if self._receipts and self.world.is_active and self.world.damage.operator.has_cut:
+            self._append(Topic.COMMANDS, *self._receipts.pop())
 
     def _beat(self) -> None:
         now_s = self.world.timeline.now_s

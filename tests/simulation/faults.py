@@ -17,6 +17,7 @@ from ledger.log.port import Topic
 FAULTS_FROM_S: Final = 1.5
 FAULTS_UNTIL_S: Final = 17.0
 DAMAGED_SHARE: Final = 0.3
+OFTEN_SHARE: Final = 0.5
 
 
 class Fault(StrEnum):
@@ -39,12 +40,21 @@ class Fault(StrEnum):
     HOLE = "hole in commands"
     CHECKPOINT = "start from checkpoint"
     HEARTBEATS = "heartbeat reader paused"
+    POWER = "power cut"
+    LOST_COMMANDS = "lost commands"
+    LOST_CHECKPOINTS = "lost checkpoints"
     LOST_SUFFIX = "lost suffix"
+    RESTORED = "restored copy"
+    STRAY = "stray record"
     FLIPPED = "flipped byte"
 
 
 PRODUCE: Final = (Fault.LOST, Fault.FAILED, Fault.DOUBLED, Fault.LATE)
-DAMAGE: Final = (Fault.LOST_SUFFIX, Fault.FLIPPED)
+# At most one of these strikes in a run; after it an operator leads the ledger back.
+DAMAGE: Final = (Fault.LOST_SUFFIX, Fault.RESTORED, Fault.STRAY, Fault.FLIPPED)
+# These empty the whole machine, or a topic; with them in each second run others would find less.
+SELDOM: Final = (Fault.POWER, Fault.LOST_COMMANDS, Fault.LOST_CHECKPOINTS)
+SELDOM_SHARE: Final = 0.2
 # These hold for a whole run; the world asks whether they are on.
 LASTING: Final = (Fault.VERSIONS, Fault.SKEW, Fault.CHECKPOINT)
 SUDDEN: Final = tuple(kind for kind in Fault if kind not in LASTING + DAMAGE)
@@ -66,7 +76,11 @@ class Faults:
     _armed: dict[Topic, deque[Fault]] = field(init=False)
 
     def __post_init__(self) -> None:
-        chosen = {kind for kind in SUDDEN + LASTING if dice(self.seed, kind).random() < 0.5}
+        chosen = {
+            kind
+            for kind in SUDDEN + LASTING
+            if dice(self.seed, kind).random() < (SELDOM_SHARE if kind in SELDOM else OFTEN_SHARE)
+        }
         drawn = dice(self.seed, "damage")
         if drawn.random() < DAMAGED_SHARE:
             chosen.add(drawn.choice(DAMAGE))

@@ -18,6 +18,7 @@ from ledger.core.events.events import (
     Event,
     Fenced,
     LedgerCreated,
+    LogCut,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -28,18 +29,28 @@ from tests.simulation.books import Books
 from tests.simulation.broken import must
 from tests.simulation.faults import Fault
 from tests.simulation.lease_law import LeaseLaw
+from tests.simulation.lost import Lost
 from tests.simulation.truth import Asked, CommandsTruth
 
 INTERNAL: Final = (Resigned, LedgerCreated, CatalogCreated, TxnsExpired)
 
 
 class History:
-    """Everything that counted, in order; `take` raises BrokenError for what may not follow."""
+    """Everything that counted, in order; `take` raises BrokenError for what may not follow.
+
+    `events` are by their positions, of which a cut leaves some out.
+    """
 
     def __init__(
-        self, commands: CommandsTruth, leases: LeaseLaw, strike: Callable[[Fault], None]
+        self,
+        commands: CommandsTruth,
+        leases: LeaseLaw,
+        strike: Callable[[Fault], None],
+        lost: Lost,
     ) -> None:
-        self.events: list[Event] = []
+        self.events: dict[int, Event] = {}
+        self.position = 0
+        self.cut_at = 0
         self.last_cmd = -1
         self.topic = ""
         self.sessions: dict[int, bool] = {}
@@ -48,6 +59,7 @@ class History:
         self._commands = commands
         self._leases = leases
         self._strike = strike
+        self._lost = lost
         self._nonces: set[bytes] = set()
         self._chain = bytes(8)
         self._epoch = 0
@@ -57,16 +69,23 @@ class History:
         """Hold one accepted event, framed so and appended then, against all before it."""
         control, body = event
         self._check_place(control, body, framed)
-        self._check_command(control, body)
+        if isinstance(body, LogCut):
+            self._cut(control, body)
+        else:
+            self._check_command(control, body)
         self._check_asker(control, body)
         self._follow_sessions(control, body, queued_s)
         self.books.take(control, body)
-        self.events.append(event)
+        if self.cut_at and not self.is_filling(control):
+            self._lost.check(event)
+        self.events[control.position] = event
+        self.position = control.position
 
     def _check_place(self, control: Control, body: Any, framed: bytes) -> None:
-        following = len(self.events) + 1
+        following = self.position + 1
+        is_cut = isinstance(body, LogCut)
         must(
-            control.position == following,
+            control.position == following or (is_cut and control.position > following),
             "positions are dense",
             f"position {control.position} where {following} follows",
         )
@@ -79,6 +98,13 @@ class History:
             )
             self._epoch = control.epoch
             return
+        if is_cut:
+            must(
+                control.epoch > self._epoch,
+                "a cut begins an epoch",
+                f"epoch {control.epoch} begins after {self._epoch}",
+            )
+            self._epoch = control.epoch
         must(
             control.chain == self._chain,
             "decided on exactly what counted",
@@ -102,7 +128,7 @@ class History:
             self._check_move(control, body)
             return
         following = self.last_cmd + 1
-        if is_internal(control, body):
+        if self.is_filling(control) or is_internal(control, body):
             must(
                 control.cmd == self.last_cmd,
                 "only answers take a command",
@@ -123,17 +149,42 @@ class History:
         )
         self.last_cmd = control.cmd
 
+    def _cut(self, control: Control, body: LogCut) -> None:
+        """Go on behind a cut: what commands there were before it are answered no more."""
+        is_other = body.commands_topic != self.topic
+        must(
+            is_other
+            or control.cmd >= self.last_cmd
+            or self._commands.has_lost(self.topic, control.cmd + 1),
+            "a cut decides no command again",
+            f"it goes on behind command {control.cmd}, the last one was {self.last_cmd}",
+        )
+        self._lost.cut(control, self.events.values())
+        self.cut_at = control.position
+        self.sessions[control.position] = True
+        self.topic = body.commands_topic
+        self.last_cmd = control.cmd
+
+    def is_filling(self, control: Control) -> bool:
+        """Tell whether an event takes up what the last cut left out."""
+        return bool(self.cut_at) and control.session == self.cut_at and control.n == 0
+
     def _check_move(self, control: Control, body: CommandsMoved) -> None:
         """Accept a move over offsets that hold nothing to answer, or to another topic."""
         if body.topic == self.topic:
             passed = range(self.last_cmd + 1, control.cmd + 1)
+            is_back = control.cmd < self.last_cmd and self._commands.has_lost(
+                self.topic, control.cmd + 1
+            )
             must(
-                bool(passed) and all(self._commands.is_gone(self.topic, at) for at in passed),
+                is_back
+                or (bool(passed) and all(self._commands.is_gone(self.topic, at) for at in passed)),
                 "commands are passed over only where they are gone",
                 f"{body.reason}: moved from {self.last_cmd} to {control.cmd}",
             )
             overtaken = bool(self._commands.at(self.topic, control.cmd))
-            self._strike(Fault.OVERTAKEN if overtaken else Fault.HOLE)
+            if not is_back:
+                self._strike(Fault.OVERTAKEN if overtaken else Fault.HOLE)
         else:
             must(
                 self._commands.exists(body.topic),
@@ -178,8 +229,13 @@ class History:
     def _check_repeat(self, control: Control, body: CommandRepeated) -> None:
         """A repeat names the first answer, and that is of the kind it says."""
         known = self.answered.get((control.session, control.n), body.answered)
-        first = self.events[body.answered - 1].body if body.answered < control.position else None
+        found = self.events.get(body.answered)
+        first = found.body if found is not None else None
         name = first.reason if isinstance(first, CommandRefused) else type(first).__name__
+        is_aborted = body.outcome == "TxnAborted" and self.books.is_aborted(body.first)
+        if not body.answered and is_aborted:
+            # So many others have ended since that the position of this end is not known any more.
+            return
         ends_txn = body.outcome == "TxnAborted" and isinstance(first, TxnsExpired | SessionClosed)
         must(
             known == body.answered and (name == body.outcome or ends_txn),
@@ -202,8 +258,9 @@ class History:
         elif isinstance(body, SessionClosed):
             self._end_session(control.session)
         elif isinstance(body, TxnsExpired):
-            owners = {txn: session for txn, (session, _) in self.books.open.items()}
-            self._leases.check(control.epoch, body, owners, queued_s)
+            if not self.is_filling(control):
+                owners = {txn: session for txn, (session, _) in self.books.open.items()}
+                self._leases.check(control.epoch, body, owners, queued_s)
             for session in body.sessions:
                 self._end_session(session)
 

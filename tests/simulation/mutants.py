@@ -18,6 +18,14 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.codec import decode_event, frame_fence
 from ledger.log.port import Topic
 from ledger.sequencer.in_flight import Flight, Flying
+from tests.simulation.cut_mutants import (
+    CutlessAcceptor,
+    ForgetfulSequencer,
+    HeedlessAcceptor,
+    only_log,
+    only_txns,
+    position_alone,
+)
 from tests.simulation.faults import DAMAGE, Fault
 from tests.simulation.faulty_log import ProcessWriter
 from tests.simulation.variant import SimulatedLeader, SimulatedSequencer, Variant
@@ -37,13 +45,10 @@ def rule_with(
 
     def rule(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> Verdict:
         chain_here = chain_after(head.chain, framed)
+        if kind is RecordKind.LOG_CUT:
+            return cut_with(head, control, chain_here, chain=chain)
         if kind is RecordKind.FENCED:
-            if control.epoch <= head.epoch:
-                return Verdict.OLD_FENCE
-            head.epoch = control.epoch
-            head.position = control.position if fence_says_position else head.position + 1
-            head.before, head.chain = head.chain, chain_here
-            return Verdict.ACCEPTED
+            return fence_with(head, control, chain_here, says_position=fence_says_position)
         if epoch and control.epoch < head.epoch:
             return Verdict.OLD_EPOCH
         if epoch and control.epoch > head.epoch:
@@ -61,6 +66,29 @@ def rule_with(
         return Verdict.ACCEPTED
 
     return rule
+
+
+def fence_with(
+    head: LogHead, control: Control, chain_here: bytes, *, says_position: bool
+) -> Verdict:
+    """Judge a claim, its place taken from its record or assigned."""
+    if control.epoch <= head.epoch:
+        return Verdict.OLD_FENCE
+    head.epoch = control.epoch
+    head.position = control.position if says_position else head.position + 1
+    head.before, head.chain = head.chain, chain_here
+    return Verdict.ACCEPTED
+
+
+def cut_with(head: LogHead, control: Control, chain_here: bytes, *, chain: bool) -> Verdict:
+    """Judge a cut, by its chain or without."""
+    if control.epoch <= head.epoch:
+        return Verdict.OLD_EPOCH
+    if control.position <= head.position or (chain and control.chain != chain_here):
+        return Verdict.OVERTAKEN_CUT
+    head.epoch, head.position, head.last_cmd = control.epoch, control.position, control.cmd
+    head.before, head.chain = head.chain, control.chain
+    return Verdict.ACCEPTED
 
 
 def follows(order: Order, last: int, number: int) -> bool:
@@ -221,7 +249,23 @@ MUTANTS: Final = (
     Mutant("no cmd check", rule_with(cmd="any"), shown_by=(Fault.SKIPPED,)),
     Mutant("cmd > last", rule_with(cmd="greater"), shown_by=(Fault.SKIPPED,)),
     Mutant("no chain", rule_with(chain=False), shown_by=DAMAGE),
-    Mutant("no look back", batches=TrustingAcceptor, shown_by=(Fault.LOST_SUFFIX,)),
+    Mutant("no look back", batches=TrustingAcceptor, shown_by=(Fault.LOST_SUFFIX, Fault.RESTORED)),
+    Mutant(
+        "lineage not compared by readers",
+        rule_with(chain=False),
+        batches=HeedlessAcceptor,
+        shown_by=DAMAGE,
+    ),
+    Mutant("lineage not kept by readers of rows", reached=position_alone, shown_by=DAMAGE),
+    Mutant("cuts not compared by readers", batches=CutlessAcceptor, shown_by=(Fault.FLIPPED,)),
+    Mutant("ids given again behind a cut", sequencer=ForgetfulSequencer, shown_by=DAMAGE),
+    Mutant("cut not above what was seen", found=only_log, shown_by=DAMAGE),
+    Mutant("cut not above the ids of tables", found=only_txns, shown_by=DAMAGE),
+    Mutant(
+        "acknowledged before it is flushed",
+        flushed=frozenset({Topic.CATALOGS}),
+        shown_by=(Fault.POWER,),
+    ),
     Mutant("leases judged from the first moment", sequencer=HastySequencer),
     Mutant("leases judged with heartbeats unread", sequencer=DeafSequencer),
 )

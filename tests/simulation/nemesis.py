@@ -36,6 +36,9 @@ class Nemesis:
             Fault.RECREATED: self._recreate,
             Fault.HOLE: self._hole,
             Fault.HEARTBEATS: self._freeze_heartbeats,
+            Fault.POWER: self._cut_power,
+            Fault.LOST_COMMANDS: self._lose_commands,
+            Fault.LOST_CHECKPOINTS: self._lose_checkpoints,
             **{kind: partial(self._arm, kind) for kind in PRODUCE},
         }
         for at_s, kind in world.faults.times():
@@ -119,15 +122,26 @@ class Nemesis:
 
     def _overtake(self) -> bool:
         """Let retention remove commands that nobody has decided yet, once there are some."""
-        return self._world.overtake_commands(self._chance)
+        return self._world.losses.overtake_commands(self._chance)
 
     def _recreate(self) -> bool:
-        self._world.recreate_commands()
+        self._world.losses.recreate_commands()
         return True
 
     def _hole(self) -> bool:
         self._world.network.add_hole(Topic.COMMANDS)
         return True
+
+    def _cut_power(self) -> bool:
+        self._silence()
+        self._world.losses.cut_power(self._chance)
+        return True
+
+    def _lose_commands(self) -> bool:
+        return self._world.losses.lose_commands(self._chance)
+
+    def _lose_checkpoints(self) -> bool:
+        return self._world.losses.lose_checkpoints(self._chance)
 
     def _resign(self) -> None:
         leader = self._leader()

@@ -57,7 +57,7 @@ class Network:
         self.faults = faults
         self.chance = chance
         self.topics = {topic: TrueTopic(topic) for topic in Topic}
-        self.lost_from: dict[Topic, tuple[int, float]] = {}
+        self.lost_from: dict[Topic, list[tuple[int, float]]] = {topic: [] for topic in Topic}
         self.silent_until_s = 0.0
         self.on_the_way: Counter[Topic] = Counter()
         self._landed = landed
@@ -109,12 +109,22 @@ class Network:
         """
         true = self.topics[topic]
         del true.records[offset - true.start :]
-        self.lost_from[topic] = offset, self.timeline.now_s
+        self.lost_from[topic].append((offset, self.timeline.now_s))
+
+    def restore(self, topic: Topic, offset: int) -> None:
+        """Put a copy in the place of a topic, which holds what came before `offset`."""
+        former = self.topics[topic]
+        self.cut(topic, offset)
+        self.topics[topic] = TrueTopic(
+            topic, former.incarnation + 1, former.start, former.records.copy()
+        )
 
     def has_lost(self, topic: Topic, offset: int, landed_s: float) -> bool:
         """Tell whether a record that landed then at `offset` was lost since."""
-        lost_from, lost_s = self.lost_from.get(topic, (offset + 1, 0.0))
-        return offset >= lost_from and landed_s <= lost_s
+        return any(
+            offset >= lost_from and landed_s <= lost_s
+            for lost_from, lost_s in self.lost_from[topic]
+        )
 
     def add_hole(self, topic: Topic) -> None:
         """Use up an offset without a record, as a marker of a stray transaction does."""

@@ -10,6 +10,7 @@ from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
+from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.checkpoints import digest
 from tests.simulation.broken import BrokenError
@@ -35,7 +36,7 @@ class Oracle:
         self.state = DomainState()
         self.history = history
         self.taken: list[tuple[bytes, float, bool]] = []
-        self._chains = [NO_CHAIN]
+        self._chains = {0: NO_CHAIN}
         self._digests: dict[int, str] = {}
 
     @property
@@ -43,15 +44,23 @@ class Oracle:
         """Return the position of the last event that counted."""
         return self.acceptor.head.position
 
-    def take(self, framed: bytes, queued_s: float) -> Event | None:
-        """Judge and fold one record; raises LogDamagedError as every reader would."""
-        event = self.acceptor.take(framed)
+    def take(self, framed: bytes, queued_s: float, *, is_passed: bool = False) -> Event | None:
+        """Judge and fold one record; raises LogDamagedError as every reader would.
+
+        What a cut passes over, and no reader could take, does not count.
+        """
+        try:
+            event = self.acceptor.take(framed)
+        except LogDamagedError:
+            if not is_passed:
+                raise
+            event = None
         self.taken.append((framed, queued_s, event is not None))
         if event is None:
             return None
         self.history.take(event, framed, queued_s)
         evolve(self.state, event)
-        self._chains.append(self.acceptor.head.chain)
+        self._chains[self.position] = self.acceptor.head.chain
         if self.samples(event.control.position):
             self._digest_here()
         return event
@@ -62,7 +71,11 @@ class Oracle:
 
     def holds(self, head: LogHead) -> bool:
         """Tell whether the log goes through `head`."""
-        return head.position < len(self._chains) and self._chains[head.position] == head.chain
+        return self._chains.get(head.position) == head.chain
+
+    def has(self, event: Event) -> bool:
+        """Tell whether the log holds an event, at its place."""
+        return self.history.events.get(event.control.position) == event
 
     def agree(self, reader: Sampled, head: LogHead, state: DomainState | None) -> None:
         """Raise BrokenError unless a reader holds what the log says at its position."""

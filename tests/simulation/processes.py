@@ -10,13 +10,9 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from ledger.core.acceptance import LogHead
-from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError, OffsetGoneError
-from ledger.log.acceptor import Acceptor
-from ledger.log.batches import BatchAcceptor
-from ledger.log.checkpoints import Checkpoint, dump, load
-from ledger.log.port import LogReader
+from ledger.log.checkpoints import read_newest_head
 from ledger.sequencer.sequencer import Sequencer
 from tests.simulation.clock import ProcessClock
 from tests.simulation.faults import Fault, dice
@@ -47,12 +43,14 @@ class Process(ABC):
         self.paused_until_s = 0.0
         self.is_ahead = False
         self.sampled = 0
+        self._sleeps = False
         world.timeline.after(self.chance.uniform(0, 0.2), self._wake)
 
     def _wake(self) -> None:
         paused_s = self.paused_until_s - self.world.timeline.now_s
         delay_s = paused_s if paused_s > 0 else self._round()
-        if delay_s < inf:
+        self._sleeps = delay_s == inf
+        if not self._sleeps:
             self.world.timeline.after(delay_s, self._wake)
 
     def _round(self) -> float:
@@ -101,8 +99,28 @@ class Process(ABC):
         self.sampled = 0
 
     def rest(self, duration_s: float) -> None:
-        """Do nothing for a while, or with infinity for ever."""
+        """Do nothing for a while, or with infinity until `resume`."""
         self.paused_until_s = self.world.timeline.now_s + duration_s
+
+    def resume(self) -> None:
+        """Go on after a rest for ever."""
+        self.rest(0.0)
+        if self._sleeps:
+            self._sleeps = False
+            self.world.timeline.after(self.chance.uniform(*RESTART_S), self._wake)
+
+    @property
+    def starts_at(self) -> LogHead | None:
+        """Return where the log ended of which something was kept, None if nothing was."""
+        return None
+
+    @property
+    def needs_operator(self) -> bool:
+        """Tell whether it can begin anew only once an operator has written a checkpoint."""
+        return False
+
+    def give_up(self) -> None:  # noqa: B027 - most processes keep nothing
+        """Give up what was kept of the log and the log does not hold: begin from its beginning."""
 
     def pause(self, duration_s: float) -> None:
         """Stand still, and whatever is queued with it."""
@@ -135,6 +153,17 @@ class SequencerProcess(Process):
             return None
         leader = self.sequencer.leader
         return self.sequencer.state if leader is None or not leader.flight else None
+
+    @property
+    def starts_at(self) -> LogHead | None:
+        """Return the head of the newest checkpoint there is."""
+        found = read_newest_head(self.log, self.world.created.domain)
+        return found[0] if found is not None else None
+
+    @property
+    def needs_operator(self) -> bool:
+        """Tell that it starts from checkpoints, of which the operator's may have been lost."""
+        return True
 
     def step(self) -> float:
         """Do one round of the sequencer."""
@@ -179,61 +208,9 @@ class SequencerProcess(Process):
             nonce=lambda: self.chance.randbytes(16),
             **decisions,
         )
+        if world.damage.done:
+            world.damage.mark_ahead()
         started_at = self.sequencer.acceptor.head.position
         world.note(self.name, f"starts at position {started_at}")
         if started_at:
             world.faults.strike(Fault.CHECKPOINT)
-
-
-class FollowerProcess(Process):
-    """A follower: folds the log into a state, and keeps a checkpoint of its own now and then."""
-
-    def __init__(self, world: "World", name: str) -> None:
-        super().__init__(world, name)
-        self._kept: bytes | None = None
-        self._state = DomainState()
-        self._batches: BatchAcceptor | None = None
-        self._events: LogReader | None = None
-
-    @property
-    def head(self) -> LogHead | None:
-        """Return the head of what was folded."""
-        return self._batches.acceptor.head if self._batches is not None else None
-
-    def settled_state(self) -> DomainState | None:
-        """Return the folded state."""
-        return self._state
-
-    def step(self) -> float:
-        """Fold the next batch."""
-        if self._batches is None or self._events is None:
-            self._start()
-            return self.chance.uniform(0.01, 0.1)
-        head = self._batches.acceptor.head
-        for _, event in self._batches.events(self._events.read(500, 0.0)):
-            if event is None:
-                continue
-            evolve(self._state, event)
-            if self.world.oracle.samples(event.control.position):
-                self.world.oracle.agree(self, head, self._state)
-        if self.chance.random() < 0.02:
-            self._kept = dump(self._state, head, self._batches.offset)
-        return self.chance.uniform(0.05, 0.5)
-
-    def stop(self) -> None:
-        """Forget the fold; its checkpoint stays."""
-        self._batches = None
-        self._events = None
-
-    def rebuild(self) -> None:
-        """Give up the checkpoint: the next start folds the log from its beginning."""
-        self._kept = None
-
-    def _start(self) -> None:
-        kept = load(self._kept) if self._kept else Checkpoint(DomainState(), LogHead(), 0)
-        acceptor = Acceptor(kept.head, self.world.variant.rule)
-        batches = self.world.variant.batches(self.log, acceptor, kept.offset)
-        self._events = batches.open()
-        self._state, self._batches = kept.state, batches
-        if kept.offset:
-            self.world.faults.strike(Fault.CHECKPOINT)

@@ -27,7 +27,7 @@ def come_to_rest(world: "World") -> None:
             break
         if world.timeline.now_s >= until_s:
             raise BrokenError("everything comes to rest", f"after {REST_S} s {missing}")
-        world.advance(LOOK_S)
+        world.go_on(LOOK_S)
     for process in world.processes:
         head, state = process.head, process.settled_state()
         if head is not None and state is not None:
@@ -46,6 +46,8 @@ def restart_misled(world: "World") -> None:
 
 def unrest(world: "World") -> Iterator[str]:
     """Yield what keeps the world from resting."""
+    if world.damage.operator.is_called:
+        yield "the ledger waits for its operator"
     on_the_way = world.network.on_the_way
     if on_the_way[Topic.EVENTS] or on_the_way[Topic.COMMANDS]:
         yield f"records are on the way: {dict(on_the_way)}"

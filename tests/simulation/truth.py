@@ -27,23 +27,36 @@ class CommandsTruth:
     """
 
     def __init__(self) -> None:
-        self._topics: dict[str, dict[int, Asked]] = {}
+        self._topics: dict[str, dict[int, list[Asked]]] = {}
         self._removed_below: dict[str, int] = {}
+        self._lost_from: dict[str, list[int]] = {}
 
     def begin(self, topic: str) -> None:
         """Note that a topic exists from now on, in the place of the one before."""
         self._topics[topic] = {}
         self._removed_below[topic] = 0
+        self._lost_from[topic] = []
 
     def add(self, topic: str, record: Record) -> None:
         """Note a record that has landed."""
         command = decode_command(record.value)
         nonce = command.nonce if isinstance(command, OpenSession) else b""
-        self._topics[topic][record.offset] = Asked(command.session, command.n, nonce)
+        held = self._topics[topic].setdefault(record.offset, [])
+        held.append(Asked(command.session, command.n, nonce))
 
     def remove_below(self, topic: str, offset: int) -> None:
         """Note that retention removed what stood below `offset`."""
         self._removed_below[topic] = offset
+
+    def lose(self, topic: str, offset: int) -> None:
+        """Note that the broker lost what stood at `offset` and behind; others may come there."""
+        self._lost_from[topic].append(offset)
+
+    def has_lost(self, topic: str, offset: int) -> bool:
+        """Tell whether the broker ever lost what stood at an offset."""
+        return any(
+            lost_from <= offset for each in self._from(topic) for lost_from in self._lost_from[each]
+        )
 
     def exists(self, topic: str) -> bool:
         """Tell whether there was ever a topic of this id."""
@@ -51,12 +64,12 @@ class CommandsTruth:
 
     def at(self, topic: str, offset: int) -> list[Asked]:
         """Return what stood at an offset, whether or not it is still there."""
-        held = (self._topics[each].get(offset) for each in self._from(topic))
-        return [asked for asked in held if asked is not None]
+        held = (self._topics[each].get(offset, ()) for each in self._from(topic))
+        return [asked for every in held for asked in every]
 
     def is_gone(self, topic: str, offset: int) -> bool:
-        """Tell whether an offset never held a record, or retention removed it."""
-        return any(
+        """Tell whether an offset never held a record, or retention or the broker lost it."""
+        return self.has_lost(topic, offset) or any(
             offset not in self._topics[each] or offset < self._removed_below[each]
             for each in self._from(topic)
         )

@@ -5,22 +5,29 @@ from random import Random
 from typing import Final
 
 from ledger.config.settings import Genesis, SequencerSettings
+from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
+from ledger.log.codec import record_kind
+from ledger.log.passed_over import cut_in
 from ledger.log.port import Record, Topic
 from tests.simulation.broken import BrokenError
 from tests.simulation.clients import ClientProcess
 from tests.simulation.clock import Timeline
 from tests.simulation.damage import Damage
 from tests.simulation.faults import Fault, Faults, dice
+from tests.simulation.followers import FollowerProcess
 from tests.simulation.history import History
 from tests.simulation.lease_law import LeaseLaw
+from tests.simulation.losses import Losses
+from tests.simulation.lost import Lost
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network
 from tests.simulation.oracle import Oracle
-from tests.simulation.processes import FollowerProcess, Process, SequencerProcess
+from tests.simulation.processes import Process, SequencerProcess
 from tests.simulation.rest import come_to_rest
+from tests.simulation.rows import check_rows
 from tests.simulation.truth import CommandsTruth
 from tests.simulation.variant import HONEST, Variant
 from tests.simulation.workload import CATALOG, Shared
@@ -30,7 +37,6 @@ ACTIVE_S: Final = 18.0
 COMMANDS_MIN: Final = 200
 DAMAGED_S: Final = 6.0
 ACTIVE_MAX_S: Final = 90.0
-AFTER_DAMAGE_S: Final = 8.0
 LOOK_S: Final = 0.2
 LIMITS: Final = DEFAULT_LIMITS._replace(
     lease_ms=int(LEASE_S * 1000), outcomes_max=150, conflict_entries_min=20, snapshot_inline_max=12
@@ -54,10 +60,11 @@ class World:
         self.variant = variant
         self.faults = Faults(seed, without)
         self.timeline = Timeline()
-        self.network = Network(self.timeline, self.faults, dice(seed, "network"), self._landed)
+        self.network = Network(self.timeline, self.faults, dice(seed, "network"), self.landed)
         self.leases = LeaseLaw(LEASE_S)
         self.commands = CommandsTruth()
         self.commands.begin(self.network.topics[Topic.COMMANDS].identity())
+        self.lost = Lost()
         self.oracle = self._new_oracle()
         self.shared = Shared()
         self.created = Genesis("simulated", CATALOG, 0, LIMITS, "5eed")
@@ -66,23 +73,29 @@ class World:
         self.asked = 0
         self._trace = trace
         self._seen: list[Event] = []
+        self._queued_s: list[float] = []
+        self._passed: set[int] = set()
         self._make_processes()
         if Fault.SKEW in self.faults.on:
             self.faults.strike(Fault.SKEW)
+        self.losses = Losses(self)
         self.damage = Damage(self)
         Nemesis(self)
 
     def run(self) -> None:
         """Run from the first claim until everything rests, and look at what is left."""
         while self._keeps_on():
-            self.advance(LOOK_S)
+            self.go_on(LOOK_S)
         self._calm()
-        if self.damage.done:
-            self.advance(AFTER_DAMAGE_S)
-            self.damage.check_all_told()
-        else:
-            come_to_rest(self)
+        come_to_rest(self)
+        self.damage.check_all_told()
         self._check_seen()
+        check_rows(self)
+
+    def go_on(self, seconds: float) -> None:
+        """Let virtual time pass, and the operator come if it is time."""
+        self.advance(seconds)
+        self.damage.operator.act_if_due()
 
     def advance(self, seconds: float) -> None:
         """Let virtual time pass."""
@@ -114,41 +127,27 @@ class World:
             claim_s=3.0,
         )
 
-    def overtake_commands(self, chance: Random) -> bool:
-        """Let retention remove commands before they are decided; tell whether there were any."""
-        true = self.network.topics[Topic.COMMANDS]
-        following = self.oracle.history.last_cmd + 1
-        if self.oracle.history.topic != true.identity() or following + 2 > true.end():
-            return False
-        below = chance.randint(following + 1, true.end())
-        self.network.remove_below(Topic.COMMANDS, max(below, true.start))
-        self.commands.remove_below(true.identity(), true.start)
-        return True
+    def lose_events(self, offset: int) -> None:
+        """Note that the events topic holds nothing from `offset` on."""
+        del self._queued_s[offset:]
+        self._fold_again()
 
-    def recreate_commands(self) -> None:
-        """Replace the commands topic by an empty one."""
-        self.network.recreate(Topic.COMMANDS)
-        self.commands.begin(self.network.topics[Topic.COMMANDS].identity())
-
-    def fold_again(self, count: int) -> None:
-        """Begin the oracle again with the first records of the log; the rest never was."""
-        kept, strikes = self.oracle.taken[:count], self.faults.strikes.copy()
+    def _fold_again(self) -> None:
+        """Begin the oracle again with what the log holds; what it holds no more is lost."""
+        former, strikes = self.oracle, self.faults.strikes.copy()
         self.oracle = self._new_oracle()
-        for framed, queued_s, _ in kept:
-            self.oracle.take(framed, queued_s)
+        records = self.network.topics[Topic.EVENTS].records
+        for at, (record, queued_s) in enumerate(zip(records, self._queued_s, strict=False)):
+            assert record is not None, "the events topic has no holes"
+            self.oracle.take(record.value, queued_s, is_passed=at in self._passed)
         # What the history counts it has counted before.
         self.faults.strikes = strikes
-        self._seen = [each for each in self._seen if each.control.position <= self.oracle.position]
-
-    def rebuild(self, process: Process) -> None:
-        """Do what an operator does for a reader that left the log: let it begin from scratch."""
-        if isinstance(process, FollowerProcess):
-            process.rebuild()
-        elif isinstance(process, SequencerProcess):
-            self.network.recreate(Topic.CHECKPOINTS)
+        self.lost.add(each for each in former.history.events.values() if not self.oracle.has(each))
+        self._seen = [each for each in self._seen if self.oracle.has(each)]
+        self.damage.mark_ahead()
 
     def _new_oracle(self) -> Oracle:
-        history = History(self.commands, self.leases, self.faults.strike)
+        history = History(self.commands, self.leases, self.faults.strike, self.lost)
         return Oracle(self.variant.rule, history)
 
     def _make_processes(self) -> None:
@@ -159,11 +158,13 @@ class World:
             for n in range(chance.choice((3, 3, 4)))
         ]
         self.clients = [ClientProcess(self, f"client-{n}") for n in range(5)]
-        followers = [FollowerProcess(self, f"follower-{n}") for n in range(2)]
-        self.processes: list[Process] = [*self.sequencers, *self.clients, *followers]
+        self.followers = [FollowerProcess(self, f"follower-{n}") for n in range(2)]
+        self.processes: list[Process] = [*self.sequencers, *self.clients, *self.followers]
 
-    def _landed(self, topic: Topic, record: Record, queued_s: float) -> None:
+    def landed(self, topic: Topic, record: Record, queued_s: float) -> None:
+        """Note a record that has landed, and judge it if it is an event."""
         if topic is Topic.EVENTS:
+            self._queued_s.append(queued_s)
             self._event_landed(record, queued_s)
         elif topic is Topic.COMMANDS:
             self.commands.add(self.network.topics[topic].identity(), record)
@@ -171,6 +172,8 @@ class World:
             self.leases.heard(int(record.key), self.timeline.now_s)
 
     def _event_landed(self, record: Record, queued_s: float) -> None:
+        if record_kind(record.value) is RecordKind.LOG_CUT:
+            self._pass_over(record)
         if self.damage.halted:
             return
         try:
@@ -180,18 +183,35 @@ class World:
                 raise BrokenError(
                     "a reader stops only where the log was damaged", str(error)
                 ) from error
-            # A sequencer that had applied what was lost has spoilt the log for everybody.
+            # Nobody can go on before the operator passes over this record.
             self.damage.halted = True
             return
         if self._trace is not None:
             self.note("log", f"offset {record.offset}: {event or 'dropped'}")
 
+    def _pass_over(self, record: Record) -> None:
+        """Read the log again without the records that a cut passes over."""
+        named = {
+            each.offset + at
+            for cut in cut_in(record.value)
+            for each in cut.passed
+            for at in range(each.records)
+        }
+        if named - self._passed:
+            self._passed |= named
+            self._queued_s.pop()
+            self._fold_again()
+            self._queued_s.append(self.timeline.now_s)
+            self.damage.halted = False
+
     def _keeps_on(self) -> bool:
-        now_s = self.timeline.now_s
-        if self.damage.halted or now_s >= ACTIVE_MAX_S:
+        now_s, damage = self.timeline.now_s, self.damage
+        if damage.operator.is_called:
+            return True
+        if now_s >= ACTIVE_MAX_S:
             return False
-        if self.damage.kind is not None:
-            return not self.damage.done or now_s < self.damage.done_s + DAMAGED_S
+        if damage.kind is not None and (not damage.done or now_s < damage.done_s + DAMAGED_S):
+            return True
         return now_s < ACTIVE_S or self.asked < COMMANDS_MIN
 
     def _calm(self) -> None:
@@ -206,11 +226,9 @@ class World:
 
     def _check_seen(self) -> None:
         """Every outcome that a client saw stands in the log, at its place, with those ids."""
-        events = self.oracle.history.events
         for event in self._seen:
-            position = event.control.position
-            if position > len(events) or events[position - 1] != event:
+            if not self.oracle.has(event):
                 raise BrokenError(
                     "an outcome told is in the log",
-                    f"told was {event}, position {position} holds another",
+                    f"told was {event}, position {event.control.position} holds another",
                 )
