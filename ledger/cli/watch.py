@@ -19,6 +19,7 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import CommittedPart
+from ledger.core.events.subjects import named_tables, reason_of
 from ledger.core.lists.text import runs_text
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor
@@ -26,7 +27,6 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import Log, Topic
 from ledger.operations import altered, committed
-from ledger.state_reads.rows import named_tables, reason_of
 
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5
@@ -51,7 +51,7 @@ def line_of(event: Event) -> Line:
         "txns": named_txns(event),
         # A session's number is the position at which it opened.
         "session": control.position if isinstance(body, SessionOpened) else control.session,
-        "table": sorted(set(named_tables(body))),
+        "table": sorted(named_tables(body)),
         "operation": operations(body),
         "outcome": outcome,
         "message": message,

@@ -9,12 +9,11 @@ from ledger.backup.taking import check_ledger
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.events.events import Event, LedgerCreated
-from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import dump, load
+from ledger.recovery.lost_txns import lost_in
 from ledger.recovery.witnesses import LostTxn, Witness
-from ledger.state_reads.rows import ends_of, one_shot, open_parts
 
 
 class BackupBeside:
@@ -79,26 +78,3 @@ def events_in(place: Place, manifest: Manifest) -> Iterator[Event]:
 def copy_of(state: DomainState) -> DomainState:
     """Return an independent copy of a state."""
     return load(dump(state, LogHead(last_cmd=state.last_cmd), 0)).state
-
-
-def lost_in(events: Iterator[Event], state: DomainState, known_from: str) -> Iterator[LostTxn]:
-    """Yield the txns that events end, or leave open; moves the state behind them."""
-    first = state.txns.next_txn
-    for event in events:
-        at_once = one_shot(event)
-        for number, end in ends_of(event, state.txns.open).items():
-            txn = state.txns.open.get(number) or at_once
-            assert txn is not None, f"txn {number} ended without having been"
-            user = user_of(state, txn.session)
-            yield LostTxn(number, user, end.status, end.position, tuple(end.parts), known_from)
-        evolve(state, event)
-    for txn in state.txns.open.values():
-        if txn.txn >= first:
-            user, touched = user_of(state, txn.session), tuple(open_parts(txn))
-            yield LostTxn(txn.txn, user, "open", 0, touched, known_from)
-
-
-def user_of(state: DomainState, session: int) -> str:
-    """Return the user of a session, "" if it is not remembered."""
-    found = state.sessions.by_number.get(session)
-    return found.user if found is not None else ""

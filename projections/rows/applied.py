@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.events.events import (
-    AbortedForgotten,
     Control,
     Event,
     SessionClosed,
@@ -24,9 +23,9 @@ from ledger.core.events.events import (
     TxnOpened,
     TxnsExpired,
     WriteIdsAllocated,
-    WritesStaged,
 )
 from ledger.core.events.parts import CommittedPart
+from ledger.core.events.subjects import named_tables
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
@@ -82,7 +81,7 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
     """Apply an event to the state and return what it did."""
     control, body = event
     names = NAMES.get(type(body), NOTHING)
-    named = names.tables(body)
+    named = named_tables(body)
     tables = state.tables.by_id
     touched = {table: touch(tables[table]) for table in named if table in tables}
     ended = {txn: state.txns.open[txn] for txn in names.ended(control, body)}
@@ -118,31 +117,6 @@ def part_files(part: CommittedPart, txn: OpenTxn | None) -> FileList | None:
         return None
 
 
-def of_ids(body: TxnOpened | WriteIdsAllocated) -> Collection[int]:
-    """Return the tables in which write ids are given."""
-    return {each.table for each in body.ids}
-
-
-def of_parts(body: TxnCommitted | TxnAborted) -> Collection[int]:
-    """Return the tables of the parts of an end, which are one for each."""
-    return [part.table for part in body.parts]
-
-
-def of_forgotten(body: AbortedForgotten) -> Collection[int]:
-    """Return the tables where no data is left of some txn."""
-    return {part.table for part in body.parts}
-
-
-def of_ends(body: SessionClosed | TxnsExpired) -> Collection[int]:
-    """Return the tables of all txns that end."""
-    return {part.table for end in body.ends for part in end.parts}
-
-
-def own_table(body: MetadataChange | WritesStaged) -> Collection[int]:
-    """Return the one table that an event is about."""
-    return (body.table,)
-
-
 def ids_given(_control: Control, body: TxnOpened | WriteIdsAllocated) -> Sequence[WriteId]:
     """Return the write ids that an event gives to open txns."""
     return [(table, write_id, txn) for table, txn, write_id in body.ids]
@@ -169,25 +143,22 @@ def ending_txns(_control: Control, body: SessionClosed | TxnsExpired) -> Sequenc
 
 
 class Names(NamedTuple):
-    """What the events of one type name: tables, write ids, new or not, and open txns they end."""
+    """What the events of one type name: write ids, new or not, and open txns they end."""
 
-    tables: Callable[[Any], Collection[int]] = lambda _body: ()
     write_ids: Callable[[Control, Any], Sequence[WriteId]] = lambda _control, _body: ()
     ended: Callable[[Control, Any], Sequence[int]] = lambda _control, _body: ()
 
 
 NOTHING: Final = Names()
 NAMES: Final[Mapping[type, Names]] = {
-    TxnOpened: Names(of_ids, ids_given),
-    WriteIdsAllocated: Names(of_ids, ids_given),
-    TableCreated: Names(own_table, own_id),
-    TableAltered: Names(own_table, own_id),
-    TableRenamed: Names(own_table, own_id),
-    TableDropped: Names(own_table, own_id),
-    WritesStaged: Names(own_table),
-    TxnCommitted: Names(of_parts, ids_of_parts, own_txn),
-    TxnAborted: Names(of_parts, ended=own_txn),
-    SessionClosed: Names(of_ends, ended=ending_txns),
-    TxnsExpired: Names(of_ends, ended=ending_txns),
-    AbortedForgotten: Names(of_forgotten),
+    TxnOpened: Names(ids_given),
+    WriteIdsAllocated: Names(ids_given),
+    TableCreated: Names(own_id),
+    TableAltered: Names(own_id),
+    TableRenamed: Names(own_id),
+    TableDropped: Names(own_id),
+    TxnCommitted: Names(ids_of_parts, own_txn),
+    TxnAborted: Names(ended=own_txn),
+    SessionClosed: Names(ended=ending_txns),
+    TxnsExpired: Names(ended=ending_txns),
 }

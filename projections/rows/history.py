@@ -23,6 +23,7 @@ from ledger.core.events.events import (
     TxnOpened,
     TxnsExpired,
 )
+from ledger.core.events.subjects import reason_of
 from ledger.core.lists.text import runs_text
 from ledger.core.state.domain import DomainState
 from projections.rows.applied import Applied
@@ -112,9 +113,7 @@ def ended(fields: EventFields, applied: Applied, _body: object) -> None:
 def aborted(fields: EventFields, applied: Applied, body: TxnAborted) -> None:
     """Say which txn was aborted and why, of a conflict which one it was."""
     ended(fields, applied, body)
-    fields.outcome = body.reason
-    if body.evidence is not None:
-        fields.message = body.evidence.exception
+    because(fields, applied, body)
 
 
 def forgotten(fields: EventFields, _applied: Applied, body: AbortedForgotten) -> None:
@@ -122,19 +121,9 @@ def forgotten(fields: EventFields, _applied: Applied, body: AbortedForgotten) ->
     fields.forgotten = tuple(body.txns)
 
 
-def refused(fields: EventFields, _applied: Applied, body: CommandRefused) -> None:
-    """Say why a command was refused."""
-    fields.outcome, fields.message = body.reason, body.message
-
-
-def repeated(fields: EventFields, _applied: Applied, body: CommandRepeated) -> None:
-    """Say what a command was answered before."""
-    fields.outcome = body.outcome
-
-
-def moved(fields: EventFields, _applied: Applied, body: CommandsMoved | LogCut) -> None:
-    """Say why commands will never be read, or what came before is not there."""
-    fields.message = body.reason
+def because(fields: EventFields, _applied: Applied, body: Body) -> None:
+    """Say why it happened."""
+    fields.outcome, fields.message = reason_of(body)
 
 
 def spacing(state: DomainState) -> int:
@@ -166,9 +155,9 @@ SAID: Final[Mapping[type, Callable[[EventFields, Applied, Any], None]]] = {
     SessionClosed: ended,
     TxnsExpired: ended,
     AbortedForgotten: forgotten,
-    CommandRefused: refused,
-    CommandRepeated: repeated,
-    CommandsMoved: moved,
-    LogCut: moved,
+    CommandRefused: because,
+    CommandRepeated: because,
+    CommandsMoved: because,
+    LogCut: because,
 }
 ROWS: Final[Mapping[type, Rows]] = dict.fromkeys(EVERY, rows)

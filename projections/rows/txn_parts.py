@@ -8,17 +8,11 @@ of its own, until the end puts them together.
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.state.txns import OpenTxn
-from ledger.log.file_list import chunks_of
+from ledger.reads.rows import TxnPart
+from ledger.reads.txn_parts import open_part, touched_tables
 from projections.rows.keys import TXN_PART, pair_key, value
 from projections.store.port import RowChange
-
-Part = list[int | None]
-"""One table of a txn: number, write id, metadata events, version, position read at, rows written.
-
-There is no version while it is open or once it is aborted.
-"""
 
 TOUCHES_MAX: Final = 64
 """What has touched more has parts in rows of their own while it is open."""
@@ -37,9 +31,9 @@ def touches(txn: OpenTxn) -> int:
     return len(txn.write_ids) + len(txn.metadata) + len(txn.staged)
 
 
-def parts_within(txn: OpenTxn) -> list[Part]:
+def parts_within(txn: OpenTxn) -> list[TxnPart]:
     """Return what stands in the row of an open txn: its tables so far, unless it is wide."""
-    return [] if is_wide(txn) else [open_part(txn, table) for table in tables_of(txn)]
+    return [] if is_wide(txn) else [open_part(txn, table) for table in touched_tables(txn)]
 
 
 def parts_apart(txn: OpenTxn, named: Collection[int]) -> Iterator[RowChange]:
@@ -50,34 +44,11 @@ def parts_apart(txn: OpenTxn, named: Collection[int]) -> Iterator[RowChange]:
     if not is_wide(txn):
         return
     was_wide = touches(txn) - TOUCHES_PER_TABLE * len(named) > TOUCHES_MAX
-    for table in named if was_wide else tables_of(txn):
+    for table in named if was_wide else touched_tables(txn):
         yield pair_key(TXN_PART, txn.txn, table), value(open_part(txn, table))
 
 
 def parts_gone(txn: OpenTxn) -> Iterator[RowChange]:
     """Return the ends of the rows that an ended txn had for its parts."""
-    for table in tables_of(txn) if is_wide(txn) else ():
+    for table in touched_tables(txn) if is_wide(txn) else ():
         yield pair_key(TXN_PART, txn.txn, table), None
-
-
-def tables_of(txn: OpenTxn) -> list[int]:
-    """Return the tables that a txn has touched so far."""
-    return sorted(txn.write_ids.keys() | txn.metadata.keys() | txn.staged.keys())
-
-
-def open_part(txn: OpenTxn, table: int) -> Part:
-    """Return one table of an open txn."""
-    counts = txn.write_ids.get(table, 0), txn.metadata.get(table, 0)
-    return [table, *counts, None, 0, table in txn.staged]
-
-
-def committed_part(part: CommittedPart, txn: OpenTxn | None) -> Part:
-    """Return one table of a commit; `txn` is what was open before it, None for a one-shot."""
-    counts = (part.table, part.write_id, part.metadata_events)
-    wrote = bool(part.writes) or any(each.data_change for each in chunks_of(part, txn))
-    return [*counts, part.version, part.read_at, wrote]
-
-
-def aborted_part(part: AbortedPart) -> Part:
-    """Return one table of an abort."""
-    return [part.table, part.write_id, part.metadata_events, None, 0, part.wrote]

@@ -28,18 +28,13 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
 from ledger.core.state.txns import OpenTxn
+from ledger.reads.rows import TxnPart
+from ledger.reads.txn_parts import aborted_part, altered_part, committed_part
 from projections.rows.applied import Applied, MetadataChange
 from projections.rows.conflicts import evidence_form
 from projections.rows.keys import FORGOTTEN, TXN, Fields, number_key, value
 from projections.rows.projection import Rows
-from projections.rows.txn_parts import (
-    Part,
-    aborted_part,
-    committed_part,
-    parts_apart,
-    parts_gone,
-    parts_within,
-)
+from projections.rows.txn_parts import parts_apart, parts_gone, parts_within
 from projections.store.batch import LateChange
 
 
@@ -54,7 +49,7 @@ class TxnFields(Fields):
     status: str = ""
     ended: int = 0
     reason: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TxnPart, ...] = ()
     evidence: Mapping[str, Any] | None = None
 
 
@@ -89,8 +84,7 @@ def altered(applied: Applied, body: TableAltered) -> Iterable[LateChange]:
     """Return the row of the txn that altered a table, perhaps opened and committed by that."""
     if not body.one_shot:
         return changed(applied, body)
-    part: Part = [body.table, body.write_id, 1, body.version, body.read_at, False]
-    fields = at_once(applied.control, "default", [part])
+    fields = at_once(applied.control, "default", [altered_part(body)])
     return [(number_key(TXN, applied.control.txn), fields.value())]
 
 
@@ -141,7 +135,7 @@ def standing(txn: OpenTxn) -> bytes:
 def fields_of(
     txn: OpenTxn,
     status: str,
-    parts: Iterable[Part],
+    parts: Iterable[TxnPart],
     *,
     ended: int = 0,
     reason: str = "",
@@ -162,7 +156,7 @@ def fields_of(
     )
 
 
-def at_once(control: Control, kind: TxnType, parts: Iterable[Part]) -> TxnFields:
+def at_once(control: Control, kind: TxnType, parts: Iterable[TxnPart]) -> TxnFields:
     """Return the fields of a txn that began with its commit."""
     return TxnFields(
         type=kind,

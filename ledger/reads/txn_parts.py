@@ -1,0 +1,35 @@
+"""What a txn did in each of its tables, from the events and the state that tell it."""
+
+from ledger.core.events.events import TableAltered
+from ledger.core.events.parts import AbortedPart, CommittedPart
+from ledger.core.state.txns import OpenTxn
+from ledger.log.file_list import chunks_of
+from ledger.reads.rows import TxnPart
+
+
+def touched_tables(txn: OpenTxn) -> list[int]:
+    """Return the tables that an open txn has touched so far, in order of their numbers."""
+    return sorted(txn.write_ids.keys() | txn.metadata.keys() | txn.staged.keys())
+
+
+def open_part(txn: OpenTxn, table: int) -> TxnPart:
+    """Return one table of an open txn."""
+    counts = txn.write_ids.get(table, 0), txn.metadata.get(table, 0)
+    return TxnPart(table, *counts, None, 0, table in txn.staged)
+
+
+def committed_part(part: CommittedPart, txn: OpenTxn | None) -> TxnPart:
+    """Return one table of a commit; `txn` is what was open before it, None for a one-shot."""
+    counts = (part.table, part.write_id, part.metadata_events)
+    wrote = bool(part.writes) or any(each.data_change for each in chunks_of(part, txn))
+    return TxnPart(*counts, part.version, part.read_at, wrote)
+
+
+def altered_part(body: TableAltered) -> TxnPart:
+    """Return the table of an alter that is a commit of its own."""
+    return TxnPart(body.table, body.write_id, 1, body.version, body.read_at, wrote=False)
+
+
+def aborted_part(part: AbortedPart) -> TxnPart:
+    """Return one table of an abort."""
+    return TxnPart(part.table, part.write_id, part.metadata_events, None, 0, part.wrote)
