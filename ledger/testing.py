@@ -3,8 +3,8 @@
     with InMemoryLedger() as memory:
         ledger = memory.connect()
 
-The rules, the sequencer and the client are the real ones; only Kafka and the follower's store are
-replaced by memory. A `LossyLog` loses records, or their answers, when it is told to:
+The rules, the sequencer, the rows and the client are the real ones; memory takes the place of Kafka
+and of the follower's files. A `LossyLog` loses records, or their answers, when it is told to:
 
     log = LossyLog()
     with InMemoryLedger(log=log) as memory:
@@ -14,7 +14,7 @@ Nothing here is for real data.
 """
 
 from math import ceil
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from threading import Event as Signal
 from types import TracebackType
 from typing import Final, Self
@@ -28,11 +28,12 @@ from ledger.errors import LogError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
+from ledger.reads.port import Reads
 from ledger.sdk.channel import Channel, Line
 from ledger.sdk.time_zones import ZoneLike
+from ledger.sdk.view import open_log
 from ledger.sequencer.leases import SETTLED_PER_LEASE
 from ledger.sequencer.sequencer import Sequencer
-from ledger.state_reads.reads import StateReads
 
 __all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]
 
@@ -137,7 +138,6 @@ class InMemoryLedger:
     Attributes:
         log: its log.
         clock: its clock.
-        reads: its read model, which has no delay.
     """
 
     def __init__(
@@ -151,12 +151,21 @@ class InMemoryLedger:
     ) -> None:
         self.log = MemoryLog() if log is None else log
         self.clock = clock or SystemClock()
-        self.reads = StateReads(self.log)
         self._genesis = Genesis("test", catalog, limits=limits)
         lease_s = limits.lease_ms / 1000
         self._settings = settings or SequencerSettings(lease_s=lease_s)
         self._ledgers: list[Ledger] = []
+        self._opened: Reads | None = None
+        self._opening = Lock()
         self.leader = self.standby()
+
+    @property
+    def reads(self) -> Reads:
+        """Its read model, which has no delay: the rows that a follower would keep, in memory."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = open_log(self.log)
+            return self._opened
 
     def standby(self, name: str = "sequencer") -> SequencerThread:
         """Return another sequencer of this ledger, not started."""
@@ -218,6 +227,7 @@ class InMemoryLedger:
             ledger.close()
         self.leader.stop()
         self.leader.sequencer.close()
-        self.reads.close()
+        if self._opened is not None:
+            self._opened.close()
         if error is None and self.leader.failure is not None:
             raise self.leader.failure

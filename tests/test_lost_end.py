@@ -17,13 +17,13 @@ from ledger.core.commands import OpenTxn
 from ledger.errors import LogDamagedError
 from ledger.sdk.tail import Tail
 from ledger.sequencer.sequencer import Sequencer
-from ledger.state_reads.reads import StateReads
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import digest
 from tests.driver import CATALOG, NEVER, Driver
 from tests.lost_end import REWRITES, Rewrite, domain, lose_end
+from tests.oracle.reads import StateReads
 
 PATIENCE_S = 20.0
 

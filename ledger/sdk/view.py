@@ -5,12 +5,12 @@ write. The rows come from wherever `Reads` are found; nothing is opened before t
 """
 
 from collections.abc import Callable
-from functools import reduce
+from functools import cache, reduce
 from importlib.metadata import entry_points
 from operator import index, xor
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from ledger.config.address import Address
 from ledger.core.events.events import Control, TxnOpened
@@ -18,6 +18,7 @@ from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import listed
 from ledger.core.state.txns import exception_hash
 from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.log.port import Log
 from ledger.reads.errors import check_number, unknown_object
 from ledger.reads.metadata import Bounds, Metadata, Read
 from ledger.reads.port import Identity, Reached, Reads
@@ -25,6 +26,7 @@ from ledger.sdk.channel import Channel
 from ledger.sdk.receipt import Token
 
 READS_GROUP: Final = "lakeledger.reads"
+LOG_READS_GROUP: Final = "lakeledger.log_reads"
 
 
 class View:
@@ -215,10 +217,34 @@ def open_store(store: Path | None, group: str = READS_GROUP) -> Reads:
             "LAKELEDGER_READS_URL to where a follower answers HTTP, start `lakeledger up` on this "
             "machine, or give reads=... to Ledger.connect"
         )
+    reader = installed_reader(group)
+    if reader is None:
+        raise SettingsError(
+            f"nothing is installed that reads the store at {store} (no entry point {group}). "
+            "Install the lakeledger distribution, or give reads=... to Ledger.connect"
+        )
+    return reader(store)
+
+
+def open_log(log: Log, group: str = LOG_READS_GROUP) -> Reads:
+    """Return reads that make the rows of a log in memory, by whatever is installed to do that.
+
+    Raises SettingsError if nothing is.
+    """
+    reader = installed_reader(group)
+    if reader is None:
+        raise SettingsError(
+            f"nothing is installed that reads a log in memory (no entry point {group}). Install "
+            "the lakeledger distribution of this version"
+        )
+    return reader(log)
+
+
+# It reads what every installed distribution says of itself, which takes milliseconds.
+@cache
+def installed_reader(group: str) -> Callable[[Any], Reads] | None:
+    """Return the first entry point of a group, None if there is none."""
     for point in entry_points(group=group):
-        reads: Reads = point.load()(store)
-        return reads
-    raise SettingsError(
-        f"nothing is installed that reads the store at {store} (no entry point {group}). "
-        "Install the lakeledger distribution, or give reads=... to Ledger.connect"
-    )
+        found: Callable[[Any], Reads] = point.load()
+        return found
+    return None

@@ -7,8 +7,8 @@ import pytest
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import FileList, listed
 from ledger.reads.port import AnomalyRow
-from ledger.state_reads.reads import StateReads
 from tests.core.parts import after, footprint
+from tests.oracle.reads import StateReads
 from tests.projections.filing import commit, files_of, stage, texts, unchanged
 from tests.projections.followed import Followed
 from tests.projections.test_files import FLIGHTS, Play, flights_after

@@ -13,11 +13,11 @@ from ledger.config.address import Address
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode
-from ledger.state_reads.reads import StateReads
 from projections.cli.status import leader_heard, rows_behind
 from projections.store.rocks_store import RocksStore
 from tests.command_line import done_apart
 from tests.driver import Driver
+from tests.oracle.reads import StateReads
 from tests.projections.followed import Followed
 
 WAIT_S = 0.05

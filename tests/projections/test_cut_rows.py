@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from ledger.core.decide.cut import beyond, seen_in
 from ledger.reads.port import Reached
-from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.cutting import cut, filled, shortened
 from tests.core.histories import Step, played, steps
 from tests.driver import Driver
+from tests.oracle.reads import StateReads
 from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
 from tests.projections.test_reads_agree import answers

@@ -6,10 +6,10 @@ import pytest
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.metadata import Answer, Bounds, Metadata, MetadataReads, Read
-from ledger.state_reads.reads import StateReads
 from projections.cache.reads import MetadataCache
 from projections.queries import StoreReads
 from tests.driver import CATALOG, Driver
+from tests.oracle.reads import StateReads
 from tests.projections.cache_history import Played, drawn
 from tests.projections.cached import listed, location, made
 from tests.projections.followed import rows_of

@@ -10,13 +10,13 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_write_ids
 from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reads
-from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from projections.rows.keys import HISTORY, VERSION
 from projections.store.memory import MemoryStore
 from projections.store.port import Row
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
+from tests.oracle.reads import StateReads
 from tests.projections.followed import PATIENT, Followed, rows_of
 from tests.web.served import serving
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 
 from ledger.reads.port import FileRow, Reads
-from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step
 from tests.core.parts import table_of
 from tests.driver import Driver
+from tests.oracle.reads import StateReads
 from tests.projections.filing import commit, filed, filings, texts
 from tests.projections.followed import PATIENT, Followed, rows_of
 from tests.web.served import serving

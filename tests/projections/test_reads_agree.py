@@ -14,10 +14,10 @@ from ledger.core.refusals import Refused
 from ledger.errors import LedgerError, RefusedError, UnknownTableError
 from ledger.reads.metadata import Bounds, Read
 from ledger.reads.port import Reads
-from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import CATALOG, NEVER, Driver
+from tests.oracle.reads import StateReads
 from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
 from tests.web.served import serving

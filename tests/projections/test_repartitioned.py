@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from ledger.sdk.reading import read_files
-from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.parts import table_of
 from tests.driver import Driver
+from tests.oracle.reads import StateReads
 from tests.projections.filing import commit
 from tests.projections.followed import rows_of
 from tests.web.served import serving

@@ -12,8 +12,8 @@ from ledger.config.settings import ClientSettings
 from ledger.delta.importer import DeltaImport, import_delta
 from ledger.log.port import Log
 from ledger.reads.port import AppRow
-from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
+from tests.oracle.reads import StateReads
 from tests.sdk.delta_logs import Action, add, begin, info, metadata, remove, write_log
 
 NAME = "flights"

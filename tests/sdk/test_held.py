@@ -9,8 +9,8 @@ from ledger.errors import (
     LogError,
 )
 from ledger.log.lossy import LossyLog
-from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
+from tests.oracle.reads import StateReads
 from tests.sdk.writing import written
 
 

@@ -26,8 +26,8 @@ from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from ledger.sdk.receipt import TableVersion
 from ledger.sequencer.sequencer import Sequencer
-from ledger.state_reads.reads import StateReads
 from ledger.testing import SequencerThread
+from tests.oracle.reads import StateReads
 
 pytestmark = pytest.mark.kafka
 

@@ -18,8 +18,8 @@ from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.sdk.receipt import Outcome, Token
 from ledger.sdk.view import open_store
-from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
+from tests.oracle.reads import StateReads
 
 WAIT_S: Final = 5.0
 

@@ -15,8 +15,8 @@ from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.transaction import Transaction
-from ledger.state_reads.reads import StateReads
 from ledger.testing import FixedClock, InMemoryLedger
+from tests.oracle.reads import StateReads
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import ALWAYS, HASTY

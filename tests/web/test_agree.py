@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given, settings
 
 from ledger.reads.port import Reads
-from ledger.state_reads.reads import StateReads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps
 from tests.driver import Driver
+from tests.oracle.reads import StateReads
 from tests.projections.filing import filed, filings
 from tests.projections.followed import PATIENT, rows_of
 from tests.projections.test_reads_agree import answers, exact_answers

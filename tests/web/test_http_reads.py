@@ -24,13 +24,13 @@ from ledger.reads.http import HttpCache, HttpReads
 from ledger.reads.http_questions import WAIT_MAX_MS
 from ledger.reads.metadata import Bounds, Read, ReadAt
 from ledger.reads.port import FileRow, TableRow
-from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader
 from projections.web.readers import LONG_THREADS
 from tests.core.parts import table_of
+from tests.oracle.reads import StateReads
 from tests.projections.filing import commit, texts
 from tests.projections.followed import Followed
 from tests.web.served import rows_in, serving

@@ -9,11 +9,11 @@ from ledger.client import Ledger
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.log.port import Log
 from ledger.reads.port import Identity, Reached, Reads
-from ledger.state_reads.reads import StateReads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from tests.driver import Driver
 from tests.lost_end import domain, fill
+from tests.oracle.reads import StateReads
 from tests.projections.followed import rows_of
 from tests.web.served import serving
 

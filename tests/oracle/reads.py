@@ -50,9 +50,9 @@ from ledger.reads.port import (
 )
 from ledger.reads.turns import in_turn, wait_for
 from ledger.reads.whole_numbers import takes_whole_numbers
-from ledger.state_reads.fold import StateFold
-from ledger.state_reads.metadata import is_settled, metadata
-from ledger.state_reads.rows import End, open_parts
+from tests.oracle.fold import StateFold
+from tests.oracle.metadata import is_settled, metadata
+from tests.oracle.rows import End, open_parts
 
 
 @takes_whole_numbers

@@ -1,7 +1,7 @@
 """Versions as a state in memory knows them, and what else commits left in a table.
 
 The counterpart of `projections.rows.versions`, `app_versions` and `protocols` for
-`ledger.state_reads.reads`.
+`tests.oracle.reads`.
 """
 
 from collections.abc import Sequence

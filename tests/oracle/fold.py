@@ -1,6 +1,6 @@
 """The fold of a log into a state in memory, with notes of all that the state itself forgets.
 
-What `ledger.state_reads.reads` answers from. The notes are rows as its callers get them; they are
+What `tests.oracle.reads` answers from. The notes are rows as its callers get them; they are
 never cleaned, so memory grows with the log.
 """
 
@@ -36,8 +36,8 @@ from ledger.reads.port import (
     TableRow,
     TxnRow,
 )
-from ledger.state_reads.files import StateFiles
-from ledger.state_reads.rows import (
+from tests.oracle.files import StateFiles
+from tests.oracle.rows import (
     End,
     conflict_row,
     ends_of,
@@ -47,7 +47,7 @@ from ledger.state_reads.rows import (
     table_row,
     txn_row,
 )
-from ledger.state_reads.versions import StateVersions
+from tests.oracle.versions import StateVersions
 
 READ_MAX = 2_000
 

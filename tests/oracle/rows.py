@@ -1,6 +1,6 @@
 """Rows made from a state and the event that changed it.
 
-They are what `ledger.state_reads.reads` answers with. Pure. The rows that are kept on disk are made
+They are what `tests.oracle.reads` answers with. Pure. The rows that are kept on disk are made
 by `projections`.
 """
 

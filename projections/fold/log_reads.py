@@ -1,0 +1,67 @@
+"""Reads straight from a log: its rows are kept in memory and made up to its end at every read.
+
+There is no follower and no delay. The rows are made from the first event on, so this is for short
+logs, such as those that tests of programs write.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ledger.errors import LedgerError
+from ledger.log.port import Log, LogReader, Topic
+from ledger.reads.port import Reads
+from projections.fold.fold import Fold
+from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
+from projections.store.port import Row, RowReader
+
+RECORDS_PER_READ: Final = 2_000
+
+
+def open_reads(log: Log) -> Reads:
+    """Return the reads of a log, which threads may share; clients may close them and go on."""
+    return StoreReads(LogRows(log))
+
+
+class LogRows(RowReader):
+    """The rows of a log, up to its end at the last refresh; one thread at a time may refresh.
+
+    Closing lets go of the log, and the next refresh opens it again: several clients share one.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._store = MemoryStore()
+        self._fold = Fold.load(self._store, log)
+        self._events: LogReader | None = None
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, None if there is no such row."""
+        return self._store.get(key)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Return the rows of [start, end), copied at the call."""
+        return self._store.scan(start, end, limit=limit, reverse=reverse)
+
+    def refresh(self) -> None:
+        """Make the rows of all that the log holds now.
+
+        Raises what reading the log raises, and so does the next call: it reads on from the record
+        concerned.
+        """
+        try:
+            if self._events is None:
+                self._events = self._log.reader(Topic.EVENTS, self._fold.offset)
+            while records := self._events.read(RECORDS_PER_READ, 0.0):
+                self._fold.feed(records)
+        except LedgerError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the log until the next refresh."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None
