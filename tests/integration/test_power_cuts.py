@@ -1,0 +1,19 @@
+"""Brokers that lose power: what is flushed stays, what is lost is told and never given again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.power.series import broken, run, show
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.mark.slow
+def test_power_cuts(tmp_path: Path) -> None:
+    """Ledgers that lose any of their topics at random batches come back by what errors name."""
+    series = run(tmp_path, batches=12, seed=1)
+    show(series)
+    assert broken(series) == []
+    assert series.facts["refused to come up"]
+    assert series.facts["durable"]
