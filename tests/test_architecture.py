@@ -32,9 +32,9 @@ SEEN_BY_CLIENTS: Final = (
 )
 
 # What the modules of a layer may import of the project; the first layer that fits counts. The two
-# leaves, errors and version, import nothing of it and may be imported by all below them.
+# leaves, errors and version, import nothing else of it; every layer below may import them.
 LAYERS: Final = {
-    "ledger.errors": (),
+    "ledger.errors": ("ledger.errors",),
     "ledger.version": (),
     "ledger.core": ("ledger.core", "ledger.errors"),
     "ledger.log": ("ledger.log", "ledger.core", "ledger.errors", "ledger.version"),

@@ -1,0 +1,173 @@
+"""Every exception the project raises on purpose.
+
+LedgerError
+├── SettingsError            the machine or the configuration does not fit
+│   └── LedgerDownError      no such ledger is up on this machine
+├── JarsError                the Java libraries are missing, damaged or out of reach
+├── BrokerError              the embedded Kafka did not start, died, or lost its folder
+├── RoleEndedError           a process of the ledger failed; a restart would fail alike
+├── RefusedError             the ledger refused a command, with a reason; nothing changed
+│   ├── SessionExpiredError  the session ended; open a new one
+│   ├── TxnNotOpenError      the txn is committed, aborted, forgotten or never existed
+│   ├── NotOwnerError        the txn belongs to another session
+│   ├── UnknownTableError    no table of this name or id
+│   ├── UnknownVersionError  the table has no such version
+│   ├── TableExistsError     the name is taken
+│   ├── LimitExceededError   a bound of the ledger was reached
+│   ├── CommandInvalidError  no state of the ledger allows the command
+│   ├── CommandTooLateError  the command arrived after the caller had stopped waiting
+│   ├── CommandFailedError   the sequencer could not decide the command
+│   ├── SnapshotTooOldError  the plan or the list is older than the history still kept
+│   ├── AppVersionsDisagreeError  some tables have an application's version, others not
+│   ├── LostByCutError       the base of the command was lost when the log was cut
+│   ├── StagedWritesDifferError   the staged chunks are not the chunks the commit names
+│   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
+│       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
+│       ├── ConcurrentDeleteDeleteException ├── MetadataChangedException
+│       ├── ConcurrentTransactionException  ├── ProtocolChangedException
+│       └── UnsupportedTableFeatureException
+├── UnknownColumnError       a condition names a column that the table does not have
+├── FilesUnknownError        the ledger does not know the requested files
+├── OutcomeUnknownError      no answer came: the command may or may not be executed
+├── LogError
+│   ├── LogUnavailableError  the broker does not answer
+│   │   ├── TopicMissingError    the broker answers, and has no such topic
+│   │   └── LogRefusedError      the broker answers, and refuses this user
+│   │       ├── LoginRefusedError    the broker refuses the connection
+│   │       └── AccessDeniedError    the user lacks a right on a topic
+│   ├── FencedError          another sequencer leads
+│   ├── OffsetGoneError      records were removed before they were read
+│   ├── LogDamagedError      the log holds bytes that no sequencer can have written
+│   └── RestoreUnfinishedError   a restore of the log from a backup is not finished
+├── IncompatibleError        written by a version that this version cannot read
+│   └── FileListError        the file list of a commit has an unknown form
+├── DeltaLogError            the log of a Delta table is damaged or incomplete
+├── ReadsUnavailableError    the read model does not answer
+├── LogRewrittenError        the log lost an end that was seen, and went on without it
+└── ReaderBehindError        the reader has not reached the wanted position in time
+
+Each message says what happened, why, and what to do. With `retry_unchanged` the same call may
+succeed later and does nothing twice. With `retry_anew` the work may be repeated from a new read.
+Every error survives pickling, so it can leave a worker process. This package imports nothing else
+of the project, so every module may import it.
+
+An error that only one part of the product raises is defined there: `projections.errors` (stores and
+caches), PredicateSyntaxError (`ledger.sdk.predicate_sql`), UnreadableTableError
+(`spark_sink.frames`) and EventsLostError, a LogError (`ledger.log.errors`).
+"""
+
+from ledger.errors.conflicts import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConflictError,
+    MetadataChangedException,
+    ProtocolChangedException,
+    UnsupportedTableFeatureException,
+)
+from ledger.errors.log import (
+    AccessDeniedError,
+    FencedError,
+    LogDamagedError,
+    LogError,
+    LoginRefusedError,
+    LogRefusedError,
+    LogUnavailableError,
+    OffsetGoneError,
+    RestoreUnfinishedError,
+    TopicMissingError,
+)
+from ledger.errors.machine import (
+    BrokerError,
+    JarsError,
+    LedgerDownError,
+    RoleEndedError,
+    SettingsError,
+)
+from ledger.errors.reading import (
+    FileListError,
+    IncompatibleError,
+    LogRewrittenError,
+    ReaderBehindError,
+    ReadsUnavailableError,
+)
+from ledger.errors.refused import (
+    CommandFailedError,
+    CommandInvalidError,
+    CommandTooLateError,
+    LimitExceededError,
+    LostByCutError,
+    OutcomeUnknownError,
+    RefusedError,
+    SessionExpiredError,
+)
+from ledger.errors.root import (
+    LedgerError,
+)
+from ledger.errors.tables import (
+    DeltaLogError,
+    FilesUnknownError,
+    TableExistsError,
+    UnknownColumnError,
+    UnknownTableError,
+    UnknownVersionError,
+)
+from ledger.errors.txns import (
+    AppVersionsDisagreeError,
+    NotOwnerError,
+    SnapshotTooOldError,
+    StagedWritesDifferError,
+    TxnNotOpenError,
+)
+
+__all__ = [
+    "AccessDeniedError",
+    "AppVersionsDisagreeError",
+    "BrokerError",
+    "CommandFailedError",
+    "CommandInvalidError",
+    "CommandTooLateError",
+    "ConcurrentAppendException",
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentTransactionException",
+    "ConflictError",
+    "DeltaLogError",
+    "FencedError",
+    "FileListError",
+    "FilesUnknownError",
+    "IncompatibleError",
+    "JarsError",
+    "LedgerDownError",
+    "LedgerError",
+    "LimitExceededError",
+    "LogDamagedError",
+    "LogError",
+    "LogRefusedError",
+    "LogRewrittenError",
+    "LogUnavailableError",
+    "LoginRefusedError",
+    "LostByCutError",
+    "MetadataChangedException",
+    "NotOwnerError",
+    "OffsetGoneError",
+    "OutcomeUnknownError",
+    "ProtocolChangedException",
+    "ReaderBehindError",
+    "ReadsUnavailableError",
+    "RefusedError",
+    "RestoreUnfinishedError",
+    "RoleEndedError",
+    "SessionExpiredError",
+    "SettingsError",
+    "SnapshotTooOldError",
+    "StagedWritesDifferError",
+    "TableExistsError",
+    "TopicMissingError",
+    "TxnNotOpenError",
+    "UnknownColumnError",
+    "UnknownTableError",
+    "UnknownVersionError",
+    "UnsupportedTableFeatureException",
+]

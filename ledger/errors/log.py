@@ -1,0 +1,75 @@
+"""Errors of the log: the broker, the topics, and what is in them."""
+
+from ledger.errors.root import LedgerError
+
+
+class LogError(LedgerError):
+    """The log could not be read or written."""
+
+
+class LogUnavailableError(LogError):
+    """The broker does not answer, or did not take a record."""
+
+    retry_unchanged = True
+
+
+class TopicMissingError(LogUnavailableError):
+    """The broker has no `topic` of this name; it may be created later."""
+
+    def __init__(self, message: str, *, topic: str) -> None:
+        super().__init__(message)
+        self.topic = topic
+
+
+class LogRefusedError(LogUnavailableError):
+    """The broker refuses this user, and wrote nothing.
+
+    It refuses the same call again until an operator changes the rights or the login.
+    """
+
+    retry_unchanged = False
+
+
+class LoginRefusedError(LogRefusedError):
+    """The broker refuses the connection: login, certificates or security.protocol differ."""
+
+
+class AccessDeniedError(LogRefusedError):
+    """The user lacks `right`, such as WRITE, on `topic`."""
+
+    def __init__(self, message: str, *, topic: str, right: str) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.right = right
+
+
+class FencedError(LogError):
+    """Another sequencer leads; this sequencer must end, and may start again as a standby."""
+
+
+class OffsetGoneError(LogError):
+    """Records were removed before they were read.
+
+    `earliest` is the first offset still there, 0 if the broker did not report it.
+    """
+
+    def __init__(self, message: str, *, wanted: int, earliest: int) -> None:
+        super().__init__(message)
+        self.wanted = wanted
+        self.earliest = earliest
+
+
+class LogDamagedError(LogError):
+    """The log holds bytes that no sequencer can have written; `position` is the first of them."""
+
+    def __init__(self, position: int, what: str) -> None:
+        super().__init__(
+            f"the events log is damaged at position {position}: {what}. Nothing from there on was "
+            "applied. Run lakeledger recover: it shows what is lost and repairs the log. Or run "
+            "lakeledger restore with a backup. Rebuild a reader that followed another log"
+        )
+        self.position, self.what = position, what
+
+
+class RestoreUnfinishedError(LogError):
+    """A restore of the events from a backup is running, or was interrupted."""

@@ -1,0 +1,44 @@
+"""Errors of reading: unknown versions, an unreachable or late read model, a rewritten log."""
+
+from ledger.errors.root import LedgerError
+
+
+class IncompatibleError(LedgerError):
+    """Something was written by a version that this version cannot read."""
+
+
+class FileListError(IncompatibleError):
+    """The opaque bytes of a commit are not a file list: another writer wrote them."""
+
+
+class ReadsUnavailableError(LedgerError):
+    """The read model does not answer, or its answer cannot be understood."""
+
+    retry_unchanged = True
+
+
+class LogRewrittenError(LedgerError):
+    """The log lost its end: the chain at `position` was `seen` before and is `found` now."""
+
+    def __init__(self, position: int, seen: str, found: str) -> None:
+        super().__init__(
+            f"position {position} was seen with chain {seen}, the log has {found or 'nothing'} "
+            "there: the log lost its end and went on without it. Acknowledged commits may be "
+            "lost. Connect anew, and look up what is committed"
+        )
+        self.position, self.seen, self.found = position, seen, found
+
+
+class ReaderBehindError(LedgerError):
+    """The reader has not reached the position `wanted` in time; it has `applied`."""
+
+    retry_unchanged = True
+
+    def __init__(self, applied: int, wanted: int, waited_ms: int) -> None:
+        super().__init__(
+            f"position {wanted} was not reached within {waited_ms} ms, the reader is at {applied}; "
+            "check that the follower runs, or wait longer. If the log ends before that position, "
+            "it lost its end: run lakeledger log verify"
+        )
+        self.applied = applied
+        self.wanted = wanted

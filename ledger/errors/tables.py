@@ -1,0 +1,49 @@
+"""Errors that concern a table: its name, its versions, its columns, its files, its Delta log."""
+
+from ledger.errors.refused import RefusedError
+from ledger.errors.root import LedgerError
+
+
+class UnknownTableError(RefusedError):
+    """The table does not exist, or this txn may not see it."""
+
+
+class UnknownVersionError(RefusedError):
+    """The table has no such version, or not yet."""
+
+
+class TableExistsError(RefusedError):
+    """Another table has the name."""
+
+
+class UnknownColumnError(LedgerError, ValueError):
+    """A condition, or the text of a partition, names a `column` that `table` does not have."""
+
+    def __init__(self, message: str, *, column: str, table: int = 0) -> None:
+        super().__init__(message)
+        self.column = column
+        self.table = table
+
+
+class FilesUnknownError(LedgerError):
+    """The ledger does not know the requested files of `table`; the table may have files.
+
+    External tables and tables of layout `directories` keep their rows in folders. No read returns
+    what an open txn adds itself.
+    """
+
+    def __init__(self, message: str, *, table: int = 0) -> None:
+        super().__init__(message)
+        self.table = table
+
+
+class DeltaLogError(LedgerError):
+    """The log of a Delta table is damaged or incomplete at `file`; `what` says how."""
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(
+            f"the Delta log is damaged at {file}: {what}. Nothing from there on was imported; "
+            "restore the file from a copy, then start the import again"
+        )
+        self.file = file
+        self.what = what
