@@ -1,6 +1,5 @@
 """The command that leads back from a log that lost its end, or from a copy of one."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.backup import cluster
 from ledger.cli.options import HomeOption, LedgerOption
+from ledger.config.address import spelled
 from ledger.reads.whole_numbers import NUMBER_MAX
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LOST_SHOWN = 20
 COMMAND = "lakeledger recover"
+UP = "lakeledger up --rebuild"
+OVER = "--pass-over"
 
 KafkaOption = Annotated[
     str | None,
@@ -29,7 +31,9 @@ KafkaOption = Annotated[
 RowsOption = Annotated[
     str | None,
     typer.Option(
-        "--store", metavar="<path>", help="Rows of before; by default those of this machine."
+        "--store",
+        metavar="<path>",
+        help="Compare with these rows; by default with those of this machine.",
     ),
 ]
 BackupOption = Annotated[
@@ -37,13 +41,16 @@ BackupOption = Annotated[
     typer.Option(
         "--backup",
         metavar="PATH",
-        help="A backup that may hold more: a folder, or s3://bucket/prefix.",
+        help="Compare with a backup too: a folder, or s3://bucket/prefix.",
     ),
 ]
 PassOverOption = Annotated[
     list[int] | None,
     typer.Option(
-        metavar="OFFSET", min=0, help="Pass over this record of the events topic; repeatable."
+        OVER,
+        metavar="OFFSET",
+        min=0,
+        help="Pass over this record of the events topic; repeatable.",
     ),
 ]
 MarginOption = Annotated[
@@ -66,17 +73,23 @@ def recover(  # noqa: PLR0917 - options of a command are named
     *,
     adopt: Annotated[
         bool,
-        typer.Option("--adopt", help="Take events that lie in another topic for the ledger."),
+        typer.Option(
+            "--adopt",
+            help="Accept events that lie in another topic than the one they were recorded in.",
+        ),
     ] = False,
     cut: Annotated[
-        bool, typer.Option("--cut", help="Go on above all that was given; appends one event.")
+        bool,
+        typer.Option(
+            "--cut", help="Append the event behind which all ids go on above what was given."
+        ),
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what a log has lost, and let the ledger go on above all that was given.
 
-    Stop the ledger first. Without --cut and --adopt nothing is changed: what was compared and what
-    is lost is told, where ids would go on, and the next command.
+    Stop the ledger first. Without --cut and --adopt nothing is changed. The answer says what was
+    compared, what is lost, where ids would go on, and the next command.
     """
     from ledger.backup.place import open_place  # noqa: PLC0415 - a command loads only what it uses
     from ledger.config.config import load  # noqa: PLC0415
@@ -100,8 +113,9 @@ def recover(  # noqa: PLR0917 - options of a command are named
         changed = Change(adopt=adopt, cut=cut).make(log, found, reason, passed)
     answer({**fields_of(found), **changed}, output)
     tell_lost(found)
-    again = {**given, "--store": store, "--backup": backup, "--margin": margin}
-    for line in next_steps(found, changed, spelled(again, passed)):
+    more = {"--store": store, "--backup": backup, "--margin": margin}
+    over = "".join(f" --pass-over {offset}" for offset in passed)
+    for line in next_steps(found, changed, spelled(given), spelled(more) + over):
         say(line)
 
 
@@ -180,34 +194,31 @@ def tell_lost(found: "Survey") -> None:
         say(f"and {len(found.lost) - LOST_SHOWN} more; --output json names all")
 
 
-def spelled(given: Mapping[str, Any], passed: list[int]) -> str:
-    """Return options as they were given, for the next command."""
-    words = [word for name, value in given.items() if value is not None for word in (name, value)]
-    words += [word for offset in passed for word in ("--pass-over", offset)]
-    return "".join(f" {shlex.quote(str(word))}" for word in words)
+def next_steps(
+    found: "Survey", changed: Mapping[str, Any], named: str, more: str = ""
+) -> Iterator[str]:
+    """Say what was changed, and the next command.
 
-
-def next_steps(found: "Survey", changed: Mapping[str, Any], options: str) -> Iterator[str]:
-    """Say what was changed, and the next command."""
+    `named` are the options that name the ledger, `more` those of the survey, as they were typed.
+    """
     if changed:
         position = changed.get("cut", found.head.position)
         lost = (
             f" Receipts from behind position {found.head.position} are void." if found.lost else ""
         )
         yield (
-            f"ledger {found.created.name} goes on from position {position}.{lost} Next: lakeledger "
-            "up --rebuild, which sets the rows of before aside"
+            f"ledger {found.created.name} goes on from position {position}.{lost} Next: {UP}{named}"
         )
         return
-    if found.is_ahead or "--pass-over" in options:
+    if found.is_ahead or OVER in more:
         adopt = " --adopt" if found.is_copy else ""
-        yield f"nothing was changed. Next: {COMMAND}{adopt} --cut{options}"
+        yield f"nothing was changed. Next: {COMMAND}{adopt} --cut{named}{more}"
         return
     if found.is_copy:
         yield (
             "nothing was changed. The events lie in another topic than the one that they were "
             "recorded in, and nothing was found that has seen more than this copy holds. Next: "
-            f"{COMMAND} --adopt{options}"
+            f"{COMMAND} --adopt{named}{more}"
         )
     yield (
         "nothing was found that has seen more than the log holds. Cut it only if you know that "

@@ -6,6 +6,7 @@ is told nothing finds it; what the environment or the caller says goes first.
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,6 +129,12 @@ def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
         return path_of(chosen, HOME).absolute()
     data = path_of(environ.get("XDG_DATA_HOME") or "~/.local/share", HOME)
     return data.absolute() / "lakeledger"
+
+
+def spelled(given: Mapping[str, object]) -> str:
+    """Return options as they are typed behind a command, without those that are None."""
+    words = [word for name, value in given.items() if value is not None for word in (name, value)]
+    return "".join(f" {shlex.quote(str(word))}" for word in words)
 
 
 def find_address(

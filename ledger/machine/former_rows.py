@@ -28,25 +28,31 @@ from ledger.sdk.view import open_store
 
 ASIDE: Final = ".aside-"
 READ_S: Final = 10.0
-REBUILD: Final = (
-    "No sequencer was started: it would give ids, write ids and versions again that were given. "
-    "Run lakeledger recover, which says what is lost; then lakeledger recover --cut, which lets "
-    "the ledger go on above all that was given; then lakeledger up --rebuild. Or put back a copy "
-    "of the log"
-)
 
 
-def check_rows(store: Path, log: Log) -> None:
+def check_rows(store: Path, log: Log, options: str = "") -> None:
     """Make sure that the log goes as far as the rows of this host, and is the one they are of.
 
-    Raises LogDamagedError if not. Rows that cannot be read say nothing: their writer will.
+    `options` are those by which a command finds this ledger. Raises LogDamagedError if the log is
+    another one, with the commands that lead on. Rows that cannot be read say nothing: their writer
+    will.
     """
     seen = reached_in(store)
     if seen is not None and seen.offset:
-        check_reached(seen, str(store), log)
+        check_reached(seen, str(store), log, options)
 
 
-def check_reached(seen: Reached, rows: str, log: Log) -> None:
+def way_back(options: str) -> str:
+    """Return which commands lead on where rows have seen more than the log holds."""
+    return (
+        "No sequencer was started: it would give ids, write ids and versions again that were "
+        f"given. lakeledger recover{options} says what is lost, lakeledger recover --cut{options} "
+        "lets the ledger go on above all that was given, and lakeledger up --rebuild"
+        f"{options} makes its rows anew. Or put back a copy of the log"
+    )
+
+
+def check_reached(seen: Reached, rows: str, log: Log, options: str = "") -> None:
     """Make sure that the log holds what rows end with; raises as `check_rows`.
 
     `rows` says where they are.
@@ -56,24 +62,24 @@ def check_reached(seen: Reached, rows: str, log: Log) -> None:
         raise LogDamagedError(
             seen.position,
             f"the log ends at offset {end}, rows in {rows} were made up to {seen.offset}. "
-            f"{REBUILD}",
+            f"{way_back(options)}",
         )
     if not is_there(log, seen):
         raise LogDamagedError(
             seen.position,
             f"the log holds another event there than the one that rows in {rows} end with: it "
-            f"lost its end, and others wrote on. {REBUILD}",
+            f"lost its end, and others wrote on. {way_back(options)}",
         )
 
 
-def check_rows_given_up(store: Path, log: Log) -> None:
+def check_rows_given_up(store: Path, log: Log, options: str = "") -> None:
     """Make sure that rows of this host may be made anew: what only they hold was given up before.
 
     Without a cut above them a leader would give again what they have seen. Rows of another ledger
-    have seen nothing of this one. Raises LogDamagedError.
+    have seen nothing of this one. Raises as `check_rows`.
     """
     try:
-        check_rows(store, log)
+        check_rows(store, log, options)
     except LogDamagedError as damaged:
         ledger = ledger_of(store)
         for control, body in Replay(log):

@@ -13,7 +13,7 @@ from threading import Event as Signal
 from threading import Thread
 from urllib.parse import urlsplit
 
-from ledger.config.address import LOCK, Address, home_folder
+from ledger.config.address import LEDGER_DEFAULT, LOCK, Address, home_folder, spelled
 from ledger.config.private import close_to_others, make_private
 from ledger.config.settings import OFF
 from ledger.errors import SettingsError
@@ -55,7 +55,7 @@ class UpSettings:
     settings of Kafka's client, which the roles find by themselves.
     """
 
-    ledger: str = "lake"
+    ledger: str = LEDGER_DEFAULT
     home: Path | None = None
     bootstrap: str | None = None
     port: int | None = None
@@ -75,6 +75,14 @@ class UpSettings:
     def folder(self) -> Path:
         """Return the folder of this ledger, a whole path: clients run in other folders."""
         return (self.home or home_folder()).absolute() / self.ledger
+
+    @property
+    def options(self) -> str:
+        """Return the options by which another command finds this ledger, as they are typed."""
+        named: dict[str, object] = {"--bootstrap": self.bootstrap, "--home": self.home}
+        if self.ledger != LEDGER_DEFAULT:
+            named["--ledger"] = self.ledger
+        return spelled(named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         url = None if http == OFF else f"http://{http}"
         address = Address(bootstrap, settings.ledger, folder / STORE, url)
         with closing(address.log()) as log:
-            (check_rows_given_up if settings.rebuild else check_rows)(folder / STORE, log)
+            compare = check_rows_given_up if settings.rebuild else check_rows
+            compare(folder / STORE, log, settings.options)
         if settings.rebuild:
             set_rows_aside(folder, say)
             say("until the new rows are there, there are none to read")

@@ -41,6 +41,11 @@ class Where(NamedTuple):
         """The rows of the host."""
         return self.folder / "store"
 
+    @property
+    def options(self) -> str:
+        """The options by which a command finds it."""
+        return f" --bootstrap {self.bootstrap} --ledger {self.ledger}"
+
     def log(self) -> KafkaLog:
         """Return its log."""
         return KafkaLog(self.bootstrap, self.ledger)

@@ -144,7 +144,7 @@ def brought_back(
     if error is not None:
         facts["refused to come up"] += 1
         ran = list(ledger.follow(str(error)))
-    is_up = error is None or ran[-1:] == [UP]
+    is_up = error is None or (bool(ran) and ran[-1].startswith(UP))
     checks = [
         Check("the errors name the way back", "" if is_up else str(error)),
         Check(

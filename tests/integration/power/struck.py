@@ -38,8 +38,11 @@ TABLE: Final = "db.t"
 BEGINNING: Final = 3
 UP: Final = "lakeledger up --rebuild"
 ALERT: Final = SequencerSettings(suspect_s=0.3, jitter_s=0.1, lease_s=60.0)
-# A command as a sentence names it; the sentence goes on behind it.
-NAMED: Final = re.compile(r"lakeledger (?:recover|up)(?: --[a-z-]+(?: (?:[0-9]+|/\S+))?)*")
+# A command as a sentence names it, with the options that it is given.
+NAMED: Final = re.compile(
+    r"lakeledger (?:recover|up)"
+    r"(?: --(?:cut|adopt|rebuild)\b| --(?:bootstrap|ledger|home|store) \S+)*"
+)
 
 
 class Plan(NamedTuple):
@@ -176,7 +179,7 @@ class StruckLedger:
         """Do what `lakeledger up` does; return what refuses it, None if it is up."""
         try:
             with closing(self.where.log()) as log:
-                check_rows(self.where.store, log)
+                check_rows(self.where.store, log, self.where.options)
             self.roles = Roles(self.where)
         except LedgerError as error:
             return error
@@ -187,7 +190,7 @@ class StruckLedger:
         """Run the commands that a text names, and those that their own output names; yield them."""
         for command in dict.fromkeys(NAMED.findall(text)):
             words = shlex.split(command)[1:]
-            if command == UP:
+            if command.startswith(UP):
                 self._up_anew()
                 yield command
                 return
@@ -196,7 +199,7 @@ class StruckLedger:
             yield command
             for following in self.follow(done.stderr, depth - 1) if depth else ():
                 yield following
-                if following == UP:
+                if following.startswith(UP):
                     return
 
     def _up_anew(self) -> None:
@@ -211,6 +214,7 @@ class StruckLedger:
         return done_in(
             self.where.folder,
             *words,
+            # Roles do not know by which options their ledger was named.
             LAKELEDGER_BOOTSTRAP=self.where.bootstrap,
             LAKELEDGER_LEDGER=self.where.ledger,
             LAKELEDGER_HOME=str(self.where.folder.parent),

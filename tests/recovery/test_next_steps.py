@@ -1,0 +1,72 @@
+"""What `lakeledger recover` says to do next, as it is typed, for each state of a log."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.cli.recover import next_steps
+from ledger.config.address import spelled
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
+from ledger.machine.up import UpSettings
+from ledger.recovery.survey import Survey
+from tests.recovery.logs import commits, copied, followed, led, surveyed
+
+NAMED = " --ledger sales"
+CUT = "lakeledger recover --cut --ledger sales"
+ADOPT = "lakeledger recover --adopt --ledger sales"
+ADOPT_AND_CUT = "lakeledger recover --adopt --cut --ledger sales"
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> dict[str, Survey]:
+    """Return surveys of a whole log, of one that lost its end, and of copies of both."""
+    whole, rows = MemoryLog(), tmp_path / "rows"
+    with led(whole) as ledger:
+        ledger.create_table("planes", layout="directories")
+        commits(ledger)
+    followed(whole, rows)
+    half = len(whole.topics[Topic.EVENTS].records) // 2
+    logs = {"whole": whole, "copy": copied(whole), "short copy": copied(whole, half)}
+    surveys = {name: surveyed(log, rows) for name, log in logs.items()}
+    whole.cut(Topic.EVENTS, half)
+    return {**surveys, "short": surveyed(whole, rows)}
+
+
+def said(survey: Survey, more: str = "", **changed: object) -> str:
+    """Return what is said, in one text."""
+    return "\n".join(next_steps(survey, changed, NAMED, more))
+
+
+@pytest.mark.parametrize(
+    ("log", "following"), [("short", CUT), ("copy", ADOPT), ("short copy", ADOPT_AND_CUT)]
+)
+def test_nothing_was_changed(found: dict[str, Survey], log: str, following: str) -> None:
+    """The next command has the options that were given, and changes what has to be."""
+    assert "nothing was changed" in said(found[log])
+    assert f"Next: {following}" in said(found[log])
+    assert f"Next: {following} --store rows" in said(found[log], " --store rows")
+
+
+def test_nothing_is_lost(found: dict[str, Survey]) -> None:
+    """A log that lacks nothing is not to be cut, unless a record is passed over."""
+    assert "Cut it only if you know" in said(found["whole"])
+    assert "Next" not in said(found["whole"])
+    assert f"Next: {CUT} --pass-over 7" in said(found["whole"], " --pass-over 7")
+
+
+def test_it_was_changed(found: dict[str, Survey]) -> None:
+    """Behind a cut the ledger is brought up by the same options."""
+    text = said(found["short"], cut=2_000)
+    assert "goes on from position 2000." in text
+    assert f"Receipts from behind position {found['short'].head.position} are void" in text
+    assert text.endswith("Next: lakeledger up --rebuild --ledger sales")
+
+
+def test_options_of_up() -> None:
+    """What `lakeledger up` names leads to its own ledger, whatever its folder is called."""
+    home = Path("/data/my lake")
+    assert UpSettings().options == ""
+    assert UpSettings("sales", home).options == " --home '/data/my lake' --ledger sales"
+    assert UpSettings(bootstrap="kafka:9092").options == " --bootstrap kafka:9092"
+    assert spelled({"--store": None, "--margin": 0}) == " --margin 0"
