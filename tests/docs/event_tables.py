@@ -65,14 +65,10 @@ def section(heading: str, schema: Schema, fields: Iterable[Schema]) -> Iterator[
     """Yield the heading, the text and the table of a record."""
     yield f"{heading}\n"
     yield "\n".join(textwrap.wrap(escaped(schema["doc"]), WIDTH)) + "\n"
-    rows = [(each["name"], type_name(each["type"]), each.get("doc", "")) for each in fields]
-    if not rows:
-        return
-    has_doc = any(doc for _, _, doc in rows)
-    yield "| Field | Type | Is |" if has_doc else "| Field | Type |"
-    yield "|---|---|---|" if has_doc else "|---|---|"
-    for name, kind, doc in rows:
-        yield f"| `{name}` | {kind} |" + (f" {escaped(doc)} |" if has_doc else "")
+    yield "| Field | Type | Is |"
+    yield "|---|---|---|"
+    for each in fields:
+        yield f"| `{each['name']}` | {type_name(each['type'])} | {escaped(each['doc'])} |"
     yield ""
 
 

@@ -187,10 +187,13 @@ def records_in(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_schemas_are_explained(name: str) -> None:
-    """Every record in a schema says what it is, in a namespace of ours."""
+    """Every record in a schema says what it is, and so does every field."""
     schema = schema_of(name)
+    records = records_in(schema)
+    fields = [(record["name"], each) for record in records for each in record["fields"]]
     assert schema["namespace"] == "io.lakeledger"
-    assert [each["name"] for each in records_in(schema) if not each.get("doc")] == []
+    assert [each["name"] for each in records if not each.get("doc")] == []
+    assert [(name, each["name"]) for name, each in fields if not each.get("doc")] == []
 
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
