@@ -19,15 +19,9 @@ from warnings import warn
 from ledger.clock import Clock, SystemClock
 from ledger.config.address import find_address
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
-from ledger.core.commands import (
-    DURATION_MAX_MS,
-    AbortTxn,
-    ForgetAborted,
-    OpenTxn,
-    SessionCommand,
-    TxnType,
-)
+from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand, TxnType
 from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
+from ledger.core.limits import DURATION_MAX_MS
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.log.port import Log
 from ledger.reads.errors import check_number

@@ -23,7 +23,7 @@ from ledger.client import Ledger
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.core.events.parts import Limits
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.errors import LogError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog

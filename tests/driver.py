@@ -44,7 +44,8 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
+from ledger.core.limits import DEFAULT_LIMITS
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.memory import MemoryLog

@@ -13,7 +13,7 @@ import pytest
 
 from ledger.config.settings import Genesis
 from ledger.core.commands import CreateTable, OpenSession, OpenTxn
-from ledger.core.decide.decide import NONCE_BYTES
+from ledger.core.limits import NONCE_BYTES
 from ledger.errors import (
     FencedError,
     LedgerError,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ledger.reads.whole_numbers import NUMBER_MAX
+from ledger.core.limits import NUMBER_MAX
 
 CONFIGURED: Final = ""
 """The default of an option that stands for what the settings say."""

@@ -11,7 +11,7 @@ from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.backup import cluster
 from ledger.cli.options import HomeOption, LedgerOption
 from ledger.config.address import spelled
-from ledger.reads.whole_numbers import NUMBER_MAX
+from ledger.core.limits import NUMBER_MAX
 
 if TYPE_CHECKING:
     from ledger.recovery.survey import Survey

@@ -72,7 +72,7 @@ def serve_sequencer(
     """Lead the ledger, or stand by until the leader is gone."""
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.config.settings import Genesis  # noqa: PLC0415
-    from ledger.core.state.domain import DEFAULT_LIMITS  # noqa: PLC0415
+    from ledger.core.limits import DEFAULT_LIMITS  # noqa: PLC0415
     from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415
     from ledger.log.kafka.topics import verify_topics  # noqa: PLC0415
     from ledger.machine.rows_left import check_rows_left  # noqa: PLC0415

@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from ledger.core.commands import LEASE_MAX_MS, LEASE_MIN_MS
 from ledger.core.decide.tables import NAME_FORBIDDEN
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import (
+    BEAT_S,
+    DEFAULT_LIMITS,
+    JITTER_S,
+    LEASE_MAX_MS,
+    LEASE_MIN_MS,
+    SUSPECT_S,
+)
 from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic
 
@@ -98,10 +104,10 @@ class SequencerSettings:
     checkpoint every `checkpoint_positions`, a large one more rarely.
     """
 
-    lease_s: float = 10.0
-    beat_s: float = 0.3
-    suspect_s: float = 1.2
-    jitter_s: float = 0.2
+    lease_s: float = DEFAULT_LIMITS.lease_ms / 1000
+    beat_s: float = BEAT_S
+    suspect_s: float = SUSPECT_S
+    jitter_s: float = JITTER_S
     probe_s: float = 0.3
     housekeeping_s: float = 0.2
     flight_max: int = 10_000

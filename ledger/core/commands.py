@@ -19,12 +19,6 @@ Scope = Literal["partition", "unpartitioned", "table"]
 EndCause = Literal["lease", "deadline", "closed", "cut"]
 IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
 
-# No sum of a time and a duration leaves the 64 bits of an Avro long.
-DURATION_MAX_MS: Final = 2**62
-# What a session may ask for. A shorter lease ends the living at every delay, and what a client left
-# that died stays open for as long as its lease.
-LEASE_MIN_MS: Final = 500
-LEASE_MAX_MS: Final = 24 * 60 * 60 * 1000
 
 # Hive judges only ordinary writers: a replayed txn was judged at its source, a compaction or a
 # soft delete changes no rows (facts of rule c4).

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Footprint, TableDefinition
-from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, OPERATION_MAX, packed
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
+from ledger.core.limits import OPERATION_CHARS_MAX
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
 from ledger.log.file_list import AddFile, FileList, RemoveFile, pack
@@ -55,7 +56,7 @@ def head_of(commit: DeltaCommit, apps: Mapping[str, int]) -> Footprint:
 
 def operation_of(commit: DeltaCommit) -> str:
     """Return what a version did, in the words of its writer."""
-    return commit.provenance.operation[:OPERATION_MAX] or UNRECORDED
+    return commit.provenance.operation[:OPERATION_CHARS_MAX] or UNRECORDED
 
 
 def added(add: DeltaAdd, keys: Sequence[str]) -> AddFile:

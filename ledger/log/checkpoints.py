@@ -19,6 +19,7 @@ import msgspec
 
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.form import head_form, head_from, state_form, state_from
+from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
 from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic
@@ -31,7 +32,6 @@ FORMATS_READ = frozenset({2, FORMAT})
 LAST_RECORDS = 16
 READ_MAX = 100
 READ_S = 5.0
-CHUNK_BYTES = 512 * 1024
 CHUNK_KEY = re.compile(rb"([0-9]+)/([0-9]+)/([0-9]+)")
 # What every manifest has, and of which type.
 MANIFEST: Final = {
@@ -136,7 +136,10 @@ class CheckpointWriter:
         data = dump(*checkpoint)
         packed = zlib.compress(data, 6)
         position = checkpoint.head.position
-        chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
+        chunks = [
+            packed[at : at + CHECKPOINT_CHUNK_BYTES]
+            for at in range(0, len(packed), CHECKPOINT_CHUNK_BYTES)
+        ]
         for number, chunk in enumerate(chunks):
             self._writer.append(chunk_key(self._domain, position, number), chunk)
         manifest = {

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
+from ledger.core.limits import LIST_BYTES_MAX, NUMBER_MAX
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
@@ -19,9 +20,6 @@ from ledger.errors import FileListError
 PLAIN: Final = b"j"
 PACKED: Final = b"z"
 PACK_FROM_BYTES: Final = 512
-# A packed list cannot fill the memory of every reader, whatever it claims to hold.
-TEXT_BYTES_MAX: Final = 64 << 20
-NUMBER_MAX: Final = 2**63 - 1
 
 
 class AddFile(NamedTuple):
@@ -73,10 +71,10 @@ def pack(files: FileList) -> bytes:
         return b""
     form = files if files.info else files[:2]
     text = json.dumps(form, separators=(",", ":"), ensure_ascii=False).encode()
-    if len(text) >= TEXT_BYTES_MAX:
+    if len(text) >= LIST_BYTES_MAX:
         raise ValueError(
             f"the list of {len(files.adds)} files added and {len(files.removes)} removed has "
-            f"{len(text)} bytes, readers take less than {TEXT_BYTES_MAX}: shorten their statistics"
+            f"{len(text)} bytes, readers take less than {LIST_BYTES_MAX}: shorten their statistics"
         )
     return PLAIN + text if len(text) < PACK_FROM_BYTES else PACKED + zlib.compress(text, 1)
 
@@ -140,9 +138,9 @@ def text_of(data: bytes) -> str:
     if data[:1] == PLAIN:
         return data[1:].decode()
     unpacker = zlib.decompressobj()
-    text = unpacker.decompress(data[1:], TEXT_BYTES_MAX)
+    text = unpacker.decompress(data[1:], LIST_BYTES_MAX)
     if not unpacker.eof:
-        raise ValueError(f"it is cut short, or longer than {TEXT_BYTES_MAX} bytes")
+        raise ValueError(f"it is cut short, or longer than {LIST_BYTES_MAX} bytes")
     return text.decode()
 
 

@@ -11,12 +11,11 @@ from base64 import b64decode, b64encode
 from typing import Final
 
 from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.limits import DEFINITION_BYTES_MAX
 
 PACKED_KEY: Final = "lakeledger.packed"
 BITS: Final = 63
 PACK_FROM_CHARS: Final = 200_000
-# Rows of tables, in every store and topic, hold definitions as they are: four mebibytes at most.
-PACKED_BYTES_MAX: Final = 3_500_000
 
 
 def packed(definition: TableDefinition) -> TableDefinition:
@@ -25,7 +24,7 @@ def packed(definition: TableDefinition) -> TableDefinition:
         return definition
     parts = [list(definition.columns), list(definition.properties)]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False).encode()
-    if len(text) > PACKED_BYTES_MAX:
+    if len(text) > DEFINITION_BYTES_MAX:
         return definition
     form = b64encode(zlib.compress(text)).decode()
     return definition._replace(columns=[], properties=[Property(PACKED_KEY, form)])
@@ -38,7 +37,7 @@ def unpacked(definition: TableDefinition) -> TableDefinition:
     unpacker = zlib.decompressobj()
     try:
         data = b64decode(definition.properties[0].value, validate=True)
-        columns, properties = json.loads(unpacker.decompress(data, PACKED_BYTES_MAX))
+        columns, properties = json.loads(unpacker.decompress(data, DEFINITION_BYTES_MAX))
         found = definition._replace(
             columns=[Column(*each) for each in columns],
             properties=[Property(*each) for each in properties],

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ledger.core.limits import NUMBER_MAX
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.refusals import Reason
 from ledger.errors import (
@@ -11,7 +12,7 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.reads.metadata import POLICIES, TABLE, Bounds, Read
-from ledger.reads.whole_numbers import NUMBER_MAX, whole
+from ledger.reads.whole_numbers import whole
 
 
 def is_number(number: int) -> bool:

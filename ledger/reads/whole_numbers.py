@@ -9,8 +9,7 @@ from inspect import Parameter, isfunction, signature
 from operator import index
 from typing import Any, Final, SupportsIndex, TypeVar
 
-NUMBER_MAX: Final = 2**63 - 1
-"""The last of what the log counts: ids, positions, versions, times."""
+from ledger.core.limits import NUMBER_MAX
 
 WHOLE: Final = (int, int | None)
 # How many rows are wanted at most: below none, some readers would give all of them.

@@ -9,14 +9,9 @@ from typing import Final, TypeVar
 
 from ledger.core.commands import AppVersion, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
+from ledger.core.limits import FOOTPRINT_BYTES_MAX, RIDING_BYTES_MAX, TEXT_CHARS_MAX
 from ledger.log.file_list import FileList, pack, unpack
 
-# What a record may hold of footprints, with room for all that stands beside them.
-RECORD_BYTES_MAX: Final = 700_000
-# What of each kind rides with the commit.
-RIDING_BYTES_MAX: Final = 100_000
-# A letter takes up to four bytes.
-CHARS_PER_PIECE: Final = 150_000
 # A number, and the lengths of texts.
 NUMBERS_BYTES_MAX: Final = 16
 
@@ -52,20 +47,20 @@ def without_staged(head: Footprint) -> Footprint:
 
 def pieces_of(text: str) -> Iterator[str]:
     """Yield the pieces of a text that each fit one record; an empty text is one piece."""
-    for at in range(0, max(len(text), 1), CHARS_PER_PIECE):
-        yield text[at : at + CHARS_PER_PIECE]
+    for at in range(0, max(len(text), 1), TEXT_CHARS_MAX):
+        yield text[at : at + TEXT_CHARS_MAX]
 
 
 def grouped(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
     """Yield the items in lists that each fit one record."""
     group: list[Item] = []
-    room = RECORD_BYTES_MAX
+    room = FOOTPRINT_BYTES_MAX
     for item in items:
         needed = size(item) + NUMBERS_BYTES_MAX
         room -= needed
         if group and room < 0:
             yield group
-            group, room = [], RECORD_BYTES_MAX - needed
+            group, room = [], FOOTPRINT_BYTES_MAX - needed
         group.append(item)
     if group:
         yield group

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite, TxnType
+from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.errors import ConflictError, SnapshotTooOldError
-from ledger.sdk.beside_files import RECORD_BYTES_MAX
 from ledger.sdk.explain import name_conflict
 from ledger.sdk.given_files import AddLike, added_files, columns_of, several
 from ledger.sdk.lists import check_list, shown
@@ -135,7 +135,7 @@ class LedgerFiles:
         if made.app is not None:
             writes.record(made.app, [number])
         (part,) = writes.parts((), level)
-        footprint = riding(part, RECORD_BYTES_MAX)
+        footprint = riding(part, FOOTPRINT_BYTES_MAX)
         if footprint is not None:
             # The decision itself looks up the application: what others record is in nobody's way.
             said = footprint._replace(read_apps=[])

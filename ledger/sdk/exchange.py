@@ -14,6 +14,7 @@ from ledger.core.commands import (
     StageWrites,
 )
 from ledger.core.events.events import Event
+from ledger.core.limits import COMMAND_BYTES_MAX
 from ledger.core.refusals import Reason
 from ledger.errors import (
     LimitExceededError,
@@ -26,8 +27,6 @@ from ledger.sdk.channel import Channel
 from ledger.sdk.sizes import largest_share
 from ledger.sdk.tail import Awaited
 
-# What the commands topic takes in one record, less room for Kafka's own framing.
-COMMAND_BYTES_MAX: Final = 1024 * 1024 - 4 * 1024
 # A refusal is not told to whoever waits for the answer: it is looked for so often.
 LOOK_S: Final = 0.25
 

@@ -9,13 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
-from ledger.core.conflicts.footprints import (
-    EMPTY_FOOTPRINT,
-    ROWS_MAX,
-    joined_names,
-    packed,
-    path_hash,
-)
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, joined_names, packed, path_hash
+from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.log.file_list import (
@@ -192,7 +187,9 @@ class FootprintWriter:
         rows = sum(rows_of(each.stats) for each in adds if each.data_change or numbers_all)
         # One file of an unknown partition may lie in any, also in those that other chunks name.
         known = found.removes_in if self._knows_partitions() else ()
-        return found._replace(rows_added=rows if rows <= ROWS_MAX else 0, removes_in=known)
+        return found._replace(
+            rows_added=rows if rows <= ROWS_PER_WRITE_MAX else 0, removes_in=known
+        )
 
     def _numbers_all(self) -> bool:
         is_backfill = [*self._operations] == [NUMBERS_ALL]
@@ -253,4 +250,4 @@ def rows_of(stats: str) -> int:
     except ValueError:
         return 0
     count = found.get(ROW_COUNT, 0) if isinstance(found, dict) else 0
-    return count if isinstance(count, int) and 0 < count <= ROWS_MAX else 0
+    return count if isinstance(count, int) and 0 < count <= ROWS_PER_WRITE_MAX else 0

@@ -15,8 +15,9 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.json_text import DEPTH_MAX, depth_of
-from ledger.core.predicates.predicates import TREE_CHARS_MAX, TRUE_PREDICATE
+from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.types import number_type, parse_type
 from ledger.errors import LedgerError
 
@@ -117,7 +118,7 @@ def predicate_tree(sql: str) -> str:
 
 def fits(tree: Node) -> bool:
     """Tell whether everybody who judges a condition reads it: it is not too large, nor too deep."""
-    return depth_of(tree) <= DEPTH_MAX and len(wire_text(tree)) <= TREE_CHARS_MAX
+    return depth_of(tree) <= DEPTH_MAX and len(wire_text(tree)) <= PREDICATE_CHARS_MAX
 
 
 def wire_text(tree: Node) -> str:
@@ -163,7 +164,7 @@ def is_readable(sql: str) -> bool:
 
     Raises PredicateSyntaxError if it cannot be divided into words.
     """
-    if len(sql) > TREE_CHARS_MAX or COMMENT_GOES_ON in sql:
+    if len(sql) > PREDICATE_CHARS_MAX or COMMENT_GOES_ON in sql:
         return False
     try:
         tokens = sqlglot.tokenize(sql, read=DIALECT)

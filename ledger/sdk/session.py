@@ -18,8 +18,8 @@ from ledger.clock import Clock
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import CloseSession, SessionCommand
 from ledger.core.events.events import Body, CommandRefused, CommandRepeated, Control, Event
+from ledger.core.limits import WINDOW
 from ledger.core.refusals import Reason
-from ledger.core.state.sessions import WINDOW
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
 from ledger.sdk.channel import Channel
 from ledger.sdk.endings import Endings

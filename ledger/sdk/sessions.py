@@ -19,6 +19,7 @@ from ledger.clock import Clock
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event, SessionOpened
+from ledger.core.limits import NONCE_BYTES
 from ledger.core.refusals import Reason
 from ledger.sdk.channel import Channel
 from ledger.sdk.exchange import Times, exchange
@@ -26,7 +27,6 @@ from ledger.sdk.refusals import body_as
 from ledger.sdk.session import Answer, Session
 from ledger.sdk.tail import closed
 
-NONCE_BYTES: Final = 16
 BEATS_PER_LEASE: Final = 3
 
 

@@ -5,26 +5,21 @@ chunks that the ledger keeps with the open txn; the commit then names their coun
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.commands import Footprint, TableWrite
-from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, HASH_BYTES, next_digest
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest
+from ledger.core.limits import (
+    FILES_PER_CHUNK,
+    FOOTPRINT_BYTES_MAX,
+    LIST_CHARS_PER_CHUNK,
+    READ_BYTES_PER_CHUNK,
+)
 from ledger.errors import StagedWritesDifferError
 from ledger.log.file_list import AddFile, RemoveFile
-from ledger.sdk.beside_files import (
-    RECORD_BYTES_MAX,
-    app_bytes,
-    chunks_beside_files,
-    domain_bytes,
-    without_staged,
-)
+from ledger.sdk.beside_files import app_bytes, chunks_beside_files, domain_bytes, without_staged
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.writes import DeclaredPart
-
-FILES_PER_CHUNK: Final = 10_000
-# Before it is packed: no reader unpacks more than 64 MiB, of up to eight bytes a character.
-CHUNK_CHARS_MAX: Final = 8_000_000
-READ_BYTES_PER_CHUNK: Final = 80_000 * HASH_BYTES
 
 Send = Callable[[int, int, Footprint], None]
 """Stages a chunk: of a table, under a number, a footprint."""
@@ -58,7 +53,7 @@ class Staging:
 
         Raises as `send` does; what is called again goes on where it ended.
         """
-        room, fitted = RECORD_BYTES_MAX, []
+        room, fitted = FOOTPRINT_BYTES_MAX, []
         for part in parts:
             footprint = None if part.table in self._sent else riding(part, room)
             if footprint is None and part.head is not None:
@@ -117,7 +112,7 @@ def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:
     """Yield footprints of these files, halved until they fit; one file alone is not divided."""
     half = len(files) // 2
     found = writer.with_files(EMPTY_FOOTPRINT, files) if fits_a_reader(files) else None
-    if not half or (found is not None and size_of(found) <= RECORD_BYTES_MAX):
+    if not half or (found is not None and size_of(found) <= FOOTPRINT_BYTES_MAX):
         yield found if found is not None else writer.with_files(EMPTY_FOOTPRINT, files)
     else:
         yield from fitting(writer, files[:half])
@@ -126,7 +121,7 @@ def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:
 
 def fits_a_reader(files: Files) -> bool:
     """Tell whether readers will unpack a list of these files."""
-    return sum(map(chars_of, files)) <= CHUNK_CHARS_MAX
+    return sum(map(chars_of, files)) <= LIST_CHARS_PER_CHUNK
 
 
 def chars_of(file: AddFile | RemoveFile) -> int:

@@ -13,15 +13,9 @@ import structlog
 
 from ledger.clock import Clock
 from ledger.config.settings import SequencerSettings
+from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
 from ledger.errors import LogUnavailableError
-from ledger.log.checkpoints import (
-    CHUNK_BYTES,
-    Checkpoint,
-    CheckpointWriter,
-    Written,
-    positions_after,
-    written,
-)
+from ledger.log.checkpoints import Checkpoint, CheckpointWriter, Written, positions_after, written
 from ledger.log.port import Log, LogWriter, Topic
 
 # A standby reads and writes a checkpoint of a usual size in less. One of a larger state takes it as
@@ -145,4 +139,4 @@ class Checkpointing:
 
 def size_of(before: list[Written]) -> int:
     """Return about how many bytes the newest checkpoint has, by its chunks; 0 without one."""
-    return max(0, before[-1].chunks - 1) * CHUNK_BYTES * PACKED if before else 0
+    return max(0, before[-1].chunks - 1) * CHECKPOINT_CHUNK_BYTES * PACKED if before else 0

@@ -24,6 +24,7 @@ from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
 from ledger.core.decide.stamp import answer_control, filling_control, internal_control
 from ledger.core.events.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
 from ledger.core.evolve.evolve import evolve
+from ledger.core.limits import EVENT_BYTES_MAX, NUMBER_DIGITS_MAX, SEND_S
 from ledger.core.refusals import Reason, refuse
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
@@ -34,18 +35,13 @@ from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
 
-# What Kafka takes in one record, less room for its own framing.
-EVENT_BYTES_MAX = 2 * 1024 * 1024 - 64 * 1024
 COMMANDS_PER_STEP = 500
 BEATS_PER_STEP = 2_000
-SESSION_DIGITS_MAX = 19
 # The key of a leader's own heartbeats, which is no session's number.
 OWN_BEATS = b"leader"
 INTERNAL_PER_STEP = 20
 # While own events are on their way back, a command is waited for only so long.
 FLIGHT_WAIT_S = 0.02
-# What was decided is kept for company no longer: a standby takes a leader who is silent for dead.
-SEND_S = 0.1
 LOOKS_FOR_BEGINNING = 500
 DELIVERY_S = 35.0
 # So many leaders in a row may end over a command.
@@ -322,7 +318,7 @@ class Leader:
             self._leases.look_again()
             return
         for beat in beats:
-            if len(beat.key) <= SESSION_DIGITS_MAX and beat.key.isdigit():
+            if len(beat.key) <= NUMBER_DIGITS_MAX and beat.key.isdigit():
                 self._leases.heard(int(beat.key))
             elif beat.key == OWN_BEATS and beat.value == self._own_beat:
                 self._leases.beat_returned()

@@ -21,7 +21,8 @@ from heapq import heapify, heappop, heappush
 from math import inf
 
 from ledger.clock import Clock
-from ledger.core.decide.housekeep import ENDS_MAX, Lapsed
+from ledger.core.decide.housekeep import Lapsed
+from ledger.core.limits import ENDS_PER_EVENT_MAX
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 
@@ -197,7 +198,7 @@ class Leases:
 
     def _silent(self, state: DomainState, now_s: float) -> list[int]:
         found: list[int] = []
-        while self.due and self.due[0][0] <= now_s and len(found) < ENDS_MAX:
+        while self.due and self.due[0][0] <= now_s and len(found) < ENDS_PER_EVENT_MAX:
             _, number = heappop(self.due)
             session = state.sessions.by_number.get(number)
             if session is None or not session.is_open:
@@ -212,7 +213,7 @@ class Leases:
 
     def _overdue(self, state: DomainState, now_s: float) -> list[tuple[float, int]]:
         found: list[tuple[float, int]] = []
-        while self.deadlines and self.deadlines[0][0] <= now_s and len(found) < ENDS_MAX:
+        while self.deadlines and self.deadlines[0][0] <= now_s and len(found) < ENDS_PER_EVENT_MAX:
             overdue = heappop(self.deadlines)
             if overdue[1] in state.txns.open:
                 found.append(overdue)

@@ -27,6 +27,7 @@ from ledger.core.acceptance import NO_CHAIN, LogHead, accept
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve.evolve import evolve
+from ledger.core.limits import NONCE_BYTES
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor, Rule
@@ -42,7 +43,6 @@ from ledger.version import CODE_VERSION, READER_VERSION
 
 Role = Literal["standby", "claiming", "leading"]
 READ_MAX = 2_000
-NONCE_BYTES = 16
 DOUBLED_MAX = 3
 # A fresh reader connects first.
 WAITING_S = 2.0

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
+from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
-from ledger.core.state.tables import DROPS_REMEMBERED_MAX, name_key
+from ledger.core.state.tables import name_key
 from ledger.reads.metadata import TABLE, Answer, Metadata, Name, Objects, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import Commit, Entry, is_external

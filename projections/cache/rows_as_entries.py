@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.evolve.form import definition_from, pending_from
+from ledger.core.limits import NUMBER_MAX
 from ledger.core.state.tables import Pending, name_key
 from ledger.reads.metadata import Name, Objects, objects_of
-from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.cache.bootstrap import effect_of_change
 from projections.cache.chain import Chain, Sees, Version
 from projections.cache.entry import Entry, Waiting, sees_all

@@ -12,9 +12,9 @@ from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.events.parts import Evidence
 from ledger.core.evolve.form import footprint_form
+from ledger.core.limits import NUMBER_MAX
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import ConflictRow, Reads
-from ledger.reads.whole_numbers import NUMBER_MAX
 from ledger.sdk.explain import Explanation
 from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
 

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
-from ledger.core.conflicts.footprints import HASH_BYTES
+from ledger.core.limits import HASH_BYTES
 from ledger.reads.port import AnomalyRow, FileRow
 from projections.reads.lookups import is_row_number
 from projections.rows.keys import (

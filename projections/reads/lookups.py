@@ -9,6 +9,7 @@ from typing import Any
 
 from ledger.core.commands import TableDefinition
 from ledger.core.evolve.form import definition_from
+from ledger.core.limits import NUMBER_MAX
 from ledger.core.state.tables import name_key
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads.port import (
@@ -23,7 +24,6 @@ from ledger.reads.port import (
     TxnRow,
     WatermarkRow,
 )
-from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.rows.conflicts import evidence_from
 from projections.rows.keys import (
     ANSWER,

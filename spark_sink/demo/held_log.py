@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import islice, takewhile
 from threading import Condition
 
+from ledger.core.limits import NUMBER_MAX
 from ledger.log.codec import read_control
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
-from ledger.reads.whole_numbers import NUMBER_MAX
 
 
 class HeldLog(Log):

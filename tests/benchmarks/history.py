@@ -29,8 +29,8 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, CommittedPart, TxnEnd
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.partitions.names import partition_text
-from ledger.core.state.domain import DEFAULT_LIMITS
 from tests.core.parts import equals
 
 LIMITS: Final = DEFAULT_LIMITS._replace(

@@ -18,7 +18,8 @@ from ledger.core.events.events import (
     LedgerCreated,
     SessionOpened,
 )
-from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
+from ledger.core.limits import DEFAULT_LIMITS
+from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import OpenTxn
 from ledger.log import checkpoints

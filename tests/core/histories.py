@@ -34,7 +34,7 @@ from ledger.core.commands import (
 )
 from ledger.core.events.events import CommandsMoved, Event, Resigned
 from ledger.core.events.parts import Limits
-from ledger.core.state.sessions import WINDOW
+from ledger.core.limits import WINDOW
 from ledger.log.checkpoints import digest
 from tests.driver import CATALOG, NEVER, Driver, definition
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.evolve.form import restore_winners, winners_form
+from ledger.core.limits import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
 from ledger.core.state.domain import DomainState
-from ledger.core.state.sessions import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
 from ledger.core.state.tables import Table, name_key
 from ledger.core.state.txns import exception_hash
 

@@ -11,11 +11,10 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
-from ledger.core.conflicts.footprints import READS_MAX
-from ledger.core.conflicts.index import LEAVING_MAX
 from ledger.core.decide.whatif import redecide
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve.evolve import evolve
+from ledger.core.limits import ENTRIES_LEAVING_MAX, FOOTPRINT_READS_MAX
 from ledger.core.refusals import Reason
 from ledger.core.state.domain import DomainState
 from tests.core.arena import (
@@ -161,13 +160,13 @@ def test_rows_of_what_enables_tracking() -> None:
 def test_scans_of_all_chunks_count() -> None:
     """As many scans as one chunk may bring, all may bring together."""
     arena = Arena()
-    scans = [equals("day", str(number), "int") for number in range(READS_MAX + 1)]
+    scans = [equals("day", str(number), "int") for number in range(FOOTPRINT_READS_MAX + 1)]
     chunk = footprint(adds=[partition("1")], reads=scans[:-1])
     arena.ask(StageWrites(*arena.asks(arena.ada), arena.mine, arena.table, 1, chunk))
     last = after([chunk], footprint(adds=[partition("1")], reads=scans[-1:]))
     told = arena.ends(TableWrite(arena.table, 0, [], last))
 
-    assert (told.reason, f"{READS_MAX + 1} scans" in told.message) == (
+    assert (told.reason, f"{FOOTPRINT_READS_MAX + 1} scans" in told.message) == (
         Reason.COMMAND_INVALID,
         True,
     )
@@ -186,7 +185,7 @@ def test_winner_keeps_nothing_it_read() -> None:
 def test_what_an_old_writer_held_goes_little_by_little() -> None:
     """The first commit after its end pays for no more of it than any other."""
     arena = Arena()
-    paths = [f"{number}.parquet" for number in range(LEAVING_MAX)]
+    paths = [f"{number}.parquet" for number in range(ENTRIES_LEAVING_MAX)]
     for turn in range(60):
         removed = [f"{turn}-{path}" for path in paths]
         arena.wins(arena.part("DELETE", remove=removed, removes_in=[partition("1")]))
@@ -196,7 +195,7 @@ def test_what_an_old_writer_held_goes_little_by_little() -> None:
     arena.wins(arena.does("INSERT"))
     left = held - arena.state.winners.entries
 
-    assert LEAVING_MAX <= left <= 2 * LEAVING_MAX
+    assert ENTRIES_LEAVING_MAX <= left <= 2 * ENTRIES_LEAVING_MAX
 
 
 def test_aborted_creation_is_no_drop() -> None:

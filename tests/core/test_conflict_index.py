@@ -11,8 +11,8 @@ from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import CommandRefused, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.form import restore_winners, winners_form
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.refusals import Reason
-from ledger.core.state.domain import DEFAULT_LIMITS
 from tests.core.arena import BY_DAY, Arena, day
 from tests.core.invariants import check_invariants, index_view
 from tests.core.parts import footprint, part, partition, table_of

@@ -9,21 +9,12 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import (
-    LEASE_MAX_MS,
-    LEASE_MIN_MS,
-    AbortTxn,
-    Command,
-    ForgetAborted,
-    OpenSession,
-    OpenTxn,
-    Unreadable,
-)
-from ledger.core.decide.decide import LABEL_MAX, decide
+from ledger.core.commands import AbortTxn, Command, ForgetAborted, OpenSession, OpenTxn, Unreadable
+from ledger.core.decide.decide import decide
 from ledger.core.events.events import CommandRefused, CommandRepeated, SessionOpened
+from ledger.core.limits import LABEL_CHARS_MAX, LEASE_MAX_MS, LEASE_MIN_MS, WINDOW
 from ledger.core.refusals import Reason
 from ledger.core.state.domain import DomainState
-from ledger.core.state.sessions import WINDOW
 from tests.core.scene import (
     MISSING,
     Accepted,
@@ -179,9 +170,9 @@ def test_accepted(row: Accepted) -> None:
 
 def test_session_opens_with_its_labels_cut() -> None:
     """A session keeps what its labels begin with, and the ledger's lease if it asked for none."""
-    driver, long = Driver(), "x" * (LABEL_MAX + 1)
+    driver, long = Driver(), "x" * (LABEL_CHARS_MAX + 1)
     opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, long, long, long, 0))
-    cut = long[:LABEL_MAX]
+    cut = long[:LABEL_CHARS_MAX]
 
     assert opened.body == SessionOpened(NONCE, cut, cut, cut, 10_000)
     assert opened.control.position in driver.state.sessions.by_number

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AlterTable, TableDefinition
-from ledger.core.conflicts.footprints import OPERATION_MAX
-from ledger.core.decide.tables import CHANGES_PER_TXN_MAX
 from ledger.core.events.events import Event, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
+from ledger.core.limits import CHANGES_PER_TXN_MAX, OPERATION_CHARS_MAX
 from ledger.core.refusals import Reason
 from tests.core.invariants import check_invariants
 from tests.core.parts import part, table_of
@@ -282,9 +281,9 @@ ACCEPTED = [
     ),
     Accepted(
         "a long operation is cut",
-        lambda s: s.ask(alter(s, s.flights, operation="x" * (OPERATION_MAX + 1))),
+        lambda s: s.ask(alter(s, s.flights, operation="x" * (OPERATION_CHARS_MAX + 1))),
         lambda s: altered(
-            s.flights, 1, 2, 0, one_shot=True, version=2, operation="x" * OPERATION_MAX
+            s.flights, 1, 2, 0, one_shot=True, version=2, operation="x" * OPERATION_CHARS_MAX
         ),
     ),
     Accepted(

@@ -16,19 +16,19 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
-from ledger.core.conflicts.footprints import (
-    CHUNK_BYTES,
-    ENTRIES_MAX,
-    HASH_BYTES,
-    READS_MAX,
-    path_hash,
-)
+from ledger.core.conflicts.footprints import CHUNK_BYTES, path_hash
 from ledger.core.decide import candidate
-from ledger.core.decide.candidate import CHUNKS_MAX, STAGED_BYTES_MAX
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
+from ledger.core.limits import (
+    EVENT_BYTES_MAX,
+    FOOTPRINT_ENTRIES_MAX,
+    FOOTPRINT_READS_MAX,
+    HASH_BYTES,
+    STAGED_BYTES_MAX,
+    STAGED_CHUNKS_MAX,
+)
 from ledger.core.refusals import Reason
 from ledger.log.codec import frame_event
-from ledger.sequencer.leader import EVENT_BYTES_MAX
 from tests.core.invariants import check_invariants
 from tests.core.parts import after, footprint, part, partition
 from tests.core.scene import (
@@ -161,15 +161,15 @@ STAGE = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"{READS_MAX + 1} scans are recorded",
-        lambda s: stage(s, footprint(reads=["null"] * (READS_MAX + 1))),
+        f"{FOOTPRINT_READS_MAX + 1} scans are recorded",
+        lambda s: stage(s, footprint(reads=["null"] * (FOOTPRINT_READS_MAX + 1))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"{ENTRIES_MAX + 1} files, partitions, applications and domains are named",
+        f"{FOOTPRINT_ENTRIES_MAX + 1} files, partitions, applications and domains are named",
         lambda s: stage(
-            s, footprint(adds=["[]"])._replace(removes=bytes(HASH_BYTES * ENTRIES_MAX))
+            s, footprint(adds=["[]"])._replace(removes=bytes(HASH_BYTES * FOOTPRINT_ENTRIES_MAX))
         ),
         lambda s: s.flights,
     ),
@@ -187,8 +187,10 @@ STAGE = [
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        f"at most {CHUNKS_MAX} chunks",
-        lambda s: last(staged(s, *[footprint()] * CHUNKS_MAX), stage(s, FIRST, CHUNKS_MAX + 1)),
+        f"at most {STAGED_CHUNKS_MAX} chunks",
+        lambda s: last(
+            staged(s, *[footprint()] * STAGED_CHUNKS_MAX), stage(s, FIRST, STAGED_CHUNKS_MAX + 1)
+        ),
         lambda s: s.mine,
     ),
 ]
@@ -354,7 +356,7 @@ def test_a_staged_file_is_judged() -> None:
     assert (attempted.removes, attempted.files) == (LAST.removes, b"")
 
 
-MANY = footprint(files=b"packed")._replace(removes=path_hash("a") * (ENTRIES_MAX - 1))
+MANY = footprint(files=b"packed")._replace(removes=path_hash("a") * (FOOTPRINT_ENTRIES_MAX - 1))
 
 
 def test_a_loser_fits_its_record() -> None:

@@ -15,8 +15,8 @@ from ledger.core.commands import (
     RenameTable,
     TableDefinition,
 )
-from ledger.core.decide.tables import NAME_MAX
 from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
+from ledger.core.limits import TABLE_NAME_CHARS_MAX
 from ledger.core.refusals import Reason
 from tests.core.scene import (
     MISSING,
@@ -111,7 +111,7 @@ CREATE = [
     Refusal(
         Reason.COMMAND_INVALID,
         "1 to 255 characters",
-        lambda s: create(s, "x" * (NAME_MAX + 1), read_at=AHEAD, made=TWICE),
+        lambda s: create(s, "x" * (TABLE_NAME_CHARS_MAX + 1), read_at=AHEAD, made=TWICE),
     ),
     *(
         Refusal(
@@ -308,8 +308,8 @@ ACCEPTED = [
     ),
     Accepted(
         "create under the longest name",
-        lambda s: s.ask(create(s, "x" * NAME_MAX)),
-        lambda s: TableCreated(s.draft + 1, 0, 0, 0, CATALOG, "x" * NAME_MAX, PLAIN),
+        lambda s: s.ask(create(s, "x" * TABLE_NAME_CHARS_MAX)),
+        lambda s: TableCreated(s.draft + 1, 0, 0, 0, CATALOG, "x" * TABLE_NAME_CHARS_MAX, PLAIN),
     ),
     Accepted(
         "rename to another spelling of the name that this txn gave before",

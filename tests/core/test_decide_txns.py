@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import pytest
 
 from ledger.core.commands import AllocateWriteIds, OpenTxn, TxnType
-from ledger.core.decide.txns import TABLES_PER_TXN_MAX
 from ledger.core.events.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
+from ledger.core.limits import DEFAULT_LIMITS, TABLES_PER_TXN_MAX
 from ledger.core.refusals import Reason
-from ledger.core.state.domain import DEFAULT_LIMITS
 from tests.core.scene import (
     MISSING,
     Accepted,

@@ -16,16 +16,8 @@ from ledger.core.commands import (
     StageWrites,
     TableWrite,
 )
-from ledger.core.conflicts.footprints import HASH_BYTES, OPERATION_MAX, TEXT_MAX
-from ledger.core.conflicts.winners import PARTITIONS_MAX, REMOVES_MAX
-from ledger.core.decide.commit import COARSE_MAX
 from ledger.core.decide.decide import ids_of_open
-from ledger.core.decide.txns import (
-    IDS_PER_COMMAND_MAX,
-    PARTS_PER_CLOSE_MAX,
-    TABLES_PER_TXN_MAX,
-    close_session,
-)
+from ledger.core.decide.txns import close_session
 from ledger.core.events.events import (
     AbortedForgotten,
     Body,
@@ -36,9 +28,20 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
     WritesStaged,
 )
-from ledger.core.partitions.names import PARTITION_TEXT_MAX
+from ledger.core.limits import (
+    COARSE_WRITES_MAX,
+    DEFAULT_LIMITS,
+    HASH_BYTES,
+    IDS_PER_COMMAND_MAX,
+    OPERATION_CHARS_MAX,
+    PARTITION_CHARS_MAX,
+    PARTS_PER_CLOSE_MAX,
+    TABLES_PER_TXN_MAX,
+    TEXT_CHARS_MAX,
+    WINNER_PARTITIONS_MAX,
+    WINNER_REMOVES_MAX,
+)
 from ledger.core.refusals import Reason, Refused
-from ledger.core.state.domain import DEFAULT_LIMITS
 from tests.core.arena import Arena, day
 from tests.core.parts import after, equals, footprint, part, partition
 from tests.driver import NEVER, Driver
@@ -174,7 +177,7 @@ def many_days(count: int, first: int, met_by: str) -> Footprint:
 def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
     """A commit to more partitions than are told apart counts as one that changed any."""
     arena = Arena()
-    half = PARTITIONS_MAX // 2
+    half = WINNER_PARTITIONS_MAX // 2
     chunk, rest = many_days(half, 1, met_by), many_days(half + more, half + 1, met_by)
     asks = arena.asks(arena.bob)
     arena.ask(StageWrites(*asks, arena.theirs, arena.table, 1, chunk))
@@ -184,7 +187,7 @@ def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
     assert isinstance(arena.follows(ELSEWHERE[met_by](arena)), answer)
 
 
-CHARS_MAX = {"operation": OPERATION_MAX, "coarse": PARTITION_TEXT_MAX}
+CHARS_MAX = {"operation": OPERATION_CHARS_MAX, "coarse": PARTITION_CHARS_MAX}
 LONG: dict[str, Callable[[str], TableWrite]] = {
     "operation": lambda text: part(1, text),
     "application": lambda text: part(1, apps=[AppVersion(text, 1)]),
@@ -199,7 +202,7 @@ LONG: dict[str, Callable[[str], TableWrite]] = {
 def test_long_texts(what: str, more: int, answer: type) -> None:
     """What the state remembers of a commit by its text has a bound."""
     arena = Arena()
-    body = arena.ends(LONG[what]("x" * (CHARS_MAX.get(what, TEXT_MAX) + more)))
+    body = arena.ends(LONG[what]("x" * (CHARS_MAX.get(what, TEXT_CHARS_MAX) + more)))
 
     assert isinstance(body, answer)
     if isinstance(body, CommandRefused):
@@ -219,9 +222,9 @@ MEETS: dict[str, dict[str, Any]] = {
 def test_files_removed_by_a_commit(meets: str, more: int, operation: str) -> None:
     """A commit that removed more files than are told apart counts as one that removed any."""
     arena = Arena()
-    hashes = [number.to_bytes(HASH_BYTES) for number in range(REMOVES_MAX + more)]
+    hashes = [number.to_bytes(HASH_BYTES) for number in range(WINNER_REMOVES_MAX + more)]
     said = footprint(operation, removes_in=[partition("2")], files=b"x")
-    halves = hashes[: REMOVES_MAX // 2], hashes[REMOVES_MAX // 2 :]
+    halves = hashes[: WINNER_REMOVES_MAX // 2], hashes[WINNER_REMOVES_MAX // 2 :]
     chunk, rest = (
         said._replace(removes=b"".join(half), data_change=operation == "DELETE") for half in halves
     )
@@ -229,7 +232,7 @@ def test_files_removed_by_a_commit(meets: str, more: int, operation: str) -> Non
     arena.ask(StageWrites(*asks, arena.theirs, arena.table, 1, chunk))
     whole = after([chunk], rest)
     arena.won(arena.commit(arena.bob, arena.theirs, TableWrite(arena.table, 0, [], whole)))
-    assert (arena.state.winners.entries > REMOVES_MAX) == (not more)
+    assert (arena.state.winners.entries > WINNER_REMOVES_MAX) == (not more)
 
     body = arena.follows(arena.part("DELETE", **MEETS[meets]))
     assert isinstance(body, TxnAborted if more else TxnCommitted)
@@ -245,7 +248,9 @@ def test_coarse_writes_of_a_commit(more: int, answer: type) -> None:
     driver = Driver()
     session = driver.open_session()
     table, planes = driver.create_table(session, "flights"), driver.create_table(session, "planes")
-    units = [CoarseWrite("partition", f"day={number}", "insert") for number in range(COARSE_MAX)]
+    units = [
+        CoarseWrite("partition", f"day={number}", "insert") for number in range(COARSE_WRITES_MAX)
+    ]
     parts = TableWrite(table, 0, units), TableWrite(planes, 0, units[:more])
 
     assert isinstance(driver.commit(session, 0, *parts).body, answer)

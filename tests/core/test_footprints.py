@@ -7,7 +7,6 @@ import pytest
 from ledger.core.commands import Domain, Footprint, IsolationLevel, Protocol
 from ledger.core.conflicts.footprints import (
     CHANGES_DATA,
-    HASH_BYTES,
     effective_level,
     hashes,
     is_blind,
@@ -19,6 +18,7 @@ from ledger.core.conflicts.footprints import (
     rearranges,
     won,
 )
+from ledger.core.limits import HASH_BYTES
 from ledger.core.state.traits import features_of
 from tests.core.parts import footprint
 

@@ -17,7 +17,7 @@ from ledger.core.commands import Command, CommitTxn, OpenSession, SessionCommand
 from ledger.core.decide.decide import decide
 from ledger.core.decide.stamp import answer_control
 from ledger.core.evolve.evolve import evolve
-from ledger.core.state.sessions import WINDOW
+from ledger.core.limits import WINDOW
 from ledger.log.checkpoints import dump, load
 from ledger.log.codec import (
     COMMAND_IDS,

@@ -5,7 +5,7 @@ from time import perf_counter
 
 import pytest
 
-from ledger.core.decide.housekeep import ENDS_MAX, FORGET_MAX, Lapsed, genesis, housekeep
+from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
 from ledger.core.events.events import (
     AbortedForgotten,
     CatalogCreated,
@@ -14,7 +14,8 @@ from ledger.core.events.events import (
     TxnsExpired,
 )
 from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
-from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
+from ledger.core.limits import DEFAULT_LIMITS, ENDS_PER_EVENT_MAX, FORGOTTEN_PER_EVENT
+from ledger.core.state.domain import DomainState
 from ledger.log.codec import frame_event
 from tests.core.scene import MISSING, Scene
 from tests.driver import Driver
@@ -55,7 +56,7 @@ def seconds(driver: Driver, lapsed: Lapsed) -> float:
 @pytest.mark.parametrize("silent", [0, 1])
 def test_many_open_txns(silent: int) -> None:
     """A look at what is due costs what it finds, however many txns are open: most find nothing."""
-    few, many = map(opened, (ENDS_MAX, 100 * ENDS_MAX))
+    few, many = map(opened, (ENDS_PER_EVENT_MAX, 100 * ENDS_PER_EVENT_MAX))
     lapsed = Lapsed([*many.state.sessions.by_number][:silent])
 
     assert seconds(many, lapsed) < 5 * seconds(few, lapsed)
@@ -182,47 +183,47 @@ def crowd(driver: Driver, count: int) -> tuple[int, list[int]]:
 def test_ends_come_in_batches() -> None:
     """No event ends more txns than a batch; a session ends with the last of its txns."""
     driver = Driver()
-    session, txns = crowd(driver, ENDS_MAX + 2)
+    session, txns = crowd(driver, ENDS_PER_EVENT_MAX + 2)
     bodies = tidied(driver, Lapsed([session]))
     expired = [body for body in bodies if isinstance(body, TxnsExpired)]
 
     assert [body.sessions for body in expired] == [[], [session]]
     assert [[end.txn for end in body.ends] for body in expired] == [
-        txns[:ENDS_MAX],
-        txns[ENDS_MAX:],
+        txns[:ENDS_PER_EVENT_MAX],
+        txns[ENDS_PER_EVENT_MAX:],
     ]
 
 
 def test_a_full_batch_ends_its_session() -> None:
     """A session whose txns just fit a batch ends with them."""
     driver = Driver()
-    session, _ = crowd(driver, ENDS_MAX)
+    session, _ = crowd(driver, ENDS_PER_EVENT_MAX)
     body = housekeep(driver.state, Lapsed([session]))
 
     assert isinstance(body, TxnsExpired)
-    assert (body.sessions, len(body.ends)) == ([session], ENDS_MAX)
+    assert (body.sessions, len(body.ends)) == ([session], ENDS_PER_EVENT_MAX)
 
 
 def test_deadlines_come_in_batches() -> None:
     """No event ends more overdue txns than a batch."""
     driver = Driver()
-    _, txns = crowd(driver, ENDS_MAX + 2)
+    _, txns = crowd(driver, ENDS_PER_EVENT_MAX + 2)
     bodies = tidied(driver, Lapsed((), txns))
     expired = [body for body in bodies if isinstance(body, TxnsExpired)]
 
-    assert [len(body.ends) for body in expired] == [ENDS_MAX, 2]
+    assert [len(body.ends) for body in expired] == [ENDS_PER_EVENT_MAX, 2]
 
 
 def test_sessions_share_a_batch() -> None:
     """A batch goes on with the next session while it has room."""
     driver = Driver()
-    one, first = crowd(driver, ENDS_MAX - 1)
+    one, first = crowd(driver, ENDS_PER_EVENT_MAX - 1)
     two, second = crowd(driver, 2)
     bodies = tidied(driver, Lapsed([one, two]))
     expired = [body for body in bodies if isinstance(body, TxnsExpired)]
 
     assert [body.sessions for body in expired] == [[one], [two]]
-    assert [len(body.ends) for body in expired] == [ENDS_MAX, 1]
+    assert [len(body.ends) for body in expired] == [ENDS_PER_EVENT_MAX, 1]
     assert expired[1].ends[0].txn == second[-1]
     assert first[0] == expired[0].ends[0].txn
 
@@ -230,13 +231,16 @@ def test_sessions_share_a_batch() -> None:
 def test_forgotten_come_in_batches() -> None:
     """No event forgets more than about a batch, whatever aborted at once."""
     driver = Driver()
-    session, txns = crowd(driver, FORGET_MAX + 2)
+    session, txns = crowd(driver, FORGOTTEN_PER_EVENT + 2)
     driver.close_session(session)
     bodies = tidied(driver)
 
     forgotten = [body for body in bodies if isinstance(body, AbortedForgotten)]
 
-    assert [body.txns for body in forgotten] == [txns[:FORGET_MAX], txns[FORGET_MAX:]]
+    assert [body.txns for body in forgotten] == [
+        txns[:FORGOTTEN_PER_EVENT],
+        txns[FORGOTTEN_PER_EVENT:],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -290,9 +294,9 @@ def test_a_batch_fits_a_record() -> None:
     driver = Driver()
     session = driver.open_session()
     tables = [driver.create_table(session, f"t{each}") for each in range(1_000)]
-    first = driver.open_txn(session, size=ENDS_MAX)
+    first = driver.open_txn(session, size=ENDS_PER_EVENT_MAX)
     for table in tables:
-        driver.allocate(session, list(range(first, first + ENDS_MAX)), [table])
+        driver.allocate(session, list(range(first, first + ENDS_PER_EVENT_MAX)), [table])
     body = housekeep(driver.state, Lapsed([session]))
 
     assert body is not None

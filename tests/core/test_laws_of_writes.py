@@ -30,7 +30,8 @@ from ledger.core.commands import (
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event
 from ledger.core.evolve.evolve import fold
 from ledger.core.evolve.form import state_form
-from ledger.core.state.domain import DEFAULT_LIMITS, DomainState
+from ledger.core.limits import DEFAULT_LIMITS
+from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, dump, load
 from tests.core.arena import BY_DAY, COMMENTED, MARKED, UNPARTITIONED, WIDER, day

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.commands import CoarseWrite, TableDefinition, TableWrite
-from ledger.core.conflicts.index import COLUMN_NAMES_MAX
 from ledger.core.events.events import TxnAborted, TxnCommitted
+from ledger.core.limits import COLUMN_NAMES_MAX
 from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.partitions.units import untyped_key
 from ledger.core.partitions.values import HIVE_NULL

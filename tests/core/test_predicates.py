@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.partitions.keys import Mark
 from ledger.core.predicates.json_text import DEPTH_MAX
 from ledger.core.predicates.predicates import (
-    TREE_CHARS_MAX,
     TRUE_PREDICATE,
     UNCASTABLE,
     CompiledPredicate,
@@ -192,7 +192,7 @@ def test_what_is_not_decidable_matches(tree: Any, type_: str, value: str) -> Non
         "[" * 100_000,
         "NaN",
         "[1" * 40 + "]" * 40,
-        json.dumps(["=", P, lit("1" * TREE_CHARS_MAX, "string")]),
+        json.dumps(["=", P, lit("1" * PREDICATE_CHARS_MAX, "string")]),
         '["not",' * (DEPTH_MAX + 1) + '["lit","false","boolean"]' + "]" * (DEPTH_MAX + 1),
         "9" * 5_000,
     ],

@@ -2,14 +2,8 @@
 
 import pytest
 
-from ledger.core.state.sessions import (
-    REMEMBERED_ANSWERS_MAX,
-    REMEMBERED_SESSIONS_MAX,
-    WINDOW,
-    Answered,
-    Session,
-    Sessions,
-)
+from ledger.core.limits import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
+from ledger.core.state.sessions import Answered, Session, Sessions
 
 
 def answer(position: int) -> Answered:

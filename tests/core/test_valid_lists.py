@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.lists.text import ID_MAX, RUN_IDS_MAX
+from ledger.core.limits import LISTED_IDS_MAX
+from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import (
     RangeResponse,
     ValidCleanerWriteIdList,
@@ -134,7 +135,7 @@ def test_write_id_list_is_read_liberally(text: str, expected: ValidWriteIdList) 
         (ValidTxnList.parse, "5:1:1_0:", "field open: '1_0'"),
         (ValidTxnList.parse, "5:1:1,,3:", "field open: ''"),
         (ValidTxnList.parse, "5:1:4-2:", "field open: the run '4-2'"),
-        (ValidTxnList.parse, f"{ID_MAX}:1:1-{ID_MAX}:", f"field open: more than {RUN_IDS_MAX}"),
+        (ValidTxnList.parse, f"{ID_MAX}:1:1-{ID_MAX}:", f"field open: more than {LISTED_IDS_MAX}"),
         (ValidTxnList.parse, "5:1:0-1:", "field open: 0 to 1 is outside"),
         (ValidTxnList.parse, "5:1:2,2:", "field open: the ids do not ascend"),
         (ValidTxnList.parse, "5:1::6", "field aborted: 6 to 6 is outside 1 to hwm 5"),

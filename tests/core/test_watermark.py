@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ledger.core.state.txns import CLEAN_MAPPINGS_MAX, CLEAN_TXNS_MAX, Txns
+from ledger.core.limits import CLEAN_MAPPINGS_MAX, CLEAN_TXNS_MAX
+from ledger.core.state.txns import Txns
 from ledger.core.state.watermark import Watermark, bounds
 from tests.core.oracle import mappings
 from tests.driver import Driver

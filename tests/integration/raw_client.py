@@ -15,9 +15,9 @@ from typing import Final, Self
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenSession, SessionCommand
-from ledger.core.decide.decide import NONCE_BYTES
 from ledger.core.events.events import Event, Fenced, SessionOpened, TxnsExpired
 from ledger.core.evolve.evolve import evolve
+from ledger.core.limits import NONCE_BYTES
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import encode_command

@@ -15,8 +15,8 @@ from structlog.typing import EventDict
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import AbortTxn, OpenTxn
 from ledger.core.events.events import CommandRefused, TxnOpened
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.refusals import Reason
-from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.log.port import Topic
 from ledger.sequencer.leases import DEADLINES_SPARE
 from ledger.sequencer.sequencer import Sequencer

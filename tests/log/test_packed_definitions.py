@@ -9,14 +9,9 @@ from hypothesis import strategies as st
 
 from ledger.core.commands import Column, CreateTable, Property, TableDefinition, Unreadable
 from ledger.core.events.events import TableCreated
+from ledger.core.limits import DEFINITION_BYTES_MAX
 from ledger.log.codec import decode_command, decode_event, encode_command, frame_event
-from ledger.log.packed_definitions import (
-    PACK_FROM_CHARS,
-    PACKED_BYTES_MAX,
-    PACKED_KEY,
-    packed,
-    unpacked,
-)
+from ledger.log.packed_definitions import PACK_FROM_CHARS, PACKED_KEY, packed, unpacked
 from tests.log.golden import CONTROL
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
@@ -64,7 +59,7 @@ def test_wide() -> None:
 def test_small_ones_travel_as_they_are() -> None:
     """What is small is there for every reader, and so is what is beyond the bound."""
     small = defined([Column("a", "int", nullable=True, id=1)], [Property("k", "v")])
-    huge = defined([], [Property("k", "x" * (PACKED_BYTES_MAX + 1))])
+    huge = defined([], [Property("k", "x" * (DEFINITION_BYTES_MAX + 1))])
 
     assert packed(small) is small
     assert packed(huge) is huge
@@ -88,7 +83,7 @@ def packed_json(text: str) -> str:
         packed_json('[[["a","int",1,1,""]],[]]'),
         packed_json('[[["a","int",true,9223372036854775808,""]],[]]'),
         packed_json('[[["\\ud800","int",true,1,""]],[]]'),
-        packed_json(f'[[],[["k","{"x" * PACKED_BYTES_MAX}"]]]'),
+        packed_json(f'[[],[["k","{"x" * DEFINITION_BYTES_MAX}"]]]'),
     ],
 )
 def test_no_packed_definition(text: str) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, settings
 
 from ledger.core.events.parts import Limits
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.port import Log
 from projections.cache.publishing import Publisher, PublishingStore
 from projections.fold.fold import Fold

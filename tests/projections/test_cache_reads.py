@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ledger.core.events.events import TxnCommitted
+from ledger.core.limits import NUMBER_MAX
 from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.reads.metadata import Answer, Read, TableMetadata
-from ledger.reads.whole_numbers import NUMBER_MAX
 from projections.cache.fold import VERSIONS_MAX, Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.core.events.events import CommandsMoved
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import DEFAULT_LIMITS
 from projections.reads.snapshots import txns_at
 from projections.rows.history import EXCEPTIONS_EVERY, spacing
 from projections.rows.keys import EXCEPTIONS, last_number

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Property, TableDefinition
+from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
-from ledger.core.state.tables import DROPS_REMEMBERED_MAX
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
 from projections.cache.entry import EXACT_MAX, Entry
 from projections.cache.fold import (

@@ -10,7 +10,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column
 from ledger.core.events.events import CommandRefused
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.memory import MemoryLog, MemoryTopic

@@ -12,9 +12,9 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from ledger.client import Ledger
 from ledger.core.conflicts.footprints import weight
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.core.limits import FOOTPRINT_BYTES_MAX, RIDING_BYTES_MAX
 from ledger.delta.importer import import_delta
 from ledger.delta.schema import COMMENT, DESCRIPTION, TABLE_NAME
-from ledger.sdk.beside_files import RECORD_BYTES_MAX, RIDING_BYTES_MAX
 from ledger.sdk.staging import size_of
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import (
@@ -100,8 +100,8 @@ def test_of_any_size(
     assert recorded(ledger, 1) == said
     assert len(ledger.read(NAME)) == files
     sizes = [size_of(each) for each in (*staged(memory), commits(memory)[-1][1])]
-    assert max(sizes) <= RECORD_BYTES_MAX
-    assert weight(commits(memory)[-1][1]) <= RECORD_BYTES_MAX
+    assert max(sizes) <= FOOTPRINT_BYTES_MAX
+    assert weight(commits(memory)[-1][1]) <= FOOTPRINT_BYTES_MAX
 
 
 @pytest.mark.parametrize(

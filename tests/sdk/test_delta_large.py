@@ -8,8 +8,9 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import Domain
-from ledger.core.conflicts.footprints import IMPORT_APPS, TEXT_MAX
+from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.core.limits import TEXT_CHARS_MAX
 from ledger.delta.importer import import_delta
 from ledger.errors import CommandInvalidError, LimitExceededError
 from ledger.testing import InMemoryLedger
@@ -70,7 +71,7 @@ def test_many_applications(memory: InMemoryLedger, ledger: Ledger, tmp_path: Pat
 
 def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
     """An application and a domain may have a name that takes most of a record."""
-    name = "é" * TEXT_MAX
+    name = "é" * TEXT_CHARS_MAX
     progress = {"txn": {"appId": name, "version": 1}}
     write_log(tmp_path, begin(), [info(), progress, domain(name, "{}"), add("a")])
 
@@ -85,8 +86,11 @@ def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "what"),
     [
-        ({"txn": {"appId": "a" * (TEXT_MAX + 1), "version": 1}}, "'a+'... has 150001 characters"),
-        (domain("d" * (TEXT_MAX + 1), ""), "'d+'... has 150001 characters"),
+        (
+            {"txn": {"appId": "a" * (TEXT_CHARS_MAX + 1), "version": 1}},
+            "'a+'... has 150001 characters",
+        ),
+        (domain("d" * (TEXT_CHARS_MAX + 1), ""), "'d+'... has 150001 characters"),
     ],
 )
 def test_names_that_are_too_long(ledger: Ledger, tmp_path: Path, action: Action, what: str) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.core.conflicts.footprints import packed
 from ledger.core.events.parts import CommittedPart
+from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.state.txns import OpenTxn
 from ledger.errors import FileListError
 from ledger.log.file_list import (
@@ -17,7 +18,6 @@ from ledger.log.file_list import (
     PACK_FROM_BYTES,
     PACKED,
     PLAIN,
-    TEXT_BYTES_MAX,
     AddFile,
     FileList,
     RemoveFile,
@@ -74,7 +74,7 @@ def bomb() -> bytes:
     """Return a few bytes that claim to hold more than any list may."""
     packer = zlib.compressobj(9)
     zeros = b" " * (1 << 20)
-    parts = [packer.compress(zeros) for _ in range((TEXT_BYTES_MAX >> 20) + 1)]
+    parts = [packer.compress(zeros) for _ in range((LIST_BYTES_MAX >> 20) + 1)]
     return PACKED + b"".join(parts) + packer.flush()
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import Domain, Protocol
-from ledger.core.conflicts.footprints import ROWS_MAX
 from ledger.core.events.events import TxnCommitted
+from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.errors import ConcurrentAppendException
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
@@ -309,12 +309,12 @@ def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
 @pytest.mark.parametrize(
     ("counts", "rows"),
     [
-        ([ROWS_MAX], ROWS_MAX),
-        ([ROWS_MAX + 1], 0),
+        ([ROWS_PER_WRITE_MAX], ROWS_PER_WRITE_MAX),
+        ([ROWS_PER_WRITE_MAX + 1], 0),
         ([2**41, 7], 7),
         ([2**63 - 1, 2**70, 7], 7),
-        ([ROWS_MAX, 1], 0),
-        ([2**39, 2**39], ROWS_MAX),
+        ([ROWS_PER_WRITE_MAX, 1], 0),
+        ([2**39, 2**39], ROWS_PER_WRITE_MAX),
     ],
 )
 def test_more_rows_than_there_can_be(

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.state.domain import DEFAULT_LIMITS
 from ledger.errors import (
     LogError,
 )

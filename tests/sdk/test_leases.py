@@ -12,8 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import LEASE_MIN_S, ClientSettings
-from ledger.core.commands import LEASE_MIN_MS
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import DEFAULT_LIMITS, LEASE_MIN_MS
 from ledger.errors import SessionExpiredError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.predicates.predicates import TREE_CHARS_MAX, TRUE_PREDICATE, compile_predicate
+from ledger.core.limits import PREDICATE_CHARS_MAX
+from ledger.core.predicates.predicates import TRUE_PREDICATE, compile_predicate
 from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import LedgerError
 from ledger.sdk.expressions import Expression, col, lit, tree_of
@@ -129,7 +130,7 @@ UNKNOWN: list[tuple[str, Any]] = [
     ("(" * 30 + "a = 1" + ")" * 30, None),
     ("NOT " * 200 + "a = 1", None),
     (" + ".join(["a"] * 3_000) + " = 1", None),
-    ("a = '" + "x" * TREE_CHARS_MAX + "'", None),
+    ("a = '" + "x" * PREDICATE_CHARS_MAX + "'", None),
     ("a IN (" + ", ".join(map(str, range(6_000))) + ")", None),
 ]
 
@@ -247,7 +248,7 @@ LARGE = col("a").isin(*range(60_000))
         (col("b") == 1) | LARGE,
         (col("b") == 1).eq_null_safe(LARGE),
         LARGE.isin(True),  # noqa: FBT003 - it is a value
-        col("a") == "x" * TREE_CHARS_MAX,
+        col("a") == "x" * PREDICATE_CHARS_MAX,
     ],
     ids=["nested", "list", "not", "and", "or", "null safe", "in", "text"],
 )

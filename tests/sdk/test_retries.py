@@ -8,6 +8,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
+from ledger.core.limits import COMMAND_BYTES_MAX
 from ledger.errors import (
     FencedError,
     LimitExceededError,
@@ -18,7 +19,6 @@ from ledger.errors import (
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.exchange import COMMAND_BYTES_MAX
 from ledger.sdk.receipt import TableVersion
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger

@@ -15,7 +15,7 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import OpenTxn
-from ledger.core.state.sessions import WINDOW
+from ledger.core.limits import WINDOW
 from ledger.errors import (
     LimitExceededError,
     LogError,

@@ -9,15 +9,15 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
 from ledger.core.commands import Footprint
-from ledger.core.conflicts.footprints import HASH_BYTES, next_digest
+from ledger.core.conflicts.footprints import next_digest
 from ledger.core.events.events import TxnCommitted, WritesStaged
+from ledger.core.limits import FILES_PER_CHUNK, FOOTPRINT_BYTES_MAX, HASH_BYTES, LIST_BYTES_MAX
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
-from ledger.log.file_list import TEXT_BYTES_MAX, AddFile, RemoveFile
+from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.beside_files import RECORD_BYTES_MAX
 from ledger.sdk.footprint_writer import FootprintWriter
-from ledger.sdk.staging import FILES_PER_CHUNK, Staging, fitting, size_of
+from ledger.sdk.staging import Staging, fitting, size_of
 from ledger.sdk.writes import DeclaredWrites
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights
@@ -91,7 +91,7 @@ def test_large_statistics(ledger: Ledger, log: LossyLog, table: int) -> None:
     ledger.append(table, files)
 
     assert len(ledger.read(TABLE)) == 22
-    assert all(size_of(each.footprint) <= RECORD_BYTES_MAX for each in bodies(log, WritesStaged))
+    assert all(size_of(each.footprint) <= FOOTPRINT_BYTES_MAX for each in bodies(log, WritesStaged))
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_what_a_reader_unpacks(files: list[AddFile]) -> None:
     chunks = list(fitting(writer, files))
 
     assert len(chunks) > 2
-    assert all(len(each.files) < RECORD_BYTES_MAX for each in chunks)
+    assert all(len(each.files) < FOOTPRINT_BYTES_MAX for each in chunks)
 
 
 def test_what_no_reader_unpacks(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     """One file with more statistics than any reader unpacks is refused, not lost by the commit."""
     with pytest.raises(ValueError, match="readers take less than"):
-        ledger.append(table, [AddFile("a", ("1",), stats="x" * TEXT_BYTES_MAX)])
+        ledger.append(table, [AddFile("a", ("1",), stats="x" * LIST_BYTES_MAX)])
 
     assert memory.reads.open_txns(10) == []
     assert len(ledger.read(TABLE)) == 2

@@ -6,7 +6,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import CoarseWrite, Domain, Footprint
-from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, HASH_BYTES, ROWS_MAX, path_hash
+from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, path_hash
+from ledger.core.limits import HASH_BYTES, ROWS_PER_WRITE_MAX
 from ledger.log.file_list import AddFile
 from ledger.sdk.footprint_writer import NUMBERS_ALL, FootprintWriter
 from ledger.sdk.staging import size_of
@@ -103,8 +104,8 @@ def test_files_read_where_something_is_written(ledger: Ledger) -> None:
             5,
         ),
         ("", [numbered("a", 5, data_change=False)], 0),
-        ("", [numbered("a", ROWS_MAX, data_change=True)], ROWS_MAX),
-        ("", [numbered(path, ROWS_MAX, data_change=True) for path in "ab"], 0),
+        ("", [numbered("a", ROWS_PER_WRITE_MAX, data_change=True)], ROWS_PER_WRITE_MAX),
+        ("", [numbered(path, ROWS_PER_WRITE_MAX, data_change=True) for path in "ab"], 0),
     ],
     ids=["added", "backfilled", "no backfill after all", "moved", "as many as can be", "too many"],
 )

@@ -7,7 +7,7 @@ from typing import Final
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import Event
-from ledger.core.state.domain import DEFAULT_LIMITS
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
 from ledger.log.codec import record_kind
 from ledger.log.passed_over import cut_in

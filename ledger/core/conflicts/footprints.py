@@ -10,16 +10,17 @@ from itertools import chain
 from typing import Final
 
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel
+from ledger.core.limits import (
+    FOOTPRINT_ENTRIES_MAX,
+    FOOTPRINT_READS_MAX,
+    HASH_BYTES,
+    OPERATION_CHARS_MAX,
+    ROWS_PER_WRITE_MAX,
+    TEXT_CHARS_MAX,
+)
 from ledger.core.partitions.file_paths import file_key
 from ledger.core.partitions.names import partition_values
 
-HASH_BYTES: Final = 8
-ENTRIES_MAX: Final = 100_000
-READS_MAX: Final = 1_000
-ROWS_MAX: Final = 2**40
-OPERATION_MAX: Final = 100
-# Names of applications and domains stay in the state, and each fits a record in any letters.
-TEXT_MAX: Final = 150_000
 # What a chunk and a text in it take in memory, about, however little they say.
 CHUNK_BYTES: Final = 512
 TEXT_BYTES: Final = 64
@@ -94,8 +95,8 @@ def fault_of(footprint: Footprint) -> str:
         return f"path hashes have {HASH_BYTES} bytes each"
     if len({each.app for each in footprint.apps}) < len(footprint.apps):
         return "an application records one version in a commit"
-    if not 0 <= footprint.rows_added <= ROWS_MAX:
-        return f"a commit adds 0 to {ROWS_MAX} rows, not {footprint.rows_added}"
+    if not 0 <= footprint.rows_added <= ROWS_PER_WRITE_MAX:
+        return f"a commit adds 0 to {ROWS_PER_WRITE_MAX} rows, not {footprint.rows_added}"
     for text in chain(footprint.adds, footprint.removes_in):
         if partition_values(text) is None:
             return f"{text[:80]!r} is no partition"
@@ -107,27 +108,27 @@ def excess_of(footprint: Footprint) -> str:
     entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
     entries += len(footprint.read_apps) + len(footprint.domains)
     entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
-    if entries > ENTRIES_MAX:
+    if entries > FOOTPRINT_ENTRIES_MAX:
         return (
-            f"{entries} files, partitions, applications and domains are named, {ENTRIES_MAX} are "
-            "allowed"
+            f"{entries} files, partitions, applications and domains are named, "
+            f"{FOOTPRINT_ENTRIES_MAX} are allowed"
         )
-    if len(footprint.operation) > OPERATION_MAX:
-        return f"an operation is named in {OPERATION_MAX} characters at most"
+    if len(footprint.operation) > OPERATION_CHARS_MAX:
+        return f"an operation is named in {OPERATION_CHARS_MAX} characters at most"
     names = *footprint.read_apps, *(app for app, _ in footprint.apps)
     for name in (*names, *(each.name for each in footprint.domains)):
-        if len(name) > TEXT_MAX:
+        if len(name) > TEXT_CHARS_MAX:
             return (
                 f"{name[:80]!r}... has {len(name)} characters: applications and domains are named "
-                f"in {TEXT_MAX} characters at most"
+                f"in {TEXT_CHARS_MAX} characters at most"
             )
     return excess_of_reads(footprint)
 
 
 def excess_of_reads(footprint: Footprint) -> str:
     """Return by how much too many scans are recorded, "" if they are not."""
-    if len(footprint.reads) > READS_MAX:
-        return f"{len(footprint.reads)} scans are recorded, {READS_MAX} are allowed"
+    if len(footprint.reads) > FOOTPRINT_READS_MAX:
+        return f"{len(footprint.reads)} scans are recorded, {FOOTPRINT_READS_MAX} are allowed"
     return ""
 
 

@@ -20,11 +20,10 @@ from ledger.core.conflicts.winners import (
     keys_of,
     valued,
 )
+from ledger.core.limits import COLUMN_NAMES_MAX, ENTRIES_LEAVING_MAX
 from ledger.core.partitions.keys import Key, Mark, PartitionSchema
 
 SLACK: Final = 32
-# Where units name more different sets of columns than this, each counts as the whole table.
-COLUMN_NAMES_MAX: Final = 64
 
 
 class Positions:
@@ -206,10 +205,6 @@ def names_in(part: WinningPart, schema: PartitionSchema) -> Iterator[object]:
         yield from (unit[1] for unit in changed_units(part, schema) if unit[0] == "named")
 
 
-# So many entries leave with one event, more if as many came; most commits bring a few.
-LEAVING_MAX: Final = 2_000
-
-
 @dataclass(slots=True)
 class ConflictIndex:
     """The winners of a domain; commits planned below `floor` cannot be judged any more.
@@ -247,7 +242,7 @@ class ConflictIndex:
         altogether; a commit from below `floor` is refused, never guessed. What one old writer held
         goes little by little, so that no event costs what gathered before it.
         """
-        leaving = self.entries - LEAVING_MAX
+        leaving = self.entries - ENTRIES_LEAVING_MAX
         while self.parts:
             is_met_by_none = self.parts[0].position <= oldest_writer
             may_leave = is_met_by_none and self.entries - self.sizes[0] >= entries_min

@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.conflicts.footprints import HASH_BYTES, hashes, is_backfill
+from ledger.core.conflicts.footprints import hashes, is_backfill
 from ledger.core.conflicts.metadata_diff import MetadataKind
+from ledger.core.limits import HASH_BYTES, WINNER_PARTITIONS_MAX, WINNER_REMOVES_MAX
 from ledger.core.partitions.keys import Key, PartitionSchema
 from ledger.core.partitions.names import (
     READ_KEPT,
@@ -21,11 +22,6 @@ from ledger.core.partitions.names import (
 )
 from ledger.core.partitions.units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
 
-# A part with more partitions counts as one that changed any: each would cost all readers 10 us, and
-# a leader who is silent for long is taken for dead.
-PARTITIONS_MAX: Final = 100_000
-# A part that removed more files counts as one that removed any: each takes 5 us and 350 bytes.
-REMOVES_MAX: Final = 100_000
 ANY_FILE: Final = ("removed", "any")
 # Stands for every partition where a coarse write does not say which one it changed.
 ANYWHERE: Final = "*"
@@ -84,7 +80,7 @@ def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
     """Return the keys of what a footprint removed and recorded."""
     if footprint.removes:
         yield "removed"
-    if len(footprint.removes) > REMOVES_MAX * HASH_BYTES:
+    if len(footprint.removes) > WINNER_REMOVES_MAX * HASH_BYTES:
         yield ANY_FILE
     else:
         yield from hashes(footprint.removes)
@@ -96,7 +92,7 @@ def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str
     """Return the partitions that got new rows; a backfill adds the files that were there."""
     texts = [coarse_partition(write, schema) for write in part.coarse]
     if part.footprint is not None and not is_backfill(part.footprint):
-        if len(part.footprint.adds) > PARTITIONS_MAX:
+        if len(part.footprint.adds) > WINNER_PARTITIONS_MAX:
             return (ANYWHERE,)
         texts.extend(found_partition(text, schema) for text in part.footprint.adds)
     return tuple(dict.fromkeys(texts))
@@ -138,7 +134,7 @@ def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Uni
     them, and one that is no value of its type: it cannot be told which it is.
     """
     count = len(footprint.removes_in)
-    if count > PARTITIONS_MAX or (footprint.removes and not (count and schema)):
+    if count > WINNER_PARTITIONS_MAX or (footprint.removes and not (count and schema)):
         yield WHOLE_TABLE
         return
     for text in footprint.removes_in:

@@ -26,6 +26,7 @@ from ledger.core.conflicts.footprints import (
 from ledger.core.decide.table_part import TablePart, is_read, part_of
 from ledger.core.decide.txns import check_tables, own_txn, writable_txn
 from ledger.core.events.events import WritesStaged
+from ledger.core.limits import STAGED_BYTES_MAX, STAGED_CHUNKS_MAX
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
@@ -162,10 +163,6 @@ def check_all_named(txn: OpenTxn, writes: dict[int, TableWrite]) -> None:
         )
 
 
-STAGED_BYTES_MAX = 64 * 1024 * 1024
-CHUNKS_MAX = 1_000
-
-
 def stage(state: DomainState, command: StageWrites) -> WritesStaged:
     """Keep a chunk for the commit; chunks of a table come in order, from 1."""
     txn = writable_txn(state, command.session, command.txn)
@@ -192,11 +189,11 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
             command.table,
         )
     waiting = state.txns.staged_bytes + staged_weight(command.footprint)
-    if following > CHUNKS_MAX or waiting > STAGED_BYTES_MAX:
+    if following > STAGED_CHUNKS_MAX or waiting > STAGED_BYTES_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"at most {CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file lists, "
-            "hashes, progress and domains wait for their commits",
+            f"at most {STAGED_CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file "
+            "lists, hashes, progress and domains wait for their commits",
             command.txn,
         )
     return WritesStaged(command.table, command.number, command.footprint)

@@ -19,14 +19,13 @@ from ledger.core.decide.tables import check_ahead
 from ledger.core.decide.txns import aborted_parts, not_open, status_for
 from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCommitted
 from ledger.core.events.parts import CommittedPart, Evidence
-from ledger.core.partitions.names import PARTITION_TEXT_MAX, partition_values
+from ledger.core.limits import COARSE_WRITES_MAX, PARTITION_CHARS_MAX
+from ledger.core.partitions.names import partition_values
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.traits import features_of
 
-# Each unit of a coarse write takes every reader of the log tens of microseconds.
-COARSE_MAX: Final = 10_000
 ROW_TRACKING: Final = "rowTracking"
 
 
@@ -71,10 +70,11 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
     ):
         raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
     count = sum([len(part.write.writes) for part in parts if part.write is not None])
-    if count > COARSE_MAX:
+    if count > COARSE_WRITES_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"{count} coarse writes in one commit, {COARSE_MAX} are allowed: name whole tables",
+            f"{count} coarse writes in one commit, {COARSE_WRITES_MAX} are allowed: "
+            "name whole tables",
         )
     for part in parts:
         if part.write is not None:
@@ -85,10 +85,10 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
 def check_partition_texts(write: TableWrite) -> None:
     """Refuse coarse writes of partitions whose texts would fill the state."""
     for coarse in write.writes:
-        if len(coarse.partition) > PARTITION_TEXT_MAX:
+        if len(coarse.partition) > PARTITION_CHARS_MAX:
             raise Refused(
                 Reason.COMMAND_INVALID,
-                f"a partition is written in {PARTITION_TEXT_MAX} characters at most",
+                f"a partition is written in {PARTITION_CHARS_MAX} characters at most",
                 write.table,
             )
 

@@ -14,16 +14,15 @@ from typing import Any, Final, NamedTuple
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.decide.housekeep import all_ended
-from ledger.core.decide.txns import IDS_PER_COMMAND_MAX, end_of, opening
+from ledger.core.decide.txns import end_of, opening
 from ledger.core.events.events import Body, Control, LogCut, TxnCommitted, TxnOpened, TxnsExpired
 from ledger.core.events.parts import AllocatedId, CommittedPart, TableFloor, TxnEnd
+from ledger.core.limits import CUT_TABLES_PER_EVENT, CUT_TXNS_PER_EVENT, IDS_PER_COMMAND_MAX
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.sessions import Session
 from ledger.core.state.tables import Table
 
 OPERATION: Final = "LOST BY CUT"
-TXNS_PER_STEP: Final = 500
-TABLES_PER_STEP: Final = 1_000
 
 
 def fill(state: DomainState, now: int) -> Body | None:
@@ -67,8 +66,8 @@ def lost_txns(state: DomainState, cut: Cut, now: int) -> TxnOpened | None:
     count = max(cut.next_txn - state.txns.next_txn, *missing.values(), 0)
     if count <= 0:
         return None
-    fitting = list(missing)[:TABLES_PER_STEP]
-    size = max(1, min(count, TXNS_PER_STEP, IDS_PER_COMMAND_MAX // max(1, len(fitting))))
+    fitting = list(missing)[:CUT_TABLES_PER_EVENT]
+    size = max(1, min(count, CUT_TXNS_PER_EVENT, IDS_PER_COMMAND_MAX // max(1, len(fitting))))
     first = state.txns.next_txn
     ids = [
         AllocatedId(table, first + at, state.tables.by_id[table].last_write_id + 1 + at)
@@ -93,7 +92,7 @@ def lost_versions(state: DomainState, cut: Cut, now: int) -> TxnCommitted | None
         for table in floored(state, cut)
         if table.version < cut.floors[table.table][1]
     ]
-    return TxnCommitted("default", True, parts[:TABLES_PER_STEP]) if parts else None  # noqa: FBT003
+    return TxnCommitted("default", True, parts[:CUT_TABLES_PER_EVENT]) if parts else None  # noqa: FBT003
 
 
 def floored(state: DomainState, cut: Cut) -> Iterator[Table]:

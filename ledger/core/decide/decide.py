@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from itertools import islice
 
 from ledger.core.commands import (
-    LEASE_MAX_MS,
-    LEASE_MIN_MS,
     AbortTxn,
     AllocateWriteIds,
     AlterTable,
@@ -35,12 +33,17 @@ from ledger.core.decide import tables as decide_tables
 from ledger.core.decide import txns as decide_txns
 from ledger.core.events.events import Answer, CommandRefused, CommandRepeated, SessionOpened
 from ledger.core.events.parts import AllocatedId
+from ledger.core.limits import (
+    IDS_PER_COMMAND_MAX,
+    LABEL_CHARS_MAX,
+    LEASE_MAX_MS,
+    LEASE_MIN_MS,
+    NONCE_BYTES,
+    WINDOW,
+)
 from ledger.core.refusals import Reason, Refused, refuse
 from ledger.core.state.domain import DomainState
-from ledger.core.state.sessions import WINDOW, Answered, Session
-
-LABEL_MAX = 256
-NONCE_BYTES = 16
+from ledger.core.state.sessions import Answered, Session
 
 
 def decide(state: DomainState, command: Command, now: int) -> Answer:
@@ -144,9 +147,9 @@ def open_session(state: DomainState, command: OpenSession, now: int) -> Answer:
         return refusal._replace(nonce=command.nonce)
     return SessionOpened(
         command.nonce,
-        command.user[:LABEL_MAX],
-        command.host[:LABEL_MAX],
-        command.application[:LABEL_MAX],
+        command.user[:LABEL_CHARS_MAX],
+        command.host[:LABEL_CHARS_MAX],
+        command.application[:LABEL_CHARS_MAX],
         command.lease_ms or state.limits.lease_ms,
     )
 
@@ -197,4 +200,4 @@ def ids_of_open(
         for txn in txns
         if table in txn.write_ids
     )
-    return list(islice(held, decide_txns.IDS_PER_COMMAND_MAX))
+    return list(islice(held, IDS_PER_COMMAND_MAX))

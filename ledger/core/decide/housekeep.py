@@ -13,12 +13,8 @@ from ledger.core.decide.txns import end_of, forgotten, left_in
 from ledger.core.events.events import AbortedForgotten, CatalogCreated, LedgerCreated, TxnsExpired
 from ledger.core.events.parts import ForgottenPart, TxnEnd
 from ledger.core.evolve.tables import is_listed
+from ledger.core.limits import ENDED_PARTS_PER_EVENT, ENDS_PER_EVENT_MAX, FORGOTTEN_PER_EVENT
 from ledger.core.state.domain import DomainState
-
-ENDS_MAX = 500
-# A part takes up to some forty bytes, and one txn may bring thousands of them.
-PARTS_MAX = 10_000
-FORGET_MAX = 500
 
 
 class Lapsed(NamedTuple):
@@ -72,7 +68,7 @@ def all_ended(
     """Add the ends of txns while the batch fits one record; tell whether all of them did."""
     parts = sum(len(end.parts) for end in ends.values())
     for txn in txns:
-        if len(ends) >= ENDS_MAX or parts >= PARTS_MAX:
+        if len(ends) >= ENDS_PER_EVENT_MAX or parts >= ENDED_PARTS_PER_EVENT:
             return False
         ends[txn] = end_of(state, txn, cause)
         parts += len(ends[txn].parts)
@@ -92,6 +88,6 @@ def forget(state: DomainState) -> AbortedForgotten | None:
         if not tables:
             empty.append(txn)
         parts.extend(ForgottenPart(txn, table) for table in tables if is_listed(state, table))
-        if len(parts) + len(empty) >= FORGET_MAX:
+        if len(parts) + len(empty) >= FORGOTTEN_PER_EVENT:
             break
     return forgotten(state, empty, parts) if parts or empty else None

@@ -16,16 +16,14 @@ from ledger.core.commands import (
     RenameTable,
     TableDefinition,
 )
-from ledger.core.conflicts.footprints import OPERATION_MAX
 from ledger.core.decide.txns import writable_txn
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.limits import CHANGES_PER_TXN_MAX, OPERATION_CHARS_MAX, TABLE_NAME_CHARS_MAX
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.tables import Table, name_key, odd_character
 from ledger.core.state.traits import is_level, known_key
 
-NAME_MAX = 255
-CHANGES_PER_TXN_MAX = 1_000
 # What nothing planned before survives, by the kind that `features` tells.
 PROTOCOL_CHANGES = {
     "beyond": "gained a feature that is not known here",
@@ -82,7 +80,7 @@ def alter(state: DomainState, command: AlterTable, now: int) -> TableAltered:
         table.version + 1 if one_shot else -1,
         max(now, table.committed_at + 1) if one_shot else 0,
         command.definition,
-        command.operation[:OPERATION_MAX],
+        command.operation[:OPERATION_CHARS_MAX],
     )
 
 
@@ -188,11 +186,11 @@ def lost_by(state: DomainState, position: int) -> Cut | None:
 def check_name(name: str) -> None:
     """Refuse a name that Hive's text forms or a path could not carry."""
     is_held = any(char in NAME_FORBIDDEN for char in name) or odd_character(name) is not None
-    if not 0 < len(name) <= NAME_MAX or is_held:
+    if not 0 < len(name) <= TABLE_NAME_CHARS_MAX or is_held:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"{name[:NAME_MAX]!r} is no table name: 1 to {NAME_MAX} characters without ':', '$' "
-            "and control characters",
+            f"{name[:TABLE_NAME_CHARS_MAX]!r} is no table name: 1 to {TABLE_NAME_CHARS_MAX} "
+            "characters without ':', '$' and control characters",
         )
 
 
@@ -225,7 +223,9 @@ def alike(names: Iterable[str], key: Callable[[str], str]) -> str:
     first: dict[str, str] = {}
     for name in names:
         if key(name) in first:
-            return f"{first[key(name)][:NAME_MAX]!r} and {name[:NAME_MAX]!r}"
+            return (
+                f"{first[key(name)][:TABLE_NAME_CHARS_MAX]!r} and {name[:TABLE_NAME_CHARS_MAX]!r}"
+            )
         first[key(name)] = name
     return ""
 

@@ -6,7 +6,6 @@ To forget an aborted txn, or single write ids of it, is allowed once its data is
 from collections.abc import Iterable, Sequence
 
 from ledger.core.commands import (
-    DURATION_MAX_MS,
     AbortTxn,
     AllocateWriteIds,
     CloseSession,
@@ -26,17 +25,17 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, ForgottenPart, TxnEnd
+from ledger.core.limits import (
+    DURATION_MAX_MS,
+    IDS_PER_COMMAND_MAX,
+    PARTS_PER_CLOSE_MAX,
+    TABLES_PER_TXN_MAX,
+)
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import OpenTxn as OpenState
 from ledger.core.state.txns import TxnStatus
-
-IDS_PER_COMMAND_MAX = 10_000
-# The end of a txn names all its tables in one record.
-TABLES_PER_TXN_MAX = 10_000
-# So does the end of a session, of all its txns.
-PARTS_PER_CLOSE_MAX = 100_000
 
 
 def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:

@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from ledger.core.limits import LISTED_IDS_MAX, NUMBER_DIGITS_MAX, NUMBER_MAX
+
 # The largest signed 64-bit number stands for "none" as a least open id and, as a high watermark,
 # for "no bound".
-ID_MAX: Final = 2**63 - 1
-ID_DIGITS_MAX: Final = len(str(ID_MAX))
+ID_MAX: Final = NUMBER_MAX
 RUN_LENGTH_MIN: Final = 5
-# A run of a few characters can name any number of ids; this many are more than a domain can have
-# open or aborted at once, and still fit in memory.
-RUN_IDS_MAX: Final = 10_000_000
 
 Ids = tuple[int, ...]
 
@@ -66,7 +64,7 @@ def read_fields(
 
 def read_id(field: str, text: str) -> int:
     """Return one non-negative id; ValueError names `field`."""
-    if not (text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX):
+    if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX):
         raise ValueError(f"field {field}: '{text}' is not an id")
     return int(text)
 
@@ -80,7 +78,7 @@ def read_runs(field: str, text: str) -> Ids:
     """Return ids written one by one or as runs `a-b`, ascending; ValueError names `field`."""
     members: list[int] = []
     for part in text.split(",") if text else ():
-        members.extend(read_run(field, part, RUN_IDS_MAX - len(members)))
+        members.extend(read_run(field, part, LISTED_IDS_MAX - len(members)))
     return tuple(sorted(members))
 
 
@@ -92,5 +90,5 @@ def read_run(field: str, part: str, ids_max: int) -> range:
     if first > last:
         raise ValueError(f"field {field}: the run '{part}' ends before it begins")
     if last - first >= ids_max:
-        raise ValueError(f"field {field}: more than {RUN_IDS_MAX} ids, up to '{part}'")
+        raise ValueError(f"field {field}: more than {LISTED_IDS_MAX} ids, up to '{part}'")
     return range(first, last + 1)

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from ledger.core.limits import PARTITION_CHARS_MAX
 from ledger.core.partitions.keys import Key, PartitionSchema, key_of
 from ledger.core.partitions.values import HIVE_NULL
 
 Values = tuple[str | None, ...]
 
-PARTITION_TEXT_MAX: Final = 4096
 # Commits write to the same partitions again and again, and a check of a range asks for all of them:
 # what was read of their texts is kept.
 READ_KEPT: Final = 16_384
@@ -32,7 +32,7 @@ def partition_text(values: Sequence[str | None]) -> str:
 @lru_cache(READ_KEPT)
 def partition_values(text: str) -> Values | None:
     """Return the values of a wire form, None if it is none."""
-    if len(text) > PARTITION_TEXT_MAX:
+    if len(text) > PARTITION_CHARS_MAX:
         return None
     try:
         values = json.loads(text)

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.partitions.keys import FAILURES, UNCASTABLE, Key, PartitionSchema, Row, key_of
 from ledger.core.predicates.expressions import (
     COMPARISONS,
@@ -51,7 +52,6 @@ from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import BOOLEAN, Kind, SparkType, UndecidableError, parse_type
 
 __all__ = [
-    "TREE_CHARS_MAX",
     "TRUE_PREDICATE",
     "UNCASTABLE",
     "CompiledPredicate",
@@ -62,7 +62,6 @@ __all__ = [
 ]
 
 TRUE_PREDICATE: Final = '["lit","true","boolean"]'
-TREE_CHARS_MAX: Final = 65_536
 # About as many characters are held against a pattern in the time of a comparison.
 STEPS_PER_COMPARISON: Final = 16
 LEAVES: Final = frozenset({"col", "lit"})
@@ -152,7 +151,7 @@ def words_of(tree: Node) -> Iterator[list[Node]]:
 def read_tree(text: str) -> Node:
     """Return the tree of a text, None if it is none or too large."""
     try:
-        return read_json(text) if len(text) <= TREE_CHARS_MAX else None
+        return read_json(text) if len(text) <= PREDICATE_CHARS_MAX else None
     except ValueError:
         return None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.predicates.predicates import Predicates
 from ledger.core.state.sessions import Sessions
 from ledger.core.state.tables import Tables
@@ -27,21 +28,6 @@ class Cut:
     base: int
     next_txn: int
     floors: Mapping[int, tuple[int, int]]
-
-
-DEFAULT_LIMITS = Limits(
-    open_txns_max=100_000,
-    txns_per_open_max=1_000,
-    sessions_max=10_000,
-    tables_per_command_max=1_000,
-    lease_ms=10_000,
-    txn_deadline_ms=3_600_000,
-    replicated_deadline_ms=11 * 24 * 3_600_000,
-    outcomes_max=100_000,
-    conflict_entries_min=100_000,
-    conflict_entries_max=1_000_000,
-    snapshot_inline_max=256,
-)
 
 
 @dataclass(slots=True)

@@ -8,9 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-WINDOW = 1024
-REMEMBERED_SESSIONS_MAX = 10_000
-REMEMBERED_ANSWERS_MAX = 200_000
+from ledger.core.limits import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, WINDOW
 
 
 class Answered(NamedTuple):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Protocol, TableDefinition
+from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.traits import DEFAULT_PROTOCOL, Traits, traits_of
 
-DROPS_REMEMBERED_MAX = 10_000
 # Controls, ends of lines and halves of letters: a name with one breaks the row that shows it.
 ODD_CHARACTER: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 

@@ -11,13 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ledger.core.commands import Footprint, TxnType
+from ledger.core.limits import CLEAN_MAPPINGS_MAX, CLEAN_TXNS_MAX
 from ledger.core.state.id_set import IdSet
 from ledger.core.state.staged_progress import staged_weight
-
-# Mappings leave in bounded steps, so that no event costs more for what gathered before it. The last
-# txn of a step brings all of its own.
-CLEAN_TXNS_MAX = 256
-CLEAN_MAPPINGS_MAX = 1_000
 
 TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
 

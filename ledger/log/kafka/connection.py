@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ledger.core.limits import RECORD_BYTES_MAX
 from ledger.errors import (
     AccessDeniedError,
     LogError,
@@ -49,7 +50,7 @@ SUITED_READER: Final = {
     "queued.max.messages.kbytes": 16 * 1024,
 }
 SUITED_WRITER: Final = {
-    "message.max.bytes": 4 * 1024 * 1024,
+    "message.max.bytes": RECORD_BYTES_MAX,
     "queue.buffering.max.messages": 100_000,
     "queue.buffering.max.kbytes": 64 * 1024,
     "compression.type": "none",

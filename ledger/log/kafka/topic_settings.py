@@ -8,6 +8,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from ledger.core.limits import (
+    CACHE_RECORD_BYTES_MAX,
+    CHECKPOINT_RECORD_BYTES_MAX,
+    COMMAND_RECORD_BYTES_MAX,
+    EVENT_RECORD_BYTES_MAX,
+    MIB,
+)
 from ledger.errors import SettingsError
 from ledger.log.port import Topic
 
@@ -15,7 +22,6 @@ PARTITIONS: Final = 1
 REPLICAS_SAFE: Final = 3
 IN_SYNC_SAFE: Final = 2
 MINUTE_MS: Final = 60_000
-MIB: Final = 1024 * 1024
 FOR_EVER: Final = "-1"
 FLUSH: Final = "flush.messages"
 EACH_RECORD: Final = "1"
@@ -27,7 +33,7 @@ _EVERY: Final = {
     "message.timestamp.type": "LogAppendTime",
     "unclean.leader.election.enable": "false",
     "compression.type": "producer",
-    "max.message.bytes": str(MIB),
+    "max.message.bytes": str(COMMAND_RECORD_BYTES_MAX),
 }
 _NEWEST_OF_KEY: Final = {
     "cleanup.policy": "compact",
@@ -45,7 +51,7 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
         "cleanup.policy": "delete",
         "retention.ms": FOR_EVER,
         "retention.bytes": FOR_EVER,
-        "max.message.bytes": str(2 * MIB),
+        "max.message.bytes": str(EVENT_RECORD_BYTES_MAX),
         "segment.bytes": str(256 * MIB),
     },
     Topic.HEARTBEATS: {
@@ -55,14 +61,18 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
         "retention.ms": str(60 * MINUTE_MS),
     },
     Topic.BEATS: {**_EVERY, **_NEWEST_OF_KEY},
-    Topic.CHECKPOINTS: {**_EVERY, **_NEWEST_OF_KEY, "max.message.bytes": str(2 * MIB)},
+    Topic.CHECKPOINTS: {
+        **_EVERY,
+        **_NEWEST_OF_KEY,
+        "max.message.bytes": str(CHECKPOINT_RECORD_BYTES_MAX),
+    },
     Topic.CATALOGS: {**_EVERY, **_NEWEST_OF_KEY},
     # Who reads it from the beginning takes less than the time for which tombstones are kept.
     Topic.CACHE: {
         **_EVERY,
         **_NEWEST_OF_KEY,
         "delete.retention.ms": str(24 * 60 * MINUTE_MS),
-        "max.message.bytes": str(4 * MIB),
+        "max.message.bytes": str(CACHE_RECORD_BYTES_MAX),
     },
 }
 # Of the other settings any value is safe, and a deployment may have its reasons.
