@@ -30,6 +30,7 @@ from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.log.replay import verify
 from ledger.machine.process import ExitCode
+from ledger.sdk.tail import read_genesis
 from projections.queries import open_reads
 from tests.backup.benches import backed_up
 from tests.command_line import Done, done_in
@@ -184,6 +185,25 @@ def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
     rows = ("--store", str(tmp_path / "none"))
     done = done_in(tmp_path, "recover", "--cut", *rows, **secured.environ("recover", cut))
     assert done.returncode == ExitCode.DONE, done.stderr
+
+
+def test_adopt(secured: SecureBroker, tmp_path: Path) -> None:
+    """A copy of the events is taken for the ledger by a user that may recover it."""
+    adopted = "adopted"
+    create_topics(secured.bootstrap, adopted, client=secured.login(ADMIN))
+    with (
+        closing(KafkaLog(secured.bootstrap, adopted, client=secured.login(ADMIN))) as log,
+        closing(log.writer(Topic.EVENTS)) as writer,
+    ):
+        for record in Driver(name=adopted).records:
+            writer.append(record.key, record.value)
+        writer.flush(PATIENT_S)
+    secured.grant([secured.binding("recover", *each) for each in bindings(adopted, "recover")])
+    rows = ("--store", str(tmp_path / "none"))
+    done = done_in(tmp_path, "recover", "--adopt", *rows, **secured.environ("recover", adopted))
+    assert done.returncode == ExitCode.DONE, done.stderr
+    with closing(KafkaLog(secured.bootstrap, adopted, client=secured.login(ADMIN))) as log:
+        assert read_genesis(log, PATIENT_S).name == adopted
 
 
 @pytest.mark.parametrize("role", ROLES)
