@@ -15,8 +15,9 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog
+from ledger.log.other_topics import beat_epoch
 from ledger.log.port import LogReader, Topic
-from ledger.sequencer.sequencer import Sequencer, beat_epoch
+from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
 from tests.driver import CATALOG, Driver
 from tests.integration.raw_client import UNNUMBERED, RawClient

@@ -9,11 +9,11 @@ from ledger.config.address import Address
 from ledger.core.acceptance import RecordKind
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control
+from ledger.log.other_topics import beat_epoch
 from ledger.log.port import Log, Record, Topic
 from ledger.machine.supervisor import Supervisor
 from ledger.reads.port import Reads
 from ledger.sdk.view import open_store
-from ledger.sequencer.sequencer import beat_epoch
 
 LOOK_S = 0.1
 READY_S = 60.0

@@ -30,9 +30,8 @@ from ledger.recovery.witnesses import (
     LostTxn,
     Verdict,
     Witness,
-    beats_witness,
-    checkpoint_witness,
     judge,
+    left_in_topics,
     lost_in_rows,
     rows_witness,
 )
@@ -101,7 +100,7 @@ def survey(
     created = created_in(log, passed)
     check_finished(log, created.domain)
     with ExitStack() as opened:
-        witnesses = [*checkpoint_witness(log, created.domain), *beats_witness(log), *others]
+        witnesses = [*left_in_topics(log, created.domain), *others]
         rows: Reads | None = None
         if store is not None and store.exists():
             rows = opened.enter_context(closing(open_store(store)))
@@ -122,7 +121,7 @@ def survey(
     verdicts = [judge(each, state, head, chains) for each in witnesses]
     unanswered = max(0, log.ends(Topic.COMMANDS)[1] - head.last_cmd - 1)
     if margin is None:
-        margin = unanswered + (MARGIN_WITHOUT if LOST.isdisjoint(verdicts) else MARGIN_WITH_WITNESS)
+        margin = unanswered + margin_for(witnesses, verdicts)
     return Survey(
         state,
         head,
@@ -136,6 +135,13 @@ def survey(
         is_copy=is_refused(log, created),
         shared=beside.shared if beside is not None else None,
     )
+
+
+def margin_for(witnesses: Sequence[Witness], verdicts: Sequence[Verdict]) -> int:
+    """Return how many events may be lost beyond what witnesses tell; beats tell no position."""
+    told = zip(witnesses, verdicts, strict=True)
+    is_known = any(each.seen.position and verdict in LOST for each, verdict in told)
+    return MARGIN_WITH_WITNESS if is_known else MARGIN_WITHOUT
 
 
 def followed(

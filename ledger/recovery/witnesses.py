@@ -1,12 +1,11 @@
 """Witnesses: what outlived the end of a log, and what each of them has seen of it.
 
-Rows of a host, state checkpoints, beats of sequencers, and backups. Each may have lagged behind the
-log, so what may have been given beyond them is bounded elsewhere.
+Rows of a host, state checkpoints, beats of sequencers, the mark of a restore, and backups. Each may
+have lagged behind the log, so what may have been given beyond them is bounded elsewhere.
 """
 
-import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
@@ -14,7 +13,8 @@ from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import Seen, seen_in
 from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
-from ledger.log.checkpoints import newest, read_values
+from ledger.log.checkpoints import Checkpoint, newest, read_values
+from ledger.log.other_topics import beat_epoch, of_checkpoints, of_restore
 from ledger.log.port import Log, Topic
 from ledger.reads.port import EndStatus, Reached, Reads, TxnPart
 
@@ -55,6 +55,8 @@ def judge(
 ) -> Verdict:
     """Return what a log says of a witness; `chains` are those of the log by position."""
     seen = witness.seen
+    if seen.epoch > head.epoch:
+        return "ahead"
     if not seen.position:
         return "no position"
     if seen.position > head.position:
@@ -67,15 +69,31 @@ def judge(
     return "lost by a cut" if is_below else "another history"
 
 
-def checkpoint_witness(log: Log, domain: int) -> Iterator[Witness]:
-    """Return what the newest state checkpoint has seen."""
-    try:
-        found = newest(read_values(log, *log.ends(Topic.CHECKPOINTS)), domain)
-    except LedgerError:
-        return
-    if found is not None:
-        seen = seen_in(found.state, found.head.epoch)
-        yield Witness("state checkpoint", seen, found.head.chain.hex())
+def left_in_topics(log: Log, domain: int) -> Iterator[Witness]:
+    """Return what the other topics of a ledger have seen."""
+    yield from checkpoint_witnesses(log, domain)
+    yield from restore_witness(log, domain)
+    yield from beats_witness(log)
+
+
+def checkpoint_witnesses(log: Log, domain: int) -> Iterator[Witness]:
+    """Return what the newest state checkpoint has seen, and where those end that are not whole."""
+    values = read_values(log, *log.ends(Topic.CHECKPOINTS))
+    whole: Checkpoint | None = None
+    with suppress(LedgerError):
+        whole = newest(values, domain)
+    if whole is not None:
+        seen = seen_in(whole.state, whole.head.epoch)
+        yield Witness("state checkpoint", seen, whole.head.chain.hex())
+    for each in of_checkpoints(values, domain):
+        if whole is None or each.position > whole.head.position:
+            yield Witness(each.name, Seen(each.position, each.epoch), each.chain)
+
+
+def restore_witness(log: Log, domain: int) -> Iterator[Witness]:
+    """Return to where a restore had brought the log."""
+    for each in of_restore(log, domain):
+        yield Witness(each.name, Seen(each.position))
 
 
 def beats_witness(log: Log) -> Iterator[Witness]:
@@ -84,17 +102,9 @@ def beats_witness(log: Log) -> Iterator[Witness]:
     epoch = 0
     with closing(log.reader(Topic.BEATS, max(start, end - BEATS_MAX))) as beats:
         while beats.next_offset() < end and (records := beats.read(BEATS_MAX, READ_S)):
-            epoch = max(epoch, *(epoch_of(each.value) for each in records))
+            epoch = max(epoch, *(beat_epoch(each.value) for each in records))
     if epoch:
         yield Witness("beats of sequencers", Seen(epoch=epoch))
-
-
-def epoch_of(value: bytes) -> int:
-    """Return the epoch of a beat, 0 for what is none."""
-    try:
-        return max(0, int(json.loads(value)["epoch"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return 0
 
 
 def rows_witness(rows: Reads) -> Witness:

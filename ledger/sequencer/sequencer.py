@@ -29,13 +29,22 @@ from ledger.core.events.events import Control, Event, Fenced, LedgerCreated, Res
 from ledger.core.evolve.evolve import evolve
 from ledger.core.limits import NONCE_BYTES
 from ledger.core.state.domain import DomainState
-from ledger.errors import LogUnavailableError, OffsetGoneError
+from ledger.errors import LogDamagedError, LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
 from ledger.log.beginning import check_same_topic, events_lost, find_traces
 from ledger.log.checkpoints import Checkpoint, newest, read_values
 from ledger.log.codec import frame_fence
-from ledger.log.port import Log, LogWriter, Topic
+from ledger.log.other_topics import (
+    BEATS_LOOKED,
+    CHECKPOINT,
+    LASTS_S,
+    OtherTopics,
+    Told,
+    beat_epoch,
+    not_held,
+)
+from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.restored import check_finished
 from ledger.sequencer.checkpointing import Checkpointing
 from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
@@ -102,8 +111,11 @@ class Sequencer:
             end=end,
         )
         self._batches = BatchAcceptor(log, self.acceptor, start.offset)
-        self._events = self._batches.open()
-        self._beats = log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])
+        self._events = self._open_events()
+        self._others = OtherTopics(log, created.domain, stored, start.head.position)
+        self._contradicted_s: float | None = None
+        beats_first, self._beats_new = log.ends(Topic.BEATS)
+        self._beats = log.reader(Topic.BEATS, max(beats_first, self._beats_new - BEATS_LOOKED))
         self._sign_s = self._clock.monotonic_s()
         self._patience_s = self._draw_patience()
         self._resigned = start.head.position == 0
@@ -153,6 +165,16 @@ class Sequencer:
                 each.close()
         self.leader = None
 
+    def _open_events(self) -> LogReader:
+        """Return a reader behind the checkpoint that was begun with; raises LogDamagedError."""
+        try:
+            return self._batches.open()
+        except LogDamagedError as damage:
+            if not self._batches.offset:
+                raise
+            head = self.acceptor.head
+            raise not_held(Told(CHECKPOINT, head.position, 0, head), None) from damage
+
     def _follow(self, wait_s: float) -> None:
         """Fold what the log has; lead if the own fence is in it."""
         self._hear_beats()
@@ -190,14 +212,16 @@ class Sequencer:
 
     def _hear_beats(self) -> None:
         for record in self._beats.read(READ_MAX, 0.0):
-            if beat_epoch(record.value) >= self.acceptor.head.epoch:
+            self._others.hear(record)
+            is_new = record.offset >= self._beats_new
+            if is_new and beat_epoch(record.value) >= self.acceptor.head.epoch:
                 self._sign_s = self._clock.monotonic_s()
 
     def _is_suspect(self) -> bool:
         """Tell whether the leader is gone, as far as can be told from here.
 
         Raises EventsLostError where this would begin a ledger that was there before, and
-        LogDamagedError where the log has lost what was read of it.
+        LogDamagedError where the log has lost what was read of it, or what others tell of it.
         """
         if not self._resigned and self._silent_s() < self._patience_s:
             return False
@@ -218,7 +242,23 @@ class Sequencer:
         if is_read and traces:
             check_finished(self._log, self._created.domain)
             raise events_lost(traces)
-        return is_read and self._beats.next_offset() >= beats_end
+        return is_read and self._beats.next_offset() >= beats_end and self._holds_all()
+
+    def _holds_all(self) -> bool:
+        """Tell whether the log, read to its end, holds all that other topics tell of it.
+
+        Raises LogDamagedError where it does not for long.
+        """
+        lost = self._others.contradiction(self.acceptor.head, self.state.cuts)
+        now_s = self._clock.monotonic_s()
+        if lost is None:
+            self._contradicted_s = None
+            return True
+        if self._contradicted_s is None:
+            self._contradicted_s = now_s
+        if now_s - self._contradicted_s >= LASTS_S:
+            raise lost
+        return False
 
     def _patience_for_decisions_s(self) -> float:
         """Return how long a leader may be silent, by how many have ended over what waits now."""
@@ -343,11 +383,3 @@ class Sequencer:
             leader.is_held = settled is None
             if settled is not None:
                 checkpointing.write_alone(settled)
-
-
-def beat_epoch(value: bytes) -> int:
-    """Return the epoch of a beat, -1 for what is none."""
-    try:
-        return int(json.loads(value)["epoch"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return -1

@@ -177,7 +177,7 @@ def leader_heard(beats: LogReader, wait_s: float) -> dict[str, Any] | None:
 
     Records that are no beats are passed over, as standbys do.
     """
-    from ledger.sequencer.sequencer import beat_epoch  # noqa: PLC0415 - loads what leads, for this alone
+    from ledger.log.other_topics import beat_epoch  # noqa: PLC0415 - a command loads what it uses
 
     until_s = monotonic() + wait_s
     while (left_s := until_s - monotonic()) > 0:
