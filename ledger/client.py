@@ -160,7 +160,7 @@ class Ledger(LedgerTables, LedgerFiles):
     @property
     def token(self) -> Token:
         """The position of this client's last write. A read with it sees that write."""
-        return self._view.origin.at(self._view.written)
+        return self._view.token()
 
     @contextmanager
     def transaction(
@@ -303,12 +303,13 @@ class Ledger(LedgerTables, LedgerFiles):
     def wait(self, token: Token | str | int, timeout_s: float | None = None) -> int:
         """Wait until the read model has reached a token or position; return its position.
 
-        Raises ReaderBehindError after `timeout_s`, ValueError for a token of another ledger or an
-        impossible position or timeout, and TypeError for any other type.
+        Raises LogRewrittenError for a token of what the log has lost, ReaderBehindError after
+        `timeout_s`, ValueError for a token of another ledger or an impossible position or timeout,
+        and TypeError for any other type.
         """
         place = Token.parse(token) if isinstance(token, str) else token
         timeout_ms = None if timeout_s is None else round(checked_timeout(timeout_s) * MS)
-        return self._view.reads(self._view.position_of(place), timeout_ms).position()
+        return self._view.reads(place, timeout_ms).position()
 
     def outcome(self, session: int, n: int) -> Outcome:
         """Return the first answer to a command, or that it has no answer yet.

@@ -18,15 +18,20 @@ class ReadsUnavailableError(LedgerError):
 
 
 class LogRewrittenError(LedgerError):
-    """The log lost its end: the chain at `position` was `seen` before and is `found` now."""
+    """The log lost its end: the chain at `position` was `seen` before and is `found` now.
 
-    def __init__(self, position: int, seen: str, found: str) -> None:
+    "" = unknown, or nothing; `cut` is the position of the cut by which it was lost, 0 = unknown.
+    """
+
+    def __init__(self, position: int, seen: str, found: str, cut: int = 0) -> None:
+        now = f"it was lost by the cut at position {cut}" if cut else "the log does not hold that"
         super().__init__(
-            f"position {position} was seen with chain {seen}, the log has {found or 'nothing'} "
-            "there: the log lost its end and went on without it. Acknowledged commits may be "
-            "lost. Connect anew, and look up what is committed"
+            f"position {position} was seen{' with chain ' + seen if seen else ''}, "
+            f"{'the log has ' + found + ' there' if found else now}: the log lost its end and went "
+            "on without it. Acknowledged commits may be lost. Connect anew, and look up what is "
+            "committed"
         )
-        self.position, self.seen, self.found = position, seen, found
+        self.position, self.seen, self.found, self.cut = position, seen, found, cut
 
 
 class ReaderBehindError(LedgerError):

@@ -189,4 +189,4 @@ class LedgerTables(OfOneProcess):
         number = self._names.number(table)
         place = Token.parse(token) if isinstance(token, str) else token
         read = Read(number, write_ids, what=what)
-        return self._view.metadata(read, self._view.position_of(place))
+        return self._view.metadata(read, place)

@@ -90,7 +90,7 @@ def read_table(
     place = 0 if position is None else view.position_of(position)
     if not place and position is not None:
         raise ValueError("nothing can be read at position 0: the log begins with 1")
-    reads = view.reads(place)
+    reads = view.reads(0 if position is None else position)
     if version is not None:
         place = position_of_version(reads, table, version)
     zone = view.zone if time_zone is None else zone_named(time_zone)

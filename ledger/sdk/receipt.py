@@ -1,9 +1,11 @@
 """Receipts and tokens: what a caller takes away from a write, to keep, to show or to hand on.
 
-A token names a position of one ledger. Whoever reads with it sees everything up to there, in
-another process or on another machine too.
+A token names a position of one ledger, and the chain of the log there. A reader with it sees
+everything up to there, in another process or on another machine too, or is told that the log lost
+it. A token without a chain, as former versions made them, names a position of the log as it is.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,37 +20,49 @@ from ledger.core.events.events import (
 )
 from ledger.core.evolve.evolve import answered
 from ledger.reads.errors import check_number
-from ledger.reads.port import OutcomeRow
+from ledger.reads.port import OutcomeRow, Reached
 from ledger.sdk.session import Answer
 
+TOKEN: Final = re.compile(r"([^:]+):([0-9]+):([0-9]+)(?::([0-9a-f]{16}))?", re.ASCII)
 ALREADY_APPLIED: Final = "already_applied"
 """Why a commit was not needed: its applications had made the same progress before."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Token:
-    """A position of a domain of a ledger; its text form is `<ledger id>:<domain>:<position>`."""
+    """A position of a domain of a ledger; its text is `<ledger id>:<domain>:<position>:<chain>`.
+
+    `chain` is that of the log at the position, in hex digits, "" where it is not known: the text
+    then ends with the position. Tokens of one position are equal.
+    """
 
     ledger: str
     domain: int
     position: int
+    chain: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        return f"{self.ledger}:{self.domain}:{self.position}"
+        place = f"{self.ledger}:{self.domain}:{self.position}"
+        return f"{place}:{self.chain}" if self.chain else place
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the token of a text; raises ValueError for any other text."""
-        ledger, *numbers = text.split(":")
-        if not ledger or len(numbers) != 2 or not all(map(str.isdecimal, numbers)):  # noqa: PLR2004
-            raise ValueError(f"'{text}' is no token; one looks like 5f3a9c1e:0:44")
-        domain, position = map(int, numbers)
-        check_number("the position of a token", position)
-        return cls(ledger, domain, position)
+        found = TOKEN.fullmatch(text)
+        if found is None:
+            raise ValueError(f"'{text}' is no token; one looks like 5f3a9c1e:0:44:0b1d94ac5c7fe210")
+        ledger, domain, position, chain = found.groups("")
+        check_number("the position of a token", int(position))
+        return cls(ledger, int(domain), int(position), chain)
 
-    def at(self, position: int) -> "Token":
+    def at(self, position: int, chain: str = "") -> "Token":
         """Return the token of another position of the same domain."""
-        return Token(self.ledger, self.domain, position)
+        return Token(self.ledger, self.domain, position, chain)
+
+    @property
+    def seen(self) -> Reached:
+        """What a reader with this token has seen."""
+        return Reached(self.position, self.chain)
 
     def position_in(self, origin: "Token") -> int:
         """Return its position; raises ValueError if it is not of the domain of `origin`."""
@@ -123,7 +137,8 @@ def receipt_of(answer: Answer, origin: Token) -> Receipt:
         case _:
             pass
     at = datetime.fromtimestamp(control.at / 1000, UTC)
-    return Receipt(txn, position, at, origin.at(position), tables, is_repeat, is_skipped)
+    chain = control.chain.hex() if position == control.position else ""
+    return Receipt(txn, position, at, origin.at(position, chain), tables, is_repeat, is_skipped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class Transaction(TxnFiles, TxnTables):
         )
         self._staging = Staging()
         self._committing = Lock()
-        self._last = control.position
+        self._last = names.view.token_at(control)
         # The commands that were to commit it and had no answer yet.
         self._unanswered: list[Asker] = []
 
@@ -119,13 +119,8 @@ class Transaction(TxnFiles, TxnTables):
         return self._valid_txns
 
     @property
-    def origin(self) -> Token:
-        """Whose txn it is: the token of position 0 of its ledger and domain."""
-        return self._view.origin
-
-    @property
-    def reached(self) -> int:
-        """The position of the last answer to this txn: rows of there hold all that it did."""
+    def token(self) -> Token:
+        """The token of the last answer to this txn: rows of there hold all that it did."""
         return self._last
 
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
@@ -225,7 +220,7 @@ class Transaction(TxnFiles, TxnTables):
         if self.status != "unknown" and not isinstance(command, AbortTxn):
             self._ending.check()
         answer = self._ending.told(self._session.ask(command, asked=asked))
-        self._last = max(self._last, answer.control.position)
+        self._last = max(self._last, self._view.token_at(answer.control))
         self._view.note(answer.control)
         return answer
 

@@ -29,7 +29,7 @@ from ledger.sdk.definitions import (
 )
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.reading import known_row
-from ledger.sdk.receipt import Receipt
+from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED, Answer
 from ledger.sdk.txn_ended import TxnEnding
@@ -47,7 +47,7 @@ class TxnTables:
     id: int
     _names: TxnNames
     _view: View
-    _last: int
+    _last: Token
     _ending: TxnEnding
 
     @abstractmethod

@@ -51,6 +51,7 @@ class View:
         self.zone = zone
         self.written = 0
         self.seen = Reached()
+        self._last = Reached()
         self._channel = channel
         self._open_reads = open_reads
         self._timeout_ms = round(timeout_s * 1000)
@@ -61,38 +62,56 @@ class View:
 
     def note(self, control: Control) -> None:
         """Note the answer to a write of this client, which every later read sees."""
+        written = Reached(control.position, control.chain.hex())
         with self._noting:
             self.written = max(self.written, control.position)
-        self._note_seen(Reached(control.position, control.chain.hex()))
+            self._last = max(self._last, written)
+        self._note_seen(written)
 
-    def reads(self, position: int = 0, timeout_ms: int | None = None) -> Reads:
-        """Return the read model, at `position` and at this client's last write, or later.
+    def token(self) -> Token:
+        """Return the token of this client's last write."""
+        return self.origin.at(*self._last[:2])
 
-        Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
-        stays behind.
+    def token_at(self, control: Control) -> Token:
+        """Return the token of an event."""
+        return self.origin.at(control.position, control.chain.hex())
+
+    def reads(self, place: Token | int = 0, timeout_ms: int | None = None) -> Reads:
+        """Return the read model, at a place and at this client's last write, or later.
+
+        Raises SettingsError if there is none, or one of another ledger, LogRewrittenError if the
+        log has lost what a token stands for, or what this client has seen, ReaderBehindError if it
+        stays behind, and as `position_of`.
         """
-        return self.look(position, timeout_ms)[1]
+        return self.look(place, timeout_ms)[1]
 
-    def look(self, position: int = 0, timeout_ms: int | None = None) -> tuple[int, Reads]:
+    def look(self, place: Token | int = 0, timeout_ms: int | None = None) -> tuple[int, Reads]:
         """Return where the read model is at least, and the read model; as `reads`."""
+        position = self.position_of(place)
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         reads = self.at_hand(timeout_ms)
         reached = reads.reach(max(position, self.written), self.seen, timeout_ms)
         self._note_seen(reached)
+        if isinstance(place, Token) and position and not self._has_seen(place):
+            reads.reach(position, place.seen, timeout_ms)
         return reached.position, reads
+
+    def _has_seen(self, token: Token) -> bool:
+        """Tell whether a token is of what this client has seen last itself, and compares anyway."""
+        return (token.position, token.chain) in {self.seen[:2], self._last[:2]}
 
     def _note_seen(self, reached: Reached) -> None:
         with self._noting:
             if reached.position > self.seen.position:
                 self.seen = reached
 
-    def metadata(self, read: Read, position: int = 0) -> Metadata:
-        """Return what a reader sees of a table, at `position` and at this client's last write.
+    def metadata(self, read: Read, place: Token | int = 0) -> Metadata:
+        """Return what a reader sees of a table, at a place and at this client's last write.
 
         Raises UnknownTableError if that is nothing, and as `reads`.
         """
-        reads = self.reads(position)
-        bounds = Bounds(max(position, self.written), self._timeout_ms)
+        reads = self.reads(place)
+        bounds = Bounds(max(self.position_of(place), self.written), self._timeout_ms)
         answer = reads.metadata([read], bounds)[0]
         if answer.value is None:
             raise unknown_object(read.table, read.what, answer.position)

@@ -11,7 +11,8 @@ from ledger.core.commands import TableDefinition
 from ledger.core.evolve.form import definition_from
 from ledger.core.limits import NUMBER_MAX
 from ledger.core.state.tables import name_key
-from ledger.errors import LogRewrittenError, ReaderBehindError
+from ledger.errors import ReaderBehindError
+from ledger.reads.lineage import Gap, check_same
 from ledger.reads.port import (
     Counts,
     HistoryRow,
@@ -28,6 +29,7 @@ from projections.rows.conflicts import evidence_from
 from projections.rows.keys import (
     ANSWER,
     COUNTS,
+    CUT,
     DEFINITION,
     FORGOTTEN,
     GENESIS,
@@ -82,11 +84,15 @@ def reached(rows: RowReader, seen: Reached) -> Reached:
     Raises LogRewrittenError if what was `seen` is another log than that of rows which come so far.
     """
     position, chain, offset, *_ = read(rows, LOG) or (0, "", 0)
-    if seen.chain and seen.position <= position:
-        found = chain_at(rows, seen.position)
-        if found != seen.chain:
-            raise LogRewrittenError(seen.position, seen.chain, found)
+    if 0 < seen.position <= position:
+        check_same(seen, chain_at(rows, seen.position), lambda: gaps(rows))
     return Reached(position, chain, offset)
+
+
+def gaps(rows: RowReader) -> list[Gap]:
+    """Return what cuts left out of the log, oldest first."""
+    found = rows.scan(CUT, prefix_end(CUT))
+    return [Gap(read_value(data), last_number(key)) for key, data in found]
 
 
 def chain_at(rows: RowReader, position: int) -> str:

@@ -5,6 +5,8 @@ open), `aborted` (now aborted, as far as others must know) and `forgotten` (no l
 and then a row of another kind lists all open and aborted txns. So the list as of any position is
 the last such row at or before it and the history from there on: its cost does not grow with the
 age of the oldest txn, and it reads nothing written later (law 6).
+
+Where the log lost its end and was cut, a row says from which position to which nothing is in it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +29,7 @@ from ledger.core.events.subjects import reason_of
 from ledger.core.lists.text import runs_text
 from ledger.core.state.domain import DomainState
 from projections.rows.applied import Applied
-from projections.rows.keys import EXCEPTIONS, HISTORY, Fields, number_key
+from projections.rows.keys import CUT, EXCEPTIONS, HISTORY, Fields, number_key, value
 from projections.rows.projection import EVERY, Rows
 from projections.store.port import RowChange
 
@@ -68,6 +70,8 @@ def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
     """Return the event's row and, where one is due, that of all open and aborted txns."""
     position = applied.control.position
     yield number_key(HISTORY, position), brief(applied, body).value()
+    if isinstance(body, LogCut):
+        yield number_key(CUT, position), value(body.base)
     # Every spacing is a multiple of the least one.
     if position % EXCEPTIONS_EVERY == 0 and position % spacing(applied.state) == 0:
         yield number_key(EXCEPTIONS, position), exceptions(applied.state)

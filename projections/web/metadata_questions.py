@@ -31,7 +31,8 @@ from ledger.reads.metadata import (
     Read,
     ReadAt,
 )
-from ledger.reads.port import Reads
+from ledger.reads.port import Identity, Reads
+from ledger.sdk.receipt import Token
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError
@@ -57,12 +58,25 @@ def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
         reads.wait(bounds.token, 0)
         return read_listed([read_at(reads, one)], bounds)[0]
 
-    return answered(read_listed, asked, read_now, CATALOG_DEFAULT)
+    def check_token(token: Token, bounds: Bounds) -> None:
+        asked.max_wait_ms = bounds.max_wait_ms
+        check_token_of(token, reads.identity())
+        reads.reach(token.position, token.seen, 0)
+
+    return answered(read_listed, asked, read_now, CATALOG_DEFAULT, check_token)
 
 
 def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
     """Return what a cache answers to one read, or to those in the body."""
-    return answered(process.metadata, asked, process.metadata_at, process.cache.catalog)
+
+    def check_token(token: Token, _bounds: Bounds) -> None:
+        # A cache has no chains of before: what a cut left out it knows by the position.
+        whose = process.cache.entries.identity()
+        if whose is not None:
+            check_token_of(token, whose)
+
+    catalog = process.cache.catalog
+    return answered(process.metadata, asked, process.metadata_at, catalog, check_token)
 
 
 def answered(
@@ -70,10 +84,12 @@ def answered(
     asked: Asked,
     read_now: Callable[[ReadAt, Bounds], Answer],
     catalog: str,
+    check_token: Callable[[Token, Bounds], None],
 ) -> Answer | Sequence[Answer]:
     """Return what is answered; `read_now` answers a read that brings no list.
 
-    `catalog` is that of names without one. Raises UnknownTableError for a name that means nothing.
+    `catalog` is that of names without one. `check_token` raises for a token that stands for what
+    is not here. Raises UnknownTableError for a name that means nothing.
     """
     question = question_in(asked)
     if question is not None:
@@ -83,6 +99,8 @@ def answered(
         except ListForeignError as problem:
             raise BadRequestError(str(problem)) from None
     bounds, one = bounds_of(asked), read_of(asked, catalog)
+    if isinstance(token := token_of(asked), Token):
+        check_token(token, bounds)
     if isinstance(one, ReadAt):
         return read_now(one, bounds)
     answer = read_listed([one], bounds)[0]
@@ -139,7 +157,28 @@ def bounds_of(asked: Asked) -> Bounds:
     max_wait_ms = MAX_WAIT_MS if given is None else given
     check_wait(max_wait_ms)
     lag_ms = asked.number_or_none("max_lag_ms")
-    return Bounds(asked.number_or_none("token") or 0, max_wait_ms, lag_ms, policy_of(asked))
+    token = token_of(asked)
+    position = token.position if isinstance(token, Token) else token
+    return Bounds(position, max_wait_ms, lag_ms, policy_of(asked))
+
+
+def token_of(asked: Asked) -> Token | int:
+    """Return the token that is given, whole or as its position alone, 0 without one."""
+    text = asked.text_or_none("token") or ""
+    if ":" not in text:
+        return asked.number_or_none("token") or 0
+    try:
+        return Token.parse(text)
+    except ValueError as problem:
+        raise BadRequestError(f"token: {problem}") from None
+
+
+def check_token_of(token: Token, whose: Identity) -> None:
+    """Raise BadRequestError for a token of another ledger."""
+    if (token.ledger, token.domain) != (whose.ledger, whose.domain):
+        raise BadRequestError(
+            f"token {token} is of another ledger; here is {whose.ledger}, domain {whose.domain}"
+        )
 
 
 def policy_of(asked: Asked) -> Policy:

@@ -22,11 +22,12 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.traits import partitioned_by
 from ledger.core.state.txns import OpenTxn
-from ledger.errors import LedgerError, LogRewrittenError
+from ledger.errors import LedgerError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.file_list import chunks_of
 from ledger.log.port import Log, Topic
+from ledger.reads.lineage import check_not_left_out, check_same, gaps_of
 from ledger.reads.port import (
     ConflictRow,
     HistoryRow,
@@ -97,15 +98,18 @@ class StateFold:
 
         Raises LogRewrittenError if it has another chain at the position that was `seen`.
         """
-        if seen.chain:
+        if seen.position:
             event = self.event_at(seen.position)
             found = "" if event is None else event.control.chain.hex()
-            if found != seen.chain:
-                raise LogRewrittenError(seen.position, seen.chain, found)
+            check_same(seen, found, lambda: gaps_of(self.state))
         if not self.events:
             return Reached()
         end = self.events[-1].control
         return Reached(end.position, end.chain.hex(), self._batches.offset)
+
+    def check_token(self, position: int) -> None:
+        """Raise LogRewrittenError for a position that a cut has left out."""
+        check_not_left_out(position, gaps_of(self.state))
 
     def event_at(self, position: int) -> Event | None:
         """Return the event at a position; a cut may have left it out."""

@@ -142,6 +142,7 @@ class StateReads(Reads):
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
         self.wait(bounds.token, bounds.max_wait_ms)
+        self._fold.check_token(bounds.token)
         return self._metadata_now([plain_read(each) for each in reads], bounds)
 
     @in_turn

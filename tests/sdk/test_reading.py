@@ -24,15 +24,26 @@ from tests.oracle.reads import StateReads
 WAIT_S: Final = 5.0
 
 
-def test_token_text() -> None:
-    """A token survives its text form."""
-    token = Token("5f3a9c1e", 0, 44)
+@pytest.mark.parametrize(
+    ("chain", "text"),
+    [("", "5f3a9c1e:0:44"), ("0b1d94ac5c7fe210", "5f3a9c1e:0:44:0b1d94ac5c7fe210")],
+)
+def test_token_text(chain: str, text: str) -> None:
+    """A token survives its text form, and the form it had before it knew a chain."""
+    token = Token("5f3a9c1e", 0, 44, chain)
 
-    assert str(token) == "5f3a9c1e:0:44"
-    assert Token.parse(str(token)) == token
+    assert str(token) == text
+    assert (Token.parse(text), Token.parse(text).chain) == (token, chain)
+    assert token == Token("5f3a9c1e", 0, 44)
 
 
-@pytest.mark.parametrize("text", ["", "44", "5f3a:0", ":0:44", "5f3a:0:x", "5f3a:0:-1", "a:b:0:1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "44", "5f3a:0", ":0:44", "5f3a:0:x", "5f3a:0:-1", "a:b:0:1", "5f3a:0:44:"),
+        *("5f3a:0:44:0b", "5f3a:0:44:0b1d94ac5c7fe21x", "5f3a:0:44:0b1d94ac5c7fe210:1"),
+    ],
+)
 def test_no_token(text: str) -> None:
     """A text that is no token is told so, with one that is."""
     with pytest.raises(ValueError, match="looks like 5f3a9c1e:0:44"):

@@ -6,16 +6,18 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.decide.cut import beyond, seen_in
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.log.port import Log
 from ledger.reads.port import Identity, Reached, Reads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
-from tests.driver import Driver
+from tests.core.cutting import cut, filled, shortened
+from tests.driver import LEDGER, Driver
 from tests.lost_end import domain, fill
 from tests.oracle.reads import StateReads
 from tests.projections.followed import rows_of
-from tests.web.served import serving
+from tests.web.served import Served, serving
 
 Way = Callable[[Driver], AbstractContextManager[Reads]]
 
@@ -40,6 +42,7 @@ def over_http(driver: Driver) -> Iterator[Reads]:
         yield served.reads
 
 
+MARGIN = 20
 WAYS: list[Way] = [from_state, from_rows, over_http]
 
 
@@ -125,3 +128,69 @@ def test_a_client_that_was_ahead(act: Callable[[Ledger], None]) -> None:
             with pytest.raises(LogRewrittenError) as caught:
                 ledger.tables()
     assert caught.value.position == seen
+
+
+@contextmanager
+def served_cut() -> Iterator[tuple[Served, Driver, Driver]]:
+    """Serve rows of a domain that lost its last event and was cut; give it, whole and as it is."""
+    whole = Driver()
+    session = whole.open_session()
+    for name in ("planes", "flights"):
+        whole.create_table(session, name)
+    short = shortened(whole, len(whole.records) - 1)
+    cut(short, beyond(seen_in(whole.state, whole.head.epoch), MARGIN))
+    list(filled(short))
+    store = rows_of(short)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        yield served, whole, short
+
+
+def told(served: Served, token: object) -> tuple[int, str]:
+    """Ask for the metadata of a table with a token; return the status and the error."""
+    path = f"/v1/metadata?table_id=1&max_wait_ms=20&token={token}"
+    answer = served.ask(path)
+    return (answer.status, "") if answer.status == 200 else answer.error
+
+
+def test_tokens_over_http() -> None:
+    """A token is given whole or by its position, and refused by name if a cut left that out."""
+    with served_cut() as (served, whole, short):
+        lost, last = whole.events[-1].control, whole.events[-2].control
+        end = short.head
+        place = f"{LEDGER}:0:"
+        assert [
+            told(served, token)
+            for token in (
+                last.position,
+                f"{place}{last.position}",
+                f"{place}{last.position}:{last.chain.hex()}",
+                f"{place}{end.position}:{end.chain.hex()}",
+            )
+        ] == [(200, "")] * 4
+        assert [
+            told(served, token)
+            for token in (
+                lost.position,
+                f"{place}{lost.position}",
+                f"{place}{lost.position}:{lost.chain.hex()}",
+                f"{place}{last.position}:{lost.chain.hex()}",
+            )
+        ] == [(409, "LogRewrittenError")] * 4
+        assert told(served, end.position + 1) == (409, "ReaderBehindError")
+        assert told(served, f"another:0:{last.position}") == (400, "BadRequest")
+        assert told(served, f"{place}x") == (400, "BadRequest")
+
+
+def test_what_is_lost_travels() -> None:
+    """The error names the cut and what was seen, to a client on another host too."""
+    with served_cut() as (served, whole, short):
+        control = whole.events[-1].control
+        with pytest.raises(LogRewrittenError) as caught:
+            served.reads.reach(0, Reached(control.position, control.chain.hex()), 0)
+    error = caught.value
+    assert (error.position, error.seen, error.found, error.cut) == (
+        control.position,
+        control.chain.hex(),
+        "",
+        short.state.cuts[-1].position,
+    )
