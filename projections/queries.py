@@ -11,7 +11,7 @@ from typing import Final
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.errors import ReaderBehindError
+from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads.errors import (
     check_list_left,
     check_number,
@@ -324,7 +324,14 @@ class StoreReads(Reads):
     def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
         if self._metadata is None:
             self._metadata = MetadataCache.over(self._rows, bytes_max=METADATA_BYTES_MAX)
-        return self._metadata.metadata(reads, bounds)
+        try:
+            return self._metadata.metadata(reads, bounds)
+        except LogRewrittenError as lost:
+            # A chain is what the entries had seen; without one it is the reader's token that is
+            # lost. Entries made anew are of the log as it is.
+            if lost.seen:
+                self._metadata = None
+            raise
 
     def _fresh(self) -> RowReader:
         self._rows.refresh()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ledger.core.events.events import Event
+from ledger.core.events.events import Event, LogCut
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
@@ -73,23 +73,31 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class Positions:
-    """Which events are applied: all up to `last`, and beyond it those in `ahead`."""
+    """Which events are applied: all up to `last`, and beyond it those in `ahead`.
+
+    `cuts` says behind which position a cut in `ahead` follows: no event lies between.
+    """
 
     last: int = 0
     ahead: set[int] = field(default_factory=set)
+    cuts: dict[int, int] = field(default_factory=dict)
 
     def newest(self) -> int:
         """Return the position of the newest event that is applied."""
         return max(self.ahead, default=self.last)
 
-    def take(self, position: int) -> bool:
+    def take(self, event: Event) -> bool:
         """Note that an event is applied now; False if it was before."""
+        position = event.control.position
         if position <= self.last or position in self.ahead:
             return False
         self.ahead.add(position)
-        while self.last + 1 in self.ahead:
-            self.last += 1
-            self.ahead.remove(self.last)
+        if isinstance(event.body, LogCut):
+            self.cuts[event.body.base] = position
+        while (following := self.cuts.get(self.last, self.last + 1)) in self.ahead:
+            self.cuts.pop(self.last, None)
+            self.last = following
+            self.ahead.remove(following)
         return True
 
 
@@ -166,7 +174,7 @@ def apply(cache: CacheState, event: Event) -> frozenset[int]:
     So do entries that are no more. Write ids that came and went are not worth telling.
     """
     position = event.control.position
-    if not cache.positions.take(position):
+    if not cache.positions.take(event):
         return frozenset()
     steps = [step for step in steps_of(event) if step.table and step.table not in cache.gone]
     fresh = [step for step in steps if position > cache.entry(step.table).since]

@@ -15,13 +15,14 @@ from typing import Final, Self
 
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
-from ledger.core.events.events import Event, LedgerCreated
+from ledger.core.events.events import Event, LedgerCreated, LogCut
 from ledger.core.state.domain import DomainState
-from ledger.errors import LogUnavailableError
+from ledger.errors import LogDamagedError, LogError, LogRewrittenError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
+from ledger.reads.lineage import Gap, gaps_of
 from ledger.reads.metadata import Answer
 from ledger.reads.port import Identity
 from projections.cache.fold import Stored, Wanted, at_one_position
@@ -63,6 +64,7 @@ class FollowedEntries(Entries):
         self.refusal = Refusal()
         self.tables = HeldTables(bytes_max)
         self._created = state.genesis
+        self._gaps = gaps_of(state)
         self._fold = fold(state)
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._at_ms = state.at
@@ -120,6 +122,10 @@ class FollowedEntries(Entries):
     def at_ms(self) -> int:
         """Return the time of that event."""
         return self._at_ms
+
+    def gaps(self) -> Sequence[Gap]:
+        """Return what cuts left out of the log."""
+        return self._gaps
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
         """Return answers as of one position, the last applied but for what was filled from ahead.
@@ -196,10 +202,23 @@ class FollowedEntries(Entries):
                 self.refusal.note(away)
                 self._stop.wait(AWAY_PAUSE_S)
             except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
+                lost = self._lost() if isinstance(error, LogError) else None
+                ended = lost or error
                 with self._changed:
-                    self._ended = error
+                    self._ended = ended
                     self._changed.notify_all()
                 return
+
+    def _lost(self) -> LogRewrittenError | None:
+        """Return what the entries had seen if the log does not hold that any more."""
+        head = self._batches.acceptor.head
+        try:
+            self._batches.open().close()
+        except LogDamagedError:
+            return LogRewrittenError(head.position, head.chain.hex(), "") if head.position else None
+        except LogError:
+            return None
+        return None
 
     def _follow(self) -> None:
         with closing(self._batches.open()) as events:
@@ -235,6 +254,8 @@ class FollowedEntries(Entries):
     def _take(self, event: Event) -> None:
         if isinstance(event.body, LedgerCreated):
             self._created = event.body
+        elif isinstance(event.body, LogCut):
+            self._gaps = [*self._gaps, Gap(event.body.base, event.control.position)]
         self._hold(self._fold.apply(event))
         self._applied += 1
 

@@ -197,7 +197,7 @@ class OneVersionCache:
     def apply(self, event: Event) -> None:
         """Apply an accepted event, once."""
         position = event.control.position
-        if not self.positions.take(position):
+        if not self.positions.take(event):
             return
         for step in steps_of(event):
             for entry in self._concerned(step):

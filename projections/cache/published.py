@@ -12,21 +12,31 @@ same name.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from threading import RLock
 from typing import Final, Self
 
 import structlog
 
 from ledger.clock import Clock, SystemClock
-from ledger.errors import LedgerError, LogUnavailableError, OffsetGoneError, TopicMissingError
+from ledger.errors import (
+    LedgerError,
+    LogRewrittenError,
+    LogUnavailableError,
+    OffsetGoneError,
+    TopicMissingError,
+)
 from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.reads.lineage import Gap
+from ledger.reads.port import Reached
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import CacheTopicMissingError, StoreVersionError
 from projections.fold.fold import Mark
+from projections.reads import lookups
 from projections.rows.keys import HISTORY, number_key
 from projections.store.memory import MemoryStore
 from projections.store.port import FORMAT_VERSION, Row, RowReader
@@ -46,7 +56,7 @@ def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> Met
     `PublishedRows.whole`.
     """
     rows, turn = PublishedRows.whole(log), RLock()
-    entries = RowEntries(rows, bytes_max=bytes_max, turn=turn)
+    entries = RowEntries(rows, bytes_max=bytes_max, turn=turn, compare=rows.compare)
     return MetadataCache(entries, RowMetadataStore(rows, turn=turn), catalog)
 
 
@@ -59,6 +69,7 @@ class PublishedRows(RowReader):
         next_offset: the first offset not read.
         end: where the topic ended then.
         trouble: why the topic cannot be read now, None if it can.
+        lost: what the rows had shown that a cut of the log left out, None if nothing.
     """
 
     def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
@@ -66,6 +77,8 @@ class PublishedRows(RowReader):
         self.has_come = False
         self.next_offset = self.end = 0
         self.trouble: LedgerError | None = None
+        self.lost: LogRewrittenError | None = None
+        self._gaps: Sequence[Gap] = ()
         self._log = log
         self._clock = clock or SystemClock()
         self._store = MemoryStore()
@@ -130,6 +143,21 @@ class PublishedRows(RowReader):
             self.trouble = trouble
             self._again_s = self._clock.monotonic_s() + AGAIN_S
         self._check_format()
+
+    def compare(self, _rows: RowReader, _seen: Reached) -> None:
+        """Raise LogRewrittenError if rows of before were made from what the log has lost."""
+        if self.lost is not None:
+            raise copy(self.lost) from self.lost
+
+    def _note_cuts(self) -> None:
+        """See whether a cut that is new here left out what the rows were made from."""
+        found = lookups.gaps(self._store)
+        position, chain, *_ = self.mark
+        for gap in found:
+            if gap not in self._gaps and gap.base < position:
+                self.lost = LogRewrittenError(position, chain, "", gap.cut)
+                self._replaced += 1
+        self._gaps = found
 
     def origin(self) -> int:
         """Return how often all rows were replaced."""
@@ -243,6 +271,7 @@ class PublishedRows(RowReader):
             self._replaced += 1
         changes |= self._gathered.changes | marker.rows()
         self._store.write(sorted(changes.items()))
+        self._note_cuts()
         self.mark = marker.at()
         self._gathered = Gathered()
         self._is_replacing = False

@@ -21,6 +21,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.reads.errors import check_lists, check_reads, plain_read
+from ledger.reads.lineage import check_not_left_out
 from ledger.reads.metadata import (
     AT_HAND,
     MAX_WAIT_MS,
@@ -138,10 +139,11 @@ class MetadataCache(MetadataReads):
         the `token` (a position) of the last change. A `token` must be seen at least. `max_lag_ms`
         says how old the entries may be where the store knows more.
 
-        Raises ReaderBehindError if after `max_wait_ms` neither cache nor store has come that far,
-        SettingsError if the store belongs to another ledger, ValueError for an impossible table,
-        txn, token, wait, lag or policy and for the list of another table, and TypeError for other
-        types.
+        Raises LogRewrittenError if a cut has left out what the token stands for, or the log does
+        not hold what the entries have seen, ReaderBehindError if after `max_wait_ms` neither cache
+        nor store has come that far, SettingsError if the store belongs to another ledger,
+        ValueError for an impossible table, txn, token, wait, lag or policy and for the list of
+        another table, and TypeError for other types.
         """
         asked = Read(table, write_ids, table_id, what, own_txn)
         return self.read_many(
@@ -172,8 +174,11 @@ class MetadataCache(MetadataReads):
         wanted = [self._wanted(each, seen, least) for each in plain]
         until_s = monotonic() + max_wait_ms / 1000
         answers = self._from_cache(wanted, until_s)
+        check_not_left_out(seen, self.entries.gaps() if seen else ())
         if any(answer.value is None for answer in answers):
             told = self._told_by_store(wanted, until_s, max_wait_ms)
+            # Rows of before a cut may lie there until they are made anew.
+            check_not_left_out(told[0].position if told else 0, self.entries.gaps())
             found = [each.value(asked.what) for asked, each in zip(wanted, told, strict=True)]
             # Before the entries keep any of it: ids of another table would be taken for its own.
             check_lists(plain, found, self.catalog)

@@ -80,8 +80,13 @@ class PublishedSite:
         return rows.trouble or PublishedLoadingError(rows.next_offset, rows.end)
 
     def problem(self) -> LedgerError | None:
-        """Return why rows do not come, None if they do."""
-        return self.missing() or self.rows.trouble
+        """Return why rows do not come, or may not be shown, None if all is well."""
+        return self.missing() or self.rows.lost or self.rows.trouble
+
+    def check_lineage(self) -> None:
+        """Raise LogRewrittenError once the log has lost what the rows had shown."""
+        if self.rows.lost is not None:
+            raise copy(self.rows.lost) from self.rows.lost
 
     def fresh(self) -> RowReader:
         """Return the newest rows, to who holds `turn`; raises why there are none."""
@@ -89,6 +94,7 @@ class PublishedSite:
         if missing is not None:
             raise copy(missing) from missing
         self.rows.refresh()
+        self.check_lineage()
         return self.rows
 
     def _open(self) -> None:
@@ -111,7 +117,8 @@ class PublishedEntries(RowEntries, ServedEntries):
     remedy = REMEDY
 
     def __init__(self, site: PublishedSite, *, bytes_max: int = BYTES_MAX) -> None:
-        super().__init__(site.rows, bytes_max=bytes_max, turn=site.turn)
+        compare = site.rows.compare
+        super().__init__(site.rows, bytes_max=bytes_max, turn=site.turn, compare=compare)
         self._site = site
         self._backlog = Backlog(site.log)
 
@@ -120,8 +127,12 @@ class PublishedEntries(RowEntries, ServedEntries):
         return not self._site.rows.has_come
 
     def check(self) -> None:
-        """Open the topic, or take what has come; raises StoreVersionError."""
+        """Open the topic, or take what has come.
+
+        Raises StoreVersionError, and LogRewrittenError once the log has lost what was shown.
+        """
         self._site.keep()
+        self._site.check_lineage()
 
     def problem(self) -> str:
         """Return why no rows come."""

@@ -7,14 +7,17 @@ an abort changes neither, and makes an entry only too careful: before a reader i
 is brought up to date.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any, Final
 
+from ledger.errors import LogRewrittenError
+from ledger.reads.lineage import Gap
 from ledger.reads.metadata import Answer
-from ledger.reads.port import Identity
+from ledger.reads.port import Identity, Reached
 from projections.cache import rows_as_entries
 from projections.cache.entry import Entry, sees_all
 from projections.cache.fold import CacheState, Stored, Wanted, cut, read
@@ -34,6 +37,9 @@ BYTES_MAX: Final = 256 << 20
 PAUSE_S: Final = 0.002
 REFRESH_S: Final = 0.1
 
+Compare = Callable[[RowReader, Reached], object]
+"""Raises LogRewrittenError for rows of another log than the one that was seen."""
+
 Stamp = tuple[bytes | None, ...]
 
 
@@ -41,7 +47,9 @@ class RowEntries(Entries):
     """Entries of the tables that were asked for, in at most `bytes_max` bytes; closes its reader.
 
     A read that need not wait is answered from rows that are at most `refresh_s` old. Where others
-    read the same rows too, all of them share `turn`, a reentrant lock.
+    read the same rows too, all of them share `turn`, a reentrant lock. Rows that took the place of
+    those before are held against what was seen by `compare`: a log without
+    it ends the entries.
     """
 
     def __init__(
@@ -51,8 +59,14 @@ class RowEntries(Entries):
         bytes_max: int = BYTES_MAX,
         refresh_s: float = REFRESH_S,
         turn: AbstractContextManager[Any] | None = None,
+        compare: Compare = lookups.reached,
     ) -> None:
         self.tables = HeldTables(bytes_max)
+        self._lost: LogRewrittenError | None = None
+        self._compare = compare
+        self._seen = Reached()
+        self._is_compared = True
+        self._gaps: tuple[int, Sequence[Gap]] = (0, ())
         self._rows = rows
         self._origin = rows.origin()
         self._cache = CacheState()
@@ -91,6 +105,13 @@ class RowEntries(Entries):
                 self._refresh(0)
             self._note_position()
             return [self._read(each) for each in wanted]
+
+    def gaps(self) -> Sequence[Gap]:
+        """Return what cuts left out of the log of the rows."""
+        with self._turn:
+            if self._gaps[0] != self._cache.position:
+                self._gaps = self._cache.position, lookups.gaps(self._rows)
+            return self._gaps[1]
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:  # noqa: ARG002
         """Keep nothing: what the rows do not answer yet they will, once they have gone on."""
@@ -133,11 +154,28 @@ class RowEntries(Entries):
         """Note how far the rows are; somebody else may have refreshed them.
 
         Rows made anew may tell another history at the very same ids, so no stamp would show it.
+        Raises LogRewrittenError once they do, and from then on.
         """
         if self._rows.origin() != self._origin:
             self._origin = self._rows.origin()
             self._forget()
-        self._cache.positions.last = lookups.position(self._rows)
+            self._is_compared = False
+        reached = lookups.reached(self._rows, Reached())
+        if not self._is_compared and self._lost is None and reached.position >= self._seen.position:
+            self._check_lineage()
+        if self._lost is not None:
+            raise copy(self._lost) from self._lost
+        if self._is_compared:
+            self._seen = reached
+        self._cache.positions.last = reached.position
+
+    def _check_lineage(self) -> None:
+        try:
+            self._compare(self._rows, self._seen)
+        except LogRewrittenError as lost:
+            self._lost = lost
+        else:
+            self._is_compared = True
 
     def _forget(self) -> None:
         for table in self.tables.tables():

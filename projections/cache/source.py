@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
+from ledger.reads.lineage import Gap
 from ledger.reads.metadata import Answer, Objects
 from ledger.reads.port import Identity
 from projections.cache.entry import Entry, Weighed, is_external
@@ -49,8 +50,15 @@ class Entries(Protocol):
         """Return the time of the event at that position."""
         ...
 
+    def gaps(self) -> Sequence[Gap]:
+        """Return what cuts left out of the log, as far as it was read."""
+        ...
+
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of one position; who gets no value is to ask the store."""
+        """Return answers as of one position; who gets no value is to ask the store.
+
+        Raises LogRewrittenError from when on the log is known not to hold what was answered from.
+        """
         ...
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, Self
 from ledger.clock import SystemClock
 from ledger.errors import LogRefusedError, LogUnavailableError
 from ledger.log.port import Log
+from ledger.reads.lineage import Gap
 from ledger.reads.metadata import Answer
 from ledger.reads.port import Identity
 from projections.cache.fold import Stored, Wanted
@@ -64,6 +65,7 @@ class StartingEntries(ServedEntries):
         """Return why they do not follow: they load still, or something ended them."""
         try:
             text = f"loading, at position {self.position()}" if self.is_loading() else ""
+            self.check()
         except Exception as ended:  # noqa: BLE001 - whichever it is, it is told
             return str(ended)
         refused = self._refused()
@@ -93,6 +95,10 @@ class StartingEntries(ServedEntries):
         if followed is None and refused is not None:
             raise copy(refused) from refused
         return None if followed is None else followed.lag(SystemClock())
+
+    def gaps(self) -> Sequence[Gap]:
+        """Return what cuts left out of the log, nothing before that was read."""
+        return () if self._followed is None else self._followed.gaps()
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
         """Return answers as of the last event applied; raises what ended the following."""

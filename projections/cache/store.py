@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
+from ledger.errors import LogRewrittenError
 from ledger.reads.port import Identity
 from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
@@ -31,7 +32,10 @@ Opened = TypeVar("Opened", bound=Closing)
 
 
 class Reopened(Generic[Opened]):
-    """Something that is opened when it is needed; after a StoreError it is opened anew."""
+    """Something that is opened when it is needed, and anew after a StoreError.
+
+    So it is after a LogRewrittenError: what was opened has seen a log that is no more.
+    """
 
     def __init__(self, open_it: Callable[[], Opened]) -> None:
         self._open = open_it
@@ -46,7 +50,7 @@ class Reopened(Generic[Opened]):
             opened = self._opened
         try:
             return question(opened)
-        except StoreError:
+        except (StoreError, LogRewrittenError):
             self._drop(opened)
             raise
 

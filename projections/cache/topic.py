@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Self
 from ledger.log.port import Record
 from projections.fold.fold import Mark
 from projections.rows.keys import (
+    CUT,
     DEFINED,
     DEFINITION,
     GENESIS,
@@ -35,7 +36,7 @@ from projections.store.port import FORMAT_VERSION, RowChange, RowReader, prefix_
 # All that entries and answers are made of (`metadata_store`, `rows`), their floors, and whose.
 KINDS: Final = (
     *(TABLE_CREATED, TABLE, WRITE_IDS, DEFINITION, MAPPING, WATERMARK),
-    *(NAMED, DEFINED, NAME_TAKEN, WAITING, OPEN_ID, GENESIS),
+    *(NAMED, DEFINED, NAME_TAKEN, WAITING, OPEN_ID, GENESIS, CUT),
 )
 MARKER: Final = b"!marker"
 """The key of every marker; no row of these kinds has it."""

@@ -194,6 +194,13 @@ class Fold:
                 f"the log ends at offset {end}, rows were made up to {self._stored.offset}",
             )
 
+    def check_rows(self) -> None:
+        """Make sure that the log still holds the last event that was fed.
+
+        Raises LogDamagedError if not, LogUnavailableError if that cannot be told now.
+        """
+        self._batches.open().close()
+
     def feed(self, records: Sequence[Record]) -> Fed:
         """Apply records and store the rows of all their events, in one write unless they are many.
 

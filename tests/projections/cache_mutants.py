@@ -7,6 +7,7 @@ events come twice, late or not at all yet.
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import Answer, Objects, Reason
 from projections.cache.chain import Chain, Version
@@ -126,9 +127,9 @@ class Gapless(IdStates):
 class Forgetful(Positions):
     """Positions that take every event for a new one."""
 
-    def take(self, position: int) -> bool:
+    def take(self, event: Event) -> bool:
         """Apply an event, whether or not it was there before."""
-        super().take(position)
+        super().take(event)
         return True
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -16,16 +14,12 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.reads.metadata import Answer, Read, TableMetadata
 from projections.cache.fold import VERSIONS_MAX, Wanted
-from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.fold.fold import Fold
-from projections.queries import open_reads
 from projections.store.memory import MemoryStore
-from projections.store.rocks_store import RocksStore
 from tests.conformance.case_ledger import ManualClock
-from tests.driver import CATALOG
 from tests.projections.cache_history import Played, Reader, as_told, drawn, told, wanted
-from tests.projections.cached import STATS, Cached, altered_to, entries_of, listed, location, made
+from tests.projections.cached import STATS, Cached, entries_of, listed, location, made
 from tests.projections.followed import Followed
 
 LONG_MS = 30_000
@@ -337,24 +331,6 @@ def test_most_reads_are_hits(cached: Cached) -> None:
 
     assert cached.cache.counts.total() == 90
     assert cached.cache.hit_ratio() == 1.0
-
-
-def test_nothing_is_kept_of_a_lost_history(tmp_path: Path) -> None:
-    """Who reads rows on does not answer from what they were before they were made anew."""
-    with RocksStore.open(tmp_path) as store:
-        table = altered_to("lost", Followed(store))
-    read = Read(table, listed("1"))
-    cache, reads = MetadataCache.open(tmp_path, CATALOG), open_reads(tmp_path)
-    with closing(cache), closing(reads):
-        before = [*cache.metadata([read]), *reads.metadata([read])]
-        with RocksStore.rebuild(tmp_path) as store:
-            altered_to("kept", Followed(store))
-            store.publish()
-        cache.entries.advance(0.0)
-        reads.position()
-        after = [*cache.metadata([read]), *reads.metadata([read])]
-
-    assert [location(each) for each in before + after] == ["lost", "lost", "kept", "kept"]
 
 
 class Lying(RowEntries):

@@ -13,7 +13,6 @@ from projections.cache.entry import EXACT_MAX, Entry
 from projections.cache.fold import (
     VERSIONS_MAX,
     CacheState,
-    Positions,
     Stored,
     Wanted,
     apply,
@@ -98,15 +97,6 @@ def test_what_changed_is_told(scene: Scene) -> None:
 
     assert [apply(scene.cache, event) for event in new] == [set(), set(), {1}, {1}]
     assert [apply(scene.cache, event) for event in new] == [set()] * 4
-
-
-def test_positions_count_each_event_once() -> None:
-    """An event ahead of the others is new once, and the position waits for what is missing."""
-    positions = Positions(4)
-    taken = [positions.take(position) for position in (6, 6, 4, 5, 5, 6, 7)]
-
-    assert taken == [True, False, False, True, False, False, True]
-    assert (positions.last, positions.ahead) == (7, set())
 
 
 def test_refusals_have_reasons(scene: Scene) -> None:
