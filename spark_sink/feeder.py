@@ -103,6 +103,8 @@ class Feeder:
             raise self._failure
         error = query.exception()
         if error is not None:
+            # Where the log lost its end Spark only tells that offsets are gone.
+            self._fold.check_rows()
             raise LogUnavailableError(f"the streaming query ended: {error}") from error
         if not stop.is_set():
             raise LogUnavailableError(

@@ -21,7 +21,7 @@ from ledger.core.refusals import Reason
 from ledger.core.state.traits import partitioned_by
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads.metadata import Name, TableMetadata
-from ledger.reads.port import FileRow, Reads
+from ledger.reads.port import FileRow, Reached, Reads
 from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, zone_named
@@ -47,21 +47,15 @@ GONE: Final = ""
 class Snapshot(Protocol):
     """What is seen: a `Transaction`, as it is since it opened.
 
-    `id` is the txn that holds it, `opened` the position that files are as of, and `reached` what
-    rows must have come to.
+    `id` is the txn that holds it, and `opened` the position that files are as of.
     """
 
     id: int
     opened: int
 
     @property
-    def origin(self) -> Token:
-        """The token of position 0 of the ledger it is of."""
-        ...
-
-    @property
-    def reached(self) -> int:
-        """The position of the last answer to the txn."""
+    def token(self) -> Token:
+        """The token of the last answer to the txn, which rows must have come to."""
         ...
 
     @property
@@ -123,6 +117,7 @@ class HostTables:
         self.reads = reads
         self.catalog = catalog
         self._rows = rows
+        self._seen = Reached()
 
     @classmethod
     def open(cls, store: Path, catalog: str = CATALOG_DEFAULT) -> Self:
@@ -157,12 +152,12 @@ class HostTables:
         What its own txn created or renamed goes by the new name. Changes of tables outside a txn
         hold for every reader from their position on, but none gives a name to another table that
         was one's then. Raises UnknownTableError, SettingsError if the rows are those of another
-        ledger, ReaderBehindError if they have not come to the snapshot in time, StoreError if one
-        is missing, PredicateSyntaxError, FilesUnknownError where there are none but those that the
-        txn added itself, and ValueError if a txn that has ended is to remember.
+        ledger, LogRewrittenError if the log lost what the txn or an earlier call has seen,
+        ReaderBehindError if they have not come to the snapshot in time, StoreError if one is
+        missing, PredicateSyntaxError, FilesUnknownError where there are none but those that the txn
+        added itself, and ValueError if a txn that has ended is to remember.
         """
-        check_identity(self.reads, snapshot.origin, max_wait_ms)
-        self.reads.wait(max(snapshot.opened, snapshot.reached), max_wait_ms)
+        self._check_lineage(snapshot, max_wait_ms)
         self._rows.refresh()
         wanted = self.catalog, name
         for table in named_for(self._rows, wanted, snapshot):
@@ -171,7 +166,7 @@ class HostTables:
                 table,
                 ids,
                 own_txn=snapshot.id,
-                token=snapshot.reached,
+                token=snapshot.token.position,
                 max_wait_ms=max_wait_ms,
             )
             found = answer.value
@@ -192,6 +187,16 @@ class HostTables:
         self.cache.close()
         self.reads.close()
         self._rows.close()
+
+    def _check_lineage(self, snapshot: Snapshot, max_wait_ms: int) -> None:
+        """Wait until the rows have come to a snapshot, and see that they hold all that was seen.
+
+        Once they do not, these tables are of a log that is no more; other ones are to be opened.
+        """
+        token = snapshot.token
+        check_identity(self.reads, token, max_wait_ms)
+        self._seen = max(self._seen, self.reads.reach(snapshot.opened, self._seen, max_wait_ms))
+        self.reads.reach(token.position, token.seen, max_wait_ms)
 
     def _write_ids(self, table: int, snapshot: Snapshot) -> ValidWriteIdList | None:
         row = self.reads.table(table)

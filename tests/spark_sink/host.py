@@ -28,13 +28,20 @@ class Host:
     """A client of a ledger, the tables of this host, and what keeps their rows up to date."""
 
     def __init__(
-        self, ledger: Ledger, tables: HostTables, warehouse: Path, follower: Follower
+        self,
+        log: MemoryLog,
+        ledger: Ledger,
+        tables: HostTables,
+        warehouse: Path,
+        store: RocksStore,
     ) -> None:
+        self.log = log
+        self.store = store
         self.ledger = ledger
         self.tables = tables
         self.warehouse = warehouse
         self._stop = Signal()
-        self._thread = Thread(target=follower.run, args=(self._stop,))
+        self._thread = Thread(target=Follower(log, store).run, args=(self._stop,))
         self._thread.start()
 
     def end(self) -> None:
@@ -90,6 +97,6 @@ def running_host(folder: Path) -> Iterator[Host]:
         ledger = memory.connect(application="spark")
         store = held.enter_context(RocksStore.open(folder / "rows"))
         tables = held.enter_context(closing(HostTables.open(folder / "rows")))
-        host = Host(ledger, tables, folder / "warehouse", Follower(log, store))
+        host = Host(log, ledger, tables, folder / "warehouse", store)
         held.callback(host.end)
         yield host

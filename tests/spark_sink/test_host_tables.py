@@ -1,21 +1,31 @@
 """Tables of this host as a snapshot sees them, whatever became of their names since."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ledger.core.commands import Column
-from ledger.errors import ReaderBehindError, SettingsError, UnknownTableError
+from ledger.core.decide.cut import beyond, seen_in
+from ledger.errors import (
+    LogRewrittenError,
+    ReaderBehindError,
+    SettingsError,
+    UnknownTableError,
+)
 from ledger.log.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.errors import StoreError, StoreMissingError
+from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.keys import DEFINITION
 from projections.store.port import Row
 from projections.store.rocks_reader import RocksReader
+from projections.store.rocks_store import RocksStore
 from spark_sink.host_tables import HostTables, Level, tables_at
+from tests.core.cutting import cut, filled, shortened
+from tests.driver import Driver
 from tests.projections.test_metadata_costs import Counted
 from tests.spark_sink.host import NAME, Host, running_host
 
@@ -133,6 +143,51 @@ def test_rows_that_were_away(host: Host, tmp_path: Path) -> None:
             kept.ask(lambda tables: tables.resolve(NAME, snapshot))
         (tmp_path / "away").rename(rows)
         assert kept.ask(lambda tables: tables.resolve(NAME, snapshot).metadata) == before
+
+
+def lose_end(host: Host, rows: Path, last: int) -> Driver:
+    """Let the log lose what follows a position, cut it, and make the rows of this host anew."""
+    host.end()
+    host.store.close()
+    led = Driver.empty(0)
+    led.go_on_with(host.log)
+    whole = shortened(led, len(led.records))
+    keep = 1 + next(at for at, each in enumerate(whole.events) if each.control.position == last)
+    short = shortened(whole, keep)
+    cut(short, beyond(seen_in(whole.state, whole.head.epoch), 5))
+    list(filled(short))
+    with RocksStore.rebuild(rows) as store:
+        Fold.load(store, short.log).feed(short.records)
+        store.publish()
+    return short
+
+
+def test_a_log_that_lost_its_end(host: Host, tmp_path: Path) -> None:
+    """A snapshot of what is lost is refused by what it had seen, and so is who had seen more.
+
+    Tables that are opened again are those of the log as it is.
+    """
+    early, rows = host.snapshot(), tmp_path / "rows"
+    late = host.snapshot()
+    with closing(tables_at(rows, host.tables.catalog)) as kept:
+        before = kept.ask(lambda tables: tables.resolve(NAME, early).metadata)
+        kept.ask(lambda tables: tables.resolve(NAME, late))
+        short = lose_end(host, rows, early.token.position)
+
+        looks: list[Callable[[], object]] = [
+            lambda: host.tables.resolve(NAME, late),
+            lambda: kept.ask(lambda tables: tables.resolve(NAME, early)),
+            lambda: host.tables.resolve(NAME, late),
+        ]
+        told = []
+        for look in looks:
+            with pytest.raises(LogRewrittenError) as raised:
+                look()
+            told.append((raised.value.position, raised.value.seen, raised.value.cut))
+
+        seen = late.token.position, late.token.chain, short.state.cuts[-1].position
+        assert told == [seen] * 3
+        assert kept.ask(lambda tables: tables.resolve(NAME, early).metadata) == before
 
 
 def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:
