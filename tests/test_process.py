@@ -196,7 +196,7 @@ def test_fault() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_exit_code(error: LedgerError, code: int) -> None:
-    """Each kind of error has the exit code that the README promises."""
+    """Each kind of error has the exit code that docs/command-line.md promises."""
     assert exit_code(error) == code
 
 

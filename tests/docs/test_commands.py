@@ -11,8 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from ledger.cli.root import whole_app
+from ledger.machine.exit_codes import ExitCode
 from tests.command_line import invoked
-from tests.docs.pages import ROOT, all_blocks, pages, spans
+from tests.docs.pages import ROOT, all_blocks, page, pages, spans
 
 PROGRAM: Final = "lakeledger"
 SHELL: Final = "".join(each.text for each in all_blocks("sh"))
@@ -91,6 +92,12 @@ def test_options_are_known(mention: str) -> None:
 def test_unknown_options_are_seen(line: str) -> None:
     """An option, a command or an argument that is not there is told."""
     assert not refusal(line).startswith(LEFT_OUT)
+
+
+def test_exit_codes_are_all_there() -> None:
+    """The page of the command line lists every exit code, and no other."""
+    listed = re.findall(r"^\| (\d+) \|", page("docs/command-line.md").text, re.MULTILINE)
+    assert [int(code) for code in listed] == sorted(ExitCode)
 
 
 @pytest.mark.parametrize("target", TARGETS)
