@@ -16,6 +16,7 @@ from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic
 from ledger.log.port import Log, Topic
+from ledger.machine.exit_codes import is_debugged
 from ledger.machine.process import final, freeze_recovered
 from projections.store.port import RowStore
 
@@ -63,7 +64,7 @@ def serve_feeder(
             if found.feeder.publish:
                 add_topic(kafka, found.ledger, Topic.CACHE, client=client)
                 rows = held.enter_context(publishing(log, rows))
-            fold = Fold.load(rows, log)
+            fold = Fold.load(rows, log, checks_state=is_debugged())
             fold.check_log(*log.ends(Topic.EVENTS))
             freeze_recovered()
             checkpoints = store / "checkpoints"

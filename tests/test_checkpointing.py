@@ -12,7 +12,7 @@ from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
-from ledger.errors import LogUnavailableError
+from ledger.errors import LogUnavailableError, StateBrokenError
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, read_newest
 from ledger.log.lossy import LossyLog
@@ -59,7 +59,9 @@ class Led:
 
     def start(self) -> Sequencer:
         """Return another sequencer of the ledger."""
-        return Sequencer(self.log, Genesis("led"), settings=SETTINGS, clock=self.clock)
+        return Sequencer(
+            self.log, Genesis("led"), settings=SETTINGS, clock=self.clock, checks_state=True
+        )
 
     def turn(self) -> None:
         """Let every sequencer do a round."""
@@ -121,6 +123,18 @@ def test_leader_alone(led: Led) -> None:
     successor = led.start()
     assert successor.acceptor.head.position == second
     successor.close()
+
+
+def test_state_that_breaks_an_invariant(led: Led) -> None:
+    """A standby whose state contradicts itself ends with that, and writes no checkpoint."""
+    standby = led.start()
+    led.standbys.append(standby)
+    standby.state.txns.mapped += 1
+
+    with pytest.raises(StateBrokenError, match="write_ids_are_dense: 1 mappings are counted"):
+        led.ask(2 * POSITIONS)
+
+    assert led.checkpoint() == 0
 
 
 def test_few_events(led: Led) -> None:

@@ -19,6 +19,7 @@ from ledger.cli.options import (
     WithParentOption,
 )
 from ledger.cli.roles import run_role
+from ledger.machine.exit_codes import is_debugged
 from ledger.machine.process import freeze_recovered, interruptible
 
 COPIES_MAX = 2**15 - 1  # Kafka's own bound.
@@ -94,6 +95,7 @@ def serve_sequencer(
             Genesis(found.ledger, found.catalog, limits=limits),
             name=f"{name}/{os.getpid()}",
             settings=found.sequencer,
+            checks_state=is_debugged(),
         )
         freeze_recovered()
         log_lines.info("standing by", name=name, position=sequencer.acceptor.head.position)

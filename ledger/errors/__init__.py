@@ -39,6 +39,7 @@ LedgerError
 │   ├── OffsetGoneError      records were removed before they were read
 │   ├── LogDamagedError      the log holds bytes that no sequencer can have written
 │   └── RestoreUnfinishedError   a restore of the log from a backup is not finished
+├── StateBrokenError         the state breaks an invariant: a fault of the program
 ├── IncompatibleError        written by a version that this version cannot read
 │   └── FileListError        the file list of a commit has an unknown form
 ├── DeltaLogError            the log of a Delta table is damaged or incomplete
@@ -76,6 +77,7 @@ from ledger.errors.log import (
     LogUnavailableError,
     OffsetGoneError,
     RestoreUnfinishedError,
+    StateBrokenError,
     TopicMissingError,
 )
 from ledger.errors.machine import (
@@ -163,6 +165,7 @@ __all__ = [
     "SettingsError",
     "SnapshotTooOldError",
     "StagedWritesDifferError",
+    "StateBrokenError",
     "TableExistsError",
     "TopicMissingError",
     "TxnNotOpenError",

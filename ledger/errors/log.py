@@ -71,5 +71,17 @@ class LogDamagedError(LogError):
         self.position, self.what = position, what
 
 
+class StateBrokenError(LedgerError):
+    """The state of a domain breaks an invariant: a fault of the program."""
+
+    def __init__(self, position: int, invariant: str, what: str) -> None:
+        super().__init__(
+            f"the state at position {position} breaks the invariant {invariant}: {what}. The "
+            "checkpoint was not written, and what was made of the log is not to be trusted. This "
+            "is a fault of the program: report it, and keep the log"
+        )
+        self.position, self.invariant, self.what = position, invariant, what
+
+
 class RestoreUnfinishedError(LogError):
     """A restore of the events from a backup is running, or was interrupted."""

@@ -13,6 +13,7 @@ from ledger.errors import (
     ReaderBehindError,
     RoleEndedError,
     SettingsError,
+    StateBrokenError,
     UnknownTableError,
     UnknownVersionError,
 )
@@ -48,6 +49,7 @@ _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
     (ReaderBehindError, ExitCode.DEADLINE),
     (IncompatibleError, ExitCode.INCOMPATIBLE),
     (LogDamagedError, ExitCode.UNHEALTHY),
+    (StateBrokenError, ExitCode.UNHEALTHY),
     (BackupDamagedError, ExitCode.UNHEALTHY),
     (EventsLostError, ExitCode.UNHEALTHY),
     (SettingsError, ExitCode.USAGE),
@@ -62,5 +64,5 @@ def exit_code(error: LedgerError) -> ExitCode:
 
 
 def is_debugged() -> bool:
-    """Tell whether more is to be logged, and tracebacks and stacks be shown."""
+    """Tell whether to log more, to show tracebacks and stacks, and to check states."""
     return DEBUG in os.environ

@@ -13,6 +13,7 @@ import structlog
 
 from ledger.clock import Clock
 from ledger.config.settings import SequencerSettings
+from ledger.core.invariants import assert_invariants
 from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
 from ledger.errors import LogUnavailableError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, Written, positions_after, written
@@ -35,6 +36,8 @@ log_lines = structlog.get_logger("lakeledger.sequencer")
 class Checkpointing:
     """The checkpoints of one sequencer; `values` is what the topic held up to `end` at its start.
 
+    With `checks_state` no state is written that breaks an invariant.
+
     Attributes:
         position: that of the newest checkpoint that is known of.
     """
@@ -49,10 +52,12 @@ class Checkpointing:
         position: int,
         values: Mapping[bytes, bytes],
         end: int,
+        checks_state: bool = False,
     ) -> None:
         self.position = position
         self._log = log
         self._domain = domain
+        self._checks_state = checks_state
         self._clock = clock
         self._probe_s = settings.probe_s
         self._least = settings.checkpoint_positions
@@ -116,6 +121,8 @@ class Checkpointing:
         self._log_writer = self._writer = None
 
     def _write(self, checkpoint: Checkpoint, wait_s: float) -> None:
+        if self._checks_state:
+            assert_invariants(checkpoint.state)
         if self._log_writer is None or self._writer is None:
             self._log_writer = self._log.writer(Topic.CHECKPOINTS)
             self._writer = CheckpointWriter(self._log_writer, self._domain, self._before)

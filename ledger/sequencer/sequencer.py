@@ -76,6 +76,7 @@ class Sequencer:
         rule: Rule = accept,
         decisions: Decide = decide,
         nonce: Callable[[], bytes] = lambda: secrets.token_bytes(NONCE_BYTES),
+        checks_state: bool = False,
     ) -> None:
         self.role: Role = "standby"
         self.leader: Leader | None = None
@@ -109,6 +110,7 @@ class Sequencer:
             position=start.head.position,
             values=stored,
             end=end,
+            checks_state=checks_state,
         )
         self._batches = BatchAcceptor(log, self.acceptor, start.offset)
         self._events = self._open_events()

@@ -21,6 +21,7 @@ from ledger.config.settings import OFF, FollowerSettings
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.machine.exit_codes import is_debugged
 from ledger.machine.process import final, interruptible
 from projections.errors import StoreDamagedError
 from projections.fold.follower import Follower, follow
@@ -70,6 +71,7 @@ def serve_follower(
                     checkpoint_s=found.follower.checkpoint_s,
                     progress=progress,
                     started=started,
+                    checks_state=is_debugged(),
                 )
 
     run_role("follower", run, with_parent=with_parent, output=output)

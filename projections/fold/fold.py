@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Self
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Body, Event
 from ledger.core.evolve.evolve import evolve
+from ledger.core.invariants import assert_invariants
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, OffsetGoneError
 from ledger.log import checkpoints
@@ -113,6 +114,7 @@ class Fold:
         *,
         checkpoint_every: int,
         rows_per_write: int,
+        checks_state: bool,
     ) -> None:
         self.state, head, offset = resumed
         # What every event changes of the mark, which is made of it when it is asked for.
@@ -129,6 +131,7 @@ class Fold:
         self._checkpoint_every = checkpoint_every
         self._checkpoint_after = checkpoint_every
         self._rows_per_write = rows_per_write
+        self._checks_state = checks_state
 
     @classmethod
     def load(
@@ -138,10 +141,12 @@ class Fold:
         *,
         checkpoint_every: int = CHECKPOINT_EVERY,
         rows_per_write: int = ROWS_PER_WRITE,
+        checks_state: bool = False,
     ) -> Self:
         """Resume where the rows of a store end; what will be fed comes from the events of `log`.
 
-        A write ends with the event that brings it to `rows_per_write`.
+        A write ends with the event that brings it to `rows_per_write`. With `checks_state` no state
+        is stored that breaks an invariant.
         Raises EventsLostError for rows of a ledger whose events are gone, StoreForeignError for
         rows of another topic, IncompatibleError for a checkpoint of a later version,
         LogUnavailableError when the broker does not say which topic it is.
@@ -162,6 +167,7 @@ class Fold:
             mark,
             checkpoint_every=checkpoint_every,
             rows_per_write=rows_per_write,
+            checks_state=checks_state,
         )
 
     @property
@@ -238,7 +244,7 @@ class Fold:
             return 0
         if self._store.get(LOG) != value(self.mark):
             return 0
-        data = checkpoints.dump(self.state, head, self._batches.offset)
+        data = self._dumped(self._batches.offset)
         self._store.write([(CHECKPOINT, data)])
         self._note_checkpoint(len(data))
         return len(data)
@@ -262,7 +268,7 @@ class Fold:
             self.tally.note(applied, event.body, rows)
             head = self._acceptor.head
             if head.position - self.checkpointed >= self._checkpoint_after:
-                data = checkpoints.dump(self.state, head, self.offset)
+                data = self._dumped(self.offset)
                 rows.append((CHECKPOINT, data))
                 self._note_checkpoint(len(data))
             batch.update(rows)
@@ -276,6 +282,12 @@ class Fold:
         now_s = monotonic()
         self.tally.note_batch(now_s - began_s)
         return now_s
+
+    def _dumped(self, offset: int) -> bytes:
+        """Return the checkpoint of the state; with `checks_state` raises StateBrokenError."""
+        if self._checks_state:
+            assert_invariants(self.state)
+        return checkpoints.dump(self.state, self._acceptor.head, offset)
 
     def _note_checkpoint(self, size: int) -> None:
         self.checkpointed = self.position

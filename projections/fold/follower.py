@@ -49,8 +49,9 @@ class Follower:
         caught_up: Callable[[], None] = lambda: None,
         checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
+        checks_state: bool = False,
     ) -> None:
-        self.fold = Fold.load(store, log)
+        self.fold = Fold.load(store, log, checks_state=checks_state)
         self.is_caught_up = False
         self._log = log
         self._backlog = Backlog(log)
@@ -118,6 +119,7 @@ def follow(
     checkpoint_s: float = CHECKPOINT_S,
     progress: Progress = lambda _read, _end: None,
     started: Callable[[Follower], None] = lambda _follower: None,
+    checks_state: bool = False,
 ) -> None:
     """Follow a log into the store at `root` until `stop` is set: what a follower process does.
 
@@ -132,7 +134,12 @@ def follow(
             freeze_recovered()
 
         follower = Follower(
-            log, store, progress=progress, caught_up=caught_up, checkpoint_s=checkpoint_s
+            log,
+            store,
+            progress=progress,
+            caught_up=caught_up,
+            checkpoint_s=checkpoint_s,
+            checks_state=checks_state,
         )
         started(follower)
         follower.run(stop)

@@ -11,10 +11,10 @@ from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import CommandRefused, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.form import restore_winners, winners_form
+from ledger.core.invariants import assert_invariants, index_view
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.refusals import Reason
 from tests.core.arena import BY_DAY, Arena, day
-from tests.core.invariants import check_invariants, index_view
 from tests.core.parts import footprint, part, partition, table_of
 from tests.driver import Driver
 
@@ -196,7 +196,7 @@ def test_who_keeps_winners(kind: Any, remembered: bool) -> None:  # noqa: FBT001
     domain.abort(domain.ada, txn)
     domain.commit(domain.ada, 0, part(domain.table))
     assert not domain.state.winners.parts
-    check_invariants(domain.state)
+    assert_invariants(domain.state)
 
 
 def test_below_the_floor_is_refused_at_it_is_judged() -> None:
@@ -222,7 +222,7 @@ def test_too_many_winners_are_forgotten_under_an_open_txn() -> None:
     assert isinstance(lost, CommandRefused)
     assert lost.reason == Reason.SNAPSHOT_TOO_OLD
     assert domain.state.winners.entries <= 12
-    check_invariants(domain.state)
+    assert_invariants(domain.state)
 
 
 @pytest.mark.parametrize("one_shot", [True, False])
@@ -237,7 +237,7 @@ def test_a_change_of_the_partition_columns_leaves(one_shot: bool) -> None:  # no
     else:
         arena.alters_with(AS_TEXT, rewritten)
     arena.wins(arena.part("MERGE", adds=[partition("1")], remove=["c"], removes_in=['["1"]']))
-    check_invariants(arena.state)
+    assert_invariants(arena.state)
     index = arena.state.winners
     for each in list(index.parts):
         index.prune(each.position, 0, 10_000)

@@ -15,6 +15,7 @@ from ledger.core.events.events import (
     TxnCommitted,
 )
 from ledger.core.evolve.evolve import fold
+from ledger.core.invariants import assert_invariants
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.lists.visibility import valid_txn_list, valid_write_ids
 from ledger.core.refusals import Reason
@@ -24,7 +25,6 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, dump, load
 from tests.core.cutting import cut, filled, ids_given, shortened
 from tests.core.histories import Player, Step, played, random_steps, steps
-from tests.core.invariants import check_invariants
 from tests.driver import Driver, write
 
 HISTORIES = steps(min_size=5, max_size=40)
@@ -49,7 +49,7 @@ def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -
     assert event.control.position > seen.position
     assert event.control.epoch > whole.head.epoch
     assert list(filled(short))[-1].control.position == short.state.position
-    check_invariants(short.state)
+    assert_invariants(short.state)
     state = short.state
     assert all(not session.is_open for session in state.sessions.by_number.values())
     assert not state.txns.open
@@ -84,7 +84,7 @@ def shared_ids(
     player = going_on(short)
     for step in more:
         player.play(step)
-    check_invariants(short.state)
+    assert_invariants(short.state)
     return given_before & ids_given(each for each in short.events if follows(short, each))
 
 
@@ -266,5 +266,5 @@ def test_a_cut_where_nothing_is_known() -> None:
     cut(short, beyond(seen_in(short.state, short.head.epoch), 1_200))
     list(filled(short))
     assert short.state.txns.next_txn > 1_200
-    check_invariants(short.state)
+    assert_invariants(short.state)
     assert cut(short, Seen()).control.position > short.state.cuts[0].position

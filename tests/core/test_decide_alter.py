@@ -11,9 +11,9 @@ import pytest
 from ledger.core.commands import AlterTable, TableDefinition
 from ledger.core.events.events import Event, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
+from ledger.core.invariants import assert_invariants
 from ledger.core.limits import CHANGES_PER_TXN_MAX, OPERATION_CHARS_MAX
 from ledger.core.refusals import Reason
-from tests.core.invariants import check_invariants
 from tests.core.parts import part, table_of
 from tests.core.scene import (
     MISSING,
@@ -316,7 +316,7 @@ def test_one_shot_is_a_committed_txn() -> None:
     assert status == ("committed", event.control.position)
     assert list(scene.state.txns.open) == still
     assert scene.state.tables.by_id[scene.flights].definition == ADDED
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_pending_until_the_commit(end: Any, expected: TableDefinition) -> None:
         list(expected.columns),
         list(expected.partition_columns),
     )
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 @pytest.mark.parametrize("level", ["serializable", "SERIALIZABLE", "Serializable"])

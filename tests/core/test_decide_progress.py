@@ -7,9 +7,9 @@ import pytest
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.events.parts import AbortedPart
+from ledger.core.invariants import assert_invariants
 from ledger.core.refusals import Reason
 from tests.core.arena import Arena, serializable
-from tests.core.invariants import check_invariants
 from tests.core.parts import part
 
 
@@ -85,7 +85,7 @@ def test_already_applied_in_a_txn_leaves_what_it_wrote() -> None:
     assert answer.parts == [AbortedPart(arena.table, 0, 0, wrote=True)]
     assert arena.state.txns.status(arena.mine)[0] == "aborted"
     assert arena.state.tables.by_id[arena.table].version == 1
-    check_invariants(arena.state)
+    assert_invariants(arena.state)
 
 
 def test_already_applied_is_remembered() -> None:

@@ -19,6 +19,7 @@ from ledger.core.commands import (
 from ledger.core.conflicts.footprints import CHUNK_BYTES, path_hash
 from ledger.core.decide import candidate
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
+from ledger.core.invariants import assert_invariants
 from ledger.core.limits import (
     EVENT_BYTES_MAX,
     FOOTPRINT_ENTRIES_MAX,
@@ -29,7 +30,6 @@ from ledger.core.limits import (
 )
 from ledger.core.refusals import Reason
 from ledger.log.codec import frame_event
-from tests.core.invariants import check_invariants
 from tests.core.parts import after, footprint, part, partition
 from tests.core.scene import (
     MISSING,
@@ -319,7 +319,7 @@ def test_dropped_at_the_end(end: Any, kind: type) -> None:
     assert isinstance(event.body, kind)
     assert scene.state.txns.staged_bytes == 0
     assert scene.mine not in scene.state.txns.open
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 def test_waiting_is_counted() -> None:
@@ -329,7 +329,7 @@ def test_waiting_is_counted() -> None:
     staged(scene, LAST, table=scene.planes)
 
     assert scene.state.txns.staged_bytes >= len(FIRST.files + SECOND.files + LAST.files)
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 def test_joined_at_the_commit() -> None:

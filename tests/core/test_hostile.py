@@ -17,6 +17,7 @@ from ledger.core.commands import Command, CommitTxn, OpenSession, SessionCommand
 from ledger.core.decide.decide import decide
 from ledger.core.decide.stamp import answer_control
 from ledger.core.evolve.evolve import evolve
+from ledger.core.invariants import assert_invariants
 from ledger.core.limits import WINDOW
 from ledger.log.checkpoints import dump, load
 from ledger.log.codec import (
@@ -30,7 +31,6 @@ from ledger.log.codec import (
     read_control,
 )
 from tests.core.histories import QUICK
-from tests.core.invariants import check_invariants
 from tests.core.scene import Scene
 from tests.driver import CATALOG, NEVER
 
@@ -88,7 +88,7 @@ def answer(sent: Iterable[bytes]) -> None:
         _, record = frame_event(control, body, head.chain)
         assert accept(head, *read_control(record), record) is Verdict.ACCEPTED
         evolve(state, decode_event(record))
-        check_invariants(state)
+        assert_invariants(state)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

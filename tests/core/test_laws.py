@@ -23,6 +23,7 @@ from ledger.core.events.events import CommandRefused, CommandRepeated, Event, Tx
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.evolve.form import state_form
 from ledger.core.evolve.tables import is_listed
+from ledger.core.invariants import assert_invariants
 from ledger.core.lists.visibility import held_txn_list, valid_txn_list
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
@@ -42,7 +43,6 @@ from tests.core.histories import (
     random_steps,
     steps,
 )
-from tests.core.invariants import check_invariants
 from tests.core.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def check_each_step(history: Sequence[Step]) -> None:
         for event in player.driver.events[seen:]:
             oracle.observe(event)
         seen = len(player.driver.events)
-        check_invariants(player.driver.state)
+        assert_invariants(player.driver.state)
         oracle.compare(player.driver.state)
 
 
@@ -250,7 +250,7 @@ def check_tidied(history: Sequence[Step]) -> None:
     for _ in driver.events:
         if driver.tidy(every, every) is None:
             break
-        check_invariants(driver.state)
+        assert_invariants(driver.state)
 
     assert driver.tidy(every, every) is None
     assert not driver.state.txns.open

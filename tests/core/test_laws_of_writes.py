@@ -30,13 +30,13 @@ from ledger.core.commands import (
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event
 from ledger.core.evolve.evolve import fold
 from ledger.core.evolve.form import state_form
+from ledger.core.invariants import assert_invariants
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, dump, load
 from tests.core.arena import BY_DAY, COMMENTED, MARKED, UNPARTITIONED, WIDER, day
 from tests.core.histories import DEEP, QUICK, TYPES, Draw, Step
-from tests.core.invariants import check_invariants
 from tests.core.parts import above, after, equals, footprint, partition, table_of
 from tests.driver import CATALOG, Driver
 
@@ -202,7 +202,7 @@ def check_each_step(history: Sequence[Step]) -> Writers:
     writers = Writers()
     for step in history:
         writers.play(step)
-        check_invariants(writers.state)
+        assert_invariants(writers.state)
     restored, _, _ = load(dump(writers.state, writers.head, 0))
 
     assert restored == writers.state

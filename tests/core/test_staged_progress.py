@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ledger.core.commands import AppVersion, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import Event, TxnCommitted
+from ledger.core.invariants import assert_invariants
 from ledger.core.refusals import Reason
 from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
 from ledger.sdk.beside_files import chunks_beside_files, pieces_of, without_staged
 from ledger.sdk.staging import size_of
-from tests.core.invariants import check_invariants
 from tests.core.parts import after, footprint
 from tests.core.scene import Scene
 from tests.core.test_decide_stage import commit, of_flights, staged
@@ -47,7 +47,7 @@ def test_joined_at_the_commit() -> None:
     assert won is not None
     assert [each.name for each in won.domains] == ["d", "e"]
     assert [each.app for each in won.apps] == ["a", "b", "c"]
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 def test_one_application_twice() -> None:

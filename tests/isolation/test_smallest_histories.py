@@ -26,7 +26,7 @@ from ledger.core.commands import (
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest, packed
 from ledger.core.events.events import CommandRefused, Event, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits
-from tests.core.invariants import check_invariants
+from ledger.core.invariants import assert_invariants
 from tests.driver import CATALOG, Driver
 
 KEEPS_NOTHING: Final = Limits(99, 5, 9, 9, 10_000, 60_000, 600_000, 50, 0, 1_000_000, 100)
@@ -104,7 +104,7 @@ def test_a_commit_that_repartitions_comes_back_from_a_checkpoint() -> None:
     scene.alter(TABLE._replace(partition_columns=()), txn, "REPLACE TABLE")
     scene.write(REPARTITION, txn)
 
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 def test_a_partition_of_two_types_leaves_under_both() -> None:
@@ -115,7 +115,7 @@ def test_a_partition_of_two_types_leaves_under_both() -> None:
     for _ in range(3):
         scene.write(ADDED)
 
-    check_invariants(scene.state)
+    assert_invariants(scene.state)
 
 
 @pytest.mark.parametrize("symbol", ["=", "<=>"])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,13 @@ from ledger.core.commands import OpenTxn
 from ledger.core.decide.stamp import internal_control
 from ledger.core.events.events import CatalogCreated, Fenced, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
-from ledger.errors import IncompatibleError, LogDamagedError, LogError, OffsetGoneError
+from ledger.errors import (
+    IncompatibleError,
+    LogDamagedError,
+    LogError,
+    OffsetGoneError,
+    StateBrokenError,
+)
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.errors import EventsLostError
 from ledger.log.memory import MemoryLog
@@ -23,6 +29,7 @@ from ledger.version import READER_VERSION
 from projections.errors import StoreForeignError
 from projections.fold.fold import Fed, Fold
 from projections.reads.lookups import position
+from projections.rows.keys import CHECKPOINT
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, RowStore, digest
 from projections.store.rocks_store import RocksStore
@@ -70,7 +77,7 @@ def kept(store: RowStore, records: Sequence[Record], *, every: int = EVERY) -> R
 def survived(driver: Driver, plan: Sequence[tuple[int, Fate]]) -> RowStore:
     """Return a store that was fed batches of the sizes of a plan, through all the deaths in it."""
     store, records = MortalStore(), driver.records
-    bounds = {"checkpoint_every": EVERY, "rows_per_write": ROWS}
+    bounds: dict[str, Any] = {"checkpoint_every": EVERY, "rows_per_write": ROWS}
     fold = Fold.load(store, driver.log, **bounds)
     plans = cycle(plan)
     while fold.mark.position < driver.head.position:
@@ -165,6 +172,19 @@ def test_split(history: list[Step], cut: int) -> None:
     parts.feed(records[cut:])
 
     assert parts.state == whole.state
+
+
+def test_state_that_breaks_an_invariant() -> None:
+    """A fold that checks its state stores no checkpoint of one that contradicts itself."""
+    driver, store = played(random_steps(1, 20)).driver, MemoryStore()
+    fold = Fold.load(store, driver.log, checks_state=True)
+    fold.feed(driver.records)
+    fold.state.txns.mapped += 1
+
+    with pytest.raises(StateBrokenError, match="write_ids_are_dense"):
+        fold.store_checkpoint()
+
+    assert store.get(CHECKPOINT) is None
 
 
 def test_fed() -> None:

@@ -7,7 +7,7 @@ what survives it. What it folds is held against the oracle after every step.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ledger.core.acceptance import LogHead
 from ledger.core.state.domain import DomainState
@@ -195,7 +195,7 @@ class SequencerProcess(Process):
 
     def _start(self) -> None:
         world = self.world
-        decisions = {}
+        decisions: dict[str, Any] = {}
         if self._other:
             decisions = {"decisions": other_version(lambda: world.faults.strike(Fault.VERSIONS))}
         self.sequencer = world.variant.sequencer(
