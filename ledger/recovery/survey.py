@@ -21,7 +21,6 @@ from ledger.log.batches import check_topic
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log.restored import check_finished
-from ledger.reads.port import Reads
 from ledger.recovery.beside import BackupBeside
 from ledger.recovery.left_out import LeftOut
 from ledger.recovery.witnesses import (
@@ -33,9 +32,9 @@ from ledger.recovery.witnesses import (
     judge,
     left_in_topics,
     lost_in_rows,
+    rows_kept,
     rows_witness,
 )
-from ledger.sdk.view import open_store
 
 MARGIN_WITH_WITNESS: Final = 1_000
 MARGIN_WITHOUT: Final = 10_000
@@ -101,15 +100,13 @@ def survey(
     check_finished(log, created.domain)
     with ExitStack() as opened:
         witnesses = [*left_in_topics(log, created.domain), *others]
-        rows: Reads | None = None
-        if store is not None and store.exists():
-            rows = opened.enter_context(closing(open_store(store)))
-            witnesses.append(rows_witness(rows))
+        rows = [(name, opened.enter_context(closing(each))) for name, each in rows_kept(store)]
+        witnesses += [rows_witness(*each) for each in rows]
         beside = BackupBeside(backup, created) if backup is not None else None
         left_out, state = LeftOut(), DomainState()
         replay = Replay(log, progress, passed, left_out.take)
         chains = followed(replay, state, {each.seen.position for each in witnesses}, beside)
-        lost: list[LostTxn] = [] if rows is None else list(lost_in_rows(rows, state))
+        lost = [txn for name, each in rows for txn in lost_in_rows(name, each, state)]
     # Elsewhere what does not count was written by a leader that was replaced, and given to none.
     if passed and left_out.records:
         witnesses.append(Witness("records behind one passed over", left_out.seen()))

@@ -7,6 +7,7 @@ have lagged behind the log, so what may have been given beyond them is bounded e
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import chain
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from ledger.core.acceptance import LogHead
@@ -16,7 +17,9 @@ from ledger.errors import LedgerError
 from ledger.log.checkpoints import Checkpoint, newest, read_values
 from ledger.log.other_topics import beat_epoch, of_checkpoints, of_restore
 from ledger.log.port import Log, Topic
+from ledger.machine.former_rows import set_aside
 from ledger.reads.port import EndStatus, Reached, Reads, TxnPart
+from ledger.sdk.view import open_store
 
 LOST_TXNS_MAX: Final = 1_000
 READ_S: Final = 2.0
@@ -107,8 +110,22 @@ def beats_witness(log: Log) -> Iterator[Witness]:
         yield Witness("beats of sequencers", Seen(epoch=epoch))
 
 
-def rows_witness(rows: Reads) -> Witness:
-    """Return what the rows of this host have seen."""
+def rows_kept(store: Path | None) -> Iterator[tuple[str, Reads]]:
+    """Open the rows of a host, and those that were set aside in favour of them, by their names.
+
+    Rows that were set aside and cannot be read tell nothing. Raises as `open_store` for the others.
+    """
+    if store is None:
+        return
+    if store.exists():
+        yield ROWS, open_store(store)
+    for aside in set_aside(store):
+        with suppress(LedgerError):
+            yield f"rows in {aside}", open_store(aside)
+
+
+def rows_witness(name: str, rows: Reads) -> Witness:
+    """Return what rows have seen."""
     tables = rows.tables(include_dropped=True)
     reached = rows.reach(0, Reached(), 0)
     seen = Seen(
@@ -118,14 +135,14 @@ def rows_witness(rows: Reads) -> Witness:
         max((each.table for each in tables), default=0) + 1,
         {each.table: (each.last_write_id, each.version) for each in tables},
     )
-    return Witness(ROWS, seen, reached.chain)
+    return Witness(name, seen, reached.chain)
 
 
-def lost_in_rows(rows: Reads, state: DomainState) -> Iterator[LostTxn]:
+def lost_in_rows(name: str, rows: Reads, state: DomainState) -> Iterator[LostTxn]:
     """Return the txns that rows know and the log does not, or holds open; a bounded number."""
     first = state.txns.next_txn
     later = range(first, min(rows.valid_txns().hwm, first + LOST_TXNS_MAX) + 1)
     for txn in chain(sorted(state.txns.open), later):
         row = rows.txn(txn)
         if row is not None and (txn >= first or row.status != "open"):
-            yield LostTxn(txn, row.user, row.status, row.ended, row.parts, ROWS)
+            yield LostTxn(txn, row.user, row.status, row.ended, row.parts, name)

@@ -12,11 +12,13 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.machine.folder import STORE
+from ledger.machine.former_rows import set_rows_aside
 from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
 from ledger.testing import InMemoryLedger
 from projections.queries import open_reads
-from tests.recovery.logs import commits, followed, led
+from tests.recovery.logs import commits, followed, led, surveyed
 
 
 @pytest.mark.parametrize("keep", [0.4, 0.6, 0.9])
@@ -53,6 +55,26 @@ def test_nothing_is_given_twice(tmp_path: Path, keep: float, *, has_rows: bool) 
     assert not any(now.is_valid(each) for each in lost)
     assert now.is_valid(row.last_write_id)
     assert lost
+
+
+def test_rows_that_were_set_aside(tmp_path: Path) -> None:
+    """Rows that were set aside tell what they hold, as long as they can be read."""
+    log, rows = MemoryLog(), tmp_path / STORE
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        txns = commits(ledger)
+    followed(log, rows)
+    set_rows_aside(tmp_path, lambda _line: None)
+    (tmp_path / f"{STORE}.aside-0").mkdir()
+    log.cut(Topic.EVENTS, 10)
+    followed(log, rows)
+    found = surveyed(log, rows, margin=0)
+    (aside,) = [each.name for each in found.witnesses if each.seen.position > found.head.position]
+    assert aside.startswith(f"rows in {rows}.aside-")
+    assert {each.known_from for each in found.lost} == {aside}
+    append_cut(log, found, "power cut")
+    with led(log) as ledger:
+        assert commits(ledger, count=1) > [max(txns)]
 
 
 def test_a_checkpoint_that_is_ahead(tmp_path: Path) -> None:
