@@ -69,7 +69,6 @@ LIBRARIES: Final = {
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
     "pydantic": ("ledger.config.config", "ledger.reads.http_form"),
-    "pydantic_settings": ("ledger.config.config",),
     "rich": ("ledger", "projections", "spark_sink"),
     "sqlglot": ("ledger.sdk.predicate_sql",),
     "structlog": ("ledger", "projections", "spark_sink"),

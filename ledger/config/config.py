@@ -13,8 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic import ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from ledger.config.client_config import client_settings
 from ledger.config.layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
@@ -44,7 +43,7 @@ MOST_OF: Final = {int: 2**48, float: 365 * 24 * 3600}
 DEFAULT: Final = "default"
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting: what all processes share, and a section for each role.
 
     Attributes:
@@ -58,19 +57,7 @@ class Settings(BaseSettings):
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
     """
 
-    model_config = SettingsConfigDict(extra="forbid", frozen=True)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take what is given: `load` has looked everywhere, and knows each origin."""
-        return (init_settings,)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bootstrap: str | None = None
     ledger: str = "lake"
