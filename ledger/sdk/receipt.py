@@ -32,8 +32,8 @@ ALREADY_APPLIED: Final = "already_applied"
 class Token:
     """A position of a domain of a ledger; its text is `<ledger id>:<domain>:<position>:<chain>`.
 
-    `chain` is that of the log at the position, in hex digits, "" where it is not known: the text
-    then ends with the position. Tokens of one position are equal.
+    `chain` is the chain of the log at the position in hex digits. "" = unknown: the text then ends
+    with the position. Tokens of one position are equal.
     """
 
     ledger: str
