@@ -1,1 +1,4 @@
-"""The pure core: what a ledger decides and what its events mean. No I/O, clock or randomness."""
+"""The pure core: the decisions of a ledger and the effect of its events.
+
+No module here does I/O, reads a clock or draws random numbers.
+"""

@@ -1,20 +1,19 @@
 """The accept rule: which records of the events topic count.
 
-Kafka cannot append on a condition, so two sequencers may write at once. Who counts is decided here,
-by every reader alike and from the prefix of the log alone:
+Kafka cannot append on a condition, so two sequencers may write at once. Every reader applies this
+rule, which depends on nothing but the records read so far, so all readers accept the same records:
 
-- A `Fenced` counts iff its epoch is greater than the current one. It could not know where it would
-  land, so position and chain are assigned here and never taken from its bytes.
+- A `Fenced` counts iff its epoch is greater than the current one. Its writer could not know where
+  it would land, so position and chain are assigned here and never taken from its bytes.
 - Any other record counts iff, in this order, its epoch is the current one, its position is the next
   one, its chain continues, and its `cmd` fits: an answer names the command after the last one, an
   internal event names the last one and leaves it, and only `CommandsMoved` sets it.
 - A `LogCut` counts iff its epoch and position are above the current ones and its chain continues.
-  Another record may have come before it: then it was written for another log, and is dropped.
+  If another record was accepted meanwhile, the cut was made for a different log and is dropped.
 
-What does not count is dropped: it was written by a sequencer that had already been replaced, or
-after a record of its own was lost. Two things cannot come about that way and mean that bytes were
-damaged or rewritten: the right position with a wrong chain, and an epoch above the current one
-without its `Fenced`. Then the reader stops.
+All other records are dropped. Their sequencer had been replaced, or had lost an earlier record.
+Two cases cannot come about in this way: the right position with a wrong chain, and an epoch above
+the current one without its `Fenced`. Both mean damaged or rewritten bytes, and the reader stops.
 """
 
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ NO_CHAIN = bytes(CHAIN_BYTES)
 
 
 class RecordKind(IntEnum):
-    """How a record takes part in the rule, told by its schema id alone."""
+    """Which part of the rule applies to a record; its schema id alone decides."""
 
     ORDINARY = 0
     FENCED = 1
@@ -41,7 +40,7 @@ class RecordKind(IntEnum):
 
 
 class Verdict(IntEnum):
-    """What became of a record; all but ACCEPTED are drops."""
+    """The result for a record; all but ACCEPTED mean that it is dropped."""
 
     ACCEPTED = 0
     OLD_FENCE = 1
@@ -53,10 +52,10 @@ class Verdict(IntEnum):
 
 @dataclass(slots=True)
 class LogHead:
-    """Where the accepted log of a domain ends; a new domain is at epoch 0, position 0.
+    """The end of the accepted log of a domain; a new domain is at epoch 0, position 0.
 
-    `before` is the chain that the last accepted record continues. With it the bytes of that record
-    give `chain` again, also those of a `Fenced`, which holds no chain of its own.
+    `before` is the chain that the last accepted record continues. `before` and the bytes of that
+    record give `chain` again. That holds for a `Fenced` too, which carries no chain of its own.
     """
 
     epoch: int = 0
@@ -71,22 +70,22 @@ class LogHead:
 
 
 def next_chain(chain: bytes, header: bytes, rest: bytes) -> bytes:
-    """Return the chain after a framed record: 8 bytes over the one before and all but its own.
+    """Return the 8-byte hash over the chain before a framed record and the record's other bytes.
 
-    `header` stands before the record's chain field, `rest` behind it.
+    `header` are the bytes before the record's chain field, `rest` are those after it.
     """
     return blake2b(chain + header + rest, digest_size=CHAIN_BYTES).digest()
 
 
 def chain_after(chain: bytes, framed: bytes) -> bytes:
-    """Return the chain after a framed record, whatever its own chain field holds."""
+    """Return the chain after a framed record; the record's own chain field is ignored."""
     return next_chain(chain, framed[:CHAIN_AT], framed[AFTER_CHAIN:])
 
 
 def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> Verdict:
-    """Judge one record and, if it counts, move `head` behind it.
+    """Judge one record and, if it counts, move `head` past it.
 
-    Raises LogDamagedError where no sequencer, however late, can have written the record.
+    Raises LogDamagedError for a record that no sequencer can have written, not even a late one.
     """
     if kind is RecordKind.FENCED:
         return accept_fence(head, control, framed)
@@ -96,14 +95,15 @@ def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> 
         if control.epoch < head.epoch:
             return Verdict.OLD_EPOCH
         raise LogDamagedError(
-            head.position + 1, f"epoch {control.epoch} follows {head.epoch} without its Fenced"
+            head.position + 1,
+            f"no Fenced precedes epoch {control.epoch}; the last accepted epoch is {head.epoch}",
         )
     if control.position != head.position + 1:
         return Verdict.WRONG_POSITION
     chain = chain_after(head.chain, framed)
     if control.chain != chain:
         raise LogDamagedError(
-            control.position, f"chain {control.chain.hex()} where {chain.hex()} continues"
+            control.position, f"the chain must be {chain.hex()}, got {control.chain.hex()}"
         )
     if kind is not RecordKind.COMMANDS_MOVED and not 0 <= control.cmd - head.last_cmd <= 1:
         return Verdict.WRONG_COMMAND
@@ -114,7 +114,7 @@ def accept(head: LogHead, control: Control, kind: RecordKind, framed: bytes) -> 
 
 
 def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
-    """Judge a Fenced: only its epoch matters, the rest is assigned."""
+    """Judge a Fenced by its epoch alone; position and chain are assigned."""
     if control.epoch <= head.epoch:
         return Verdict.OLD_FENCE
     head.epoch = control.epoch
@@ -124,7 +124,7 @@ def accept_fence(head: LogHead, control: Control, framed: bytes) -> Verdict:
 
 
 def accept_cut(head: LogHead, control: Control, framed: bytes) -> Verdict:
-    """Judge a LogCut: it continues this very log, above all that was given in it."""
+    """Judge a LogCut: it must continue this log, above every position and epoch given in it."""
     if control.epoch <= head.epoch:
         return Verdict.OLD_EPOCH
     chain = chain_after(head.chain, framed)
@@ -136,7 +136,7 @@ def accept_cut(head: LogHead, control: Control, framed: bytes) -> Verdict:
 
 
 def placed(head: LogHead, control: Control) -> Control:
-    """Return the control fields of the record just accepted, a Fenced's with its assigned place."""
+    """Return the control fields of the record just accepted, with its assigned place if Fenced."""
     place = (head.position, head.chain, head.last_cmd)
     if (control.position, control.chain, control.cmd) == place:
         return control

@@ -1,10 +1,10 @@
-"""Commands: what a producer asks of a domain, in the imperative.
+"""Commands: the requests that producers send to a domain, in the imperative.
 
 Each is one record in the commands topic and gets exactly one event as its answer. Time, nonces and
 numbers come with the command, so that `decide` needs neither clock nor randomness. The fields of
-each class stand in the order of its Avro schema in `ledger/log/schemas`.
+each class have the order of its Avro schema in `ledger/log/schemas`.
 
-The vocabularies at the top travel as Avro enums: their spelling is part of the wire format.
+The literals below travel as Avro enums: their spelling is part of the wire format.
 Numbers (txn ids, write ids, table ids, positions) are plain integers everywhere; 0 means absent.
 """
 
@@ -20,8 +20,8 @@ EndCause = Literal["lease", "deadline", "closed", "cut"]
 IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
 
 
-# Hive judges only ordinary writers: a replayed txn was judged at its source, a compaction or a
-# soft delete changes no rows (facts of rule c4).
+# Hive judges only ordinary writers: a replayed txn was judged at its source, and a compaction or a
+# soft delete changes no rows (rule c4).
 JUDGED_TYPES: Final = frozenset({"default"})
 LEVEL_PROPERTY: Final = "delta.isolationLevel"
 # From the weakest to the strongest (Delta's order; WriteSerializable is Databricks' default).
@@ -35,7 +35,7 @@ LEVELS: Final[tuple[IsolationLevel, ...]] = (
 class Column(NamedTuple):
     """A column: `type` is a Spark SQL type, `id` stays with the column across renames.
 
-    `metadata` is a JSON object as Delta keeps it (comment, identity mark, physical name), "" none.
+    `metadata` is Delta's JSON object (comment, identity mark, physical name), "" if absent.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Property(NamedTuple):
 
 
 class TableDefinition(NamedTuple):
-    """What a table is, apart from its name and its data; properties ascend by key."""
+    """All that defines a table except its name and its data; properties ascend by key."""
 
     kind: TableKind
     layout: Layout
@@ -64,7 +64,7 @@ class TableDefinition(NamedTuple):
 
 
 class CoarseWrite(NamedTuple):
-    """Rows of one unit changed, the files unknown (the grain of Hive's WRITE_SET).
+    """A change of rows in one unit, without its files (the grain of Hive's WRITE_SET).
 
     The unit is one `partition`, the rows of an *unpartitioned* table, or the whole `table`.
     """
@@ -75,7 +75,10 @@ class CoarseWrite(NamedTuple):
 
 
 class Protocol(NamedTuple):
-    """What it takes to read and write a Delta table; `features` ascend."""
+    """Delta's protocol: what a program must support to read and write a table.
+
+    `features` ascend.
+    """
 
     min_reader: int
     min_writer: int
@@ -91,7 +94,7 @@ class Domain(NamedTuple):
 
 
 class AppVersion(NamedTuple):
-    """The progress of an application in a table: Delta's SetTransaction."""
+    """Delta's SetTransaction: the progress of an application in a table."""
 
     app: str
     version: int
@@ -100,12 +103,12 @@ class AppVersion(NamedTuple):
 class Footprint(NamedTuple):
     """What one table part read and wrote, file by file, as far as a decision needs it.
 
-    `operation` is Delta's name of it, "" = only read. `reads` holds one predicate per scan, in the
-    form of `predicates`; `read_files` and `removes` are path hashes of 8 bytes each in a row;
-    `adds` and `removes_in` the partitions of added and removed files, as `partitions` writes them.
-    `not_blind` denies that a commit which only adds read nothing. `files` lists the files
-    themselves; nothing in the core looks into it. `staged` counts the chunks that came before, and
-    `digest` (8 bytes, empty if none) is over their `files`.
+    `operation` is Delta's name of the operation, "" if the table was only read. `reads` holds one
+    predicate per scan, in the form of `predicates`. `read_files` and `removes` are concatenated
+    path hashes of 8 bytes each. `adds` and `removes_in` are the partitions of added and removed
+    files, as `partitions` writes them. `not_blind` says that the commit read something, though it
+    only adds. `files` is the file list itself, which is opaque to the core. `staged` counts the
+    chunks sent before, and `digest` (8 bytes, empty if there are no chunks) is over their `files`.
     """
 
     operation: str
@@ -128,9 +131,9 @@ class Footprint(NamedTuple):
 
 
 class TableWrite(NamedTuple):
-    """What a commit read and did in one table, in coarse units or file by file.
+    """What a commit read and wrote in one table, in coarse units or file by file.
 
-    `read_at` is the position from which it was planned, 0 for the txn's snapshot.
+    `read_at` is the position the plan was made from, 0 = the position of the txn's snapshot.
     """
 
     table: int
@@ -140,7 +143,7 @@ class TableWrite(NamedTuple):
 
 
 class OpenSession(NamedTuple):
-    """Ask for a session; `nonce` (16 bytes) is the retry key, `lease_ms` 0 = the ledger's."""
+    """Open a session; `nonce` (16 bytes) is the retry key, `lease_ms` 0 = the ledger's default."""
 
     session: int
     n: int
@@ -153,7 +156,7 @@ class OpenSession(NamedTuple):
 
 
 class CloseSession(NamedTuple):
-    """End the session; its open txns are aborted with it."""
+    """End the session and abort its open txns."""
 
     session: int
     n: int
@@ -161,7 +164,7 @@ class CloseSession(NamedTuple):
 
 
 class OpenTxn(NamedTuple):
-    """Ask for `size` txns of one type, each with a write id in `tables`.
+    """Open `size` txns of one type, each with a write id in every one of `tables`.
 
     `deadline_ms` is a duration, 0 = the ledger's default.
     """
@@ -176,7 +179,7 @@ class OpenTxn(NamedTuple):
 
 
 class AllocateWriteIds(NamedTuple):
-    """Ask for one write id per (table, txn); ids already given come back unchanged."""
+    """Allocate one write id per (table, txn); ids already given are returned unchanged."""
 
     session: int
     n: int
@@ -211,7 +214,7 @@ class RenameTable(NamedTuple):
 
 
 class DropTable(NamedTuple):
-    """Drop a table; the id never returns, a new table of the name is a new incarnation."""
+    """Drop a table; its id is never used again, a new table of the name gets another id."""
 
     session: int
     n: int
@@ -222,10 +225,10 @@ class DropTable(NamedTuple):
 
 
 class AlterTable(NamedTuple):
-    """Give a table a new definition, whole; `operation` is Delta's name of the change.
+    """Replace the whole definition of a table; `operation` is Delta's name of the change.
 
-    In a txn it waits for the commit. Without one, a managed table is altered by a commit of its
-    own, an external one at once.
+    In a txn the change takes effect at the commit. Without a txn, a managed table is altered by a
+    commit of its own, and an external table at once.
     """
 
     session: int
@@ -239,7 +242,7 @@ class AlterTable(NamedTuple):
 
 
 class StageWrites(NamedTuple):
-    """Send chunk `number` (from 1) of a footprint that is too large for one record."""
+    """Stage chunk `number` (from 1) of a footprint that is too large for one record."""
 
     session: int
     n: int
@@ -253,7 +256,7 @@ class StageWrites(NamedTuple):
 class CommitTxn(NamedTuple):
     """Commit `txn`, or with txn 0 open, allocate and commit in one step.
 
-    `level` asks for at least this isolation level in every table, "" = that of each table.
+    Every table is judged at its own isolation level, and at least at `level` unless that is "".
     """
 
     session: int
@@ -265,7 +268,7 @@ class CommitTxn(NamedTuple):
 
 
 class AbortTxn(NamedTuple):
-    """Abort `txn`; `wrote` lists the tables it left data in, None = unknown."""
+    """Abort `txn`; `wrote` lists the tables that hold data of it, None = unknown."""
 
     session: int
     n: int
@@ -276,9 +279,9 @@ class AbortTxn(NamedTuple):
 
 
 class ForgetAborted(NamedTuple):
-    """State that no file under these ids is reachable and that their writers are fenced.
+    """Forget aborted ids: either whole `txns`, or `write_ids` of one `table`.
 
-    Either whole `txns`, or `write_ids` of one `table`.
+    The client states that no file under these ids is reachable and that their writers are fenced.
     """
 
     session: int
@@ -290,7 +293,7 @@ class ForgetAborted(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A command record that no schema explains; it is answered all the same."""
+    """A command record that no schema can decode; it is answered with a refusal."""
 
     session: int
     n: int

@@ -1,9 +1,8 @@
-"""Limits: every bound of the log's records and of the state, and how they hang together.
+"""Limits: every bound of the log's records and of the state, and the relations between them.
 
-A bound that is raised alone may break a promise made elsewhere: an answer that no longer fits its
-record stops the ledger. The `assert`s state what each bound rests on. They are checked when the
-program is loaded. Durations are in the unit that the name ends with; `_BYTES` count bytes,
-`_CHARS` characters, of which each takes up to four bytes.
+A single changed bound may break another one: an answer that no longer fits its record stops the
+ledger. The `assert`s state these relations, and run when the program is loaded. The name of a
+duration ends with its unit; `_BYTES` count bytes, `_CHARS` characters of up to four bytes each.
 """
 
 from typing import Final
@@ -18,21 +17,21 @@ NUMBER_MAX: Final = 2**63 - 1
 NUMBER_DIGITS_MAX: Final = len(str(NUMBER_MAX))
 # No sum of a time and a duration leaves the 64 bits.
 DURATION_MAX_MS: Final = 2**62
-# A footprint says how many rows were written. Sums of many stay below NUMBER_MAX.
+# Sums of the rows written by many footprints stay below NUMBER_MAX.
 ROWS_PER_WRITE_MAX: Final = 2**40
-# What an id takes in a record: this is enough up to 2**41.
+# The size of an id in a record, up to 2**41.
 ID_BYTES: Final = 6
 # A table of a txn that ended: table, write id, changes of metadata, and whether it wrote.
 PART_BYTES: Final = 2 * ID_BYTES + 3
 
 assert 2 * DURATION_MAX_MS <= NUMBER_MAX + 1
 
-# ---- Records. What Kafka takes in one record of each topic; its own framing needs some of that.
+# ---- Records. The size that Kafka accepts in each topic, its own framing included.
 COMMAND_RECORD_BYTES_MAX: Final = MIB
 EVENT_RECORD_BYTES_MAX: Final = 2 * MIB
 CHECKPOINT_RECORD_BYTES_MAX: Final = 2 * MIB
 CACHE_RECORD_BYTES_MAX: Final = 4 * MIB
-# What a client hands to Kafka at all.
+# The largest record that a client hands to Kafka.
 RECORD_BYTES_MAX: Final = CACHE_RECORD_BYTES_MAX
 COMMAND_BYTES_MAX: Final = COMMAND_RECORD_BYTES_MAX - 4 * 1024
 EVENT_BYTES_MAX: Final = EVENT_RECORD_BYTES_MAX - 64 * 1024
@@ -46,14 +45,14 @@ assert COMMAND_BYTES_MAX < COMMAND_RECORD_BYTES_MAX
 assert EVENT_BYTES_MAX < EVENT_RECORD_BYTES_MAX
 assert CHECKPOINT_CHUNK_BYTES < CHECKPOINT_RECORD_BYTES_MAX
 assert DEFINITION_BYTES_MAX < CACHE_RECORD_BYTES_MAX
-# An event repeats what its command says and adds to it.
+# An event repeats the content of its command, and adds to it.
 assert COMMAND_BYTES_MAX < EVENT_BYTES_MAX
 
 # ---- One command and its answer.
 LABEL_CHARS_MAX: Final = 256
 NONCE_BYTES: Final = 16
 TABLE_NAME_CHARS_MAX: Final = 255
-# Write ids that one command may ask for: its answer names them all.
+# Write ids that one command may request: its answer names them all.
 IDS_PER_COMMAND_MAX: Final = 10_000
 # The end of a txn names all its tables in one record.
 TABLES_PER_TXN_MAX: Final = 10_000
@@ -67,41 +66,41 @@ assert PARTS_PER_CLOSE_MAX * PART_BYTES < EVENT_BYTES_MAX
 assert TABLES_PER_TXN_MAX <= PARTS_PER_CLOSE_MAX
 assert TABLES_PER_TXN_MAX <= IDS_PER_COMMAND_MAX
 
-# ---- Events of the leader's own: each is full once it holds so many.
+# ---- Internal events of the leader: the number of entries at which one is full.
 ENDS_PER_EVENT_MAX: Final = 500
-# A part takes up to forty bytes, and one txn may bring thousands of them.
+# A part takes up to forty bytes, and one txn may have thousands of parts.
 ENDED_PARTS_PER_EVENT: Final = 10_000
 FORGOTTEN_PER_EVENT: Final = 500
-# What a cut of the log left out is taken up in steps.
+# Events after a cut of the log take up the lost ids in steps.
 CUT_TXNS_PER_EVENT: Final = 500
 CUT_TABLES_PER_EVENT: Final = 1_000
 
-# The last txn of an event may bring all its tables.
+# The last txn in an event may have the maximum of tables.
 assert (ENDED_PARTS_PER_EVENT + TABLES_PER_TXN_MAX) * PART_BYTES < EVENT_BYTES_MAX
 assert (FORGOTTEN_PER_EVENT + TABLES_PER_TXN_MAX) * 2 * ID_BYTES < EVENT_BYTES_MAX
 assert CUT_TABLES_PER_EVENT <= IDS_PER_COMMAND_MAX
 
-# ---- Footprints: what a commit says of the files of one table.
+# ---- Footprints: the files of one table in a commit.
 HASH_BYTES: Final = 8
 FOOTPRINT_ENTRIES_MAX: Final = 100_000
 FOOTPRINT_READS_MAX: Final = 1_000
 OPERATION_CHARS_MAX: Final = 100
-# Names of applications and domains stay in the state.
+# Names of applications and domains, which stay in the state.
 TEXT_CHARS_MAX: Final = 150_000
 PARTITION_CHARS_MAX: Final = 4096
 PREDICATE_CHARS_MAX: Final = 65_536
-# Each unit of a coarse write takes every reader of the log tens of microseconds.
+# Each coarse write costs every reader of the log tens of microseconds.
 COARSE_WRITES_MAX: Final = 10_000
-# What one record may hold of footprints, with room for all that stands beside them.
+# Footprints in one record, with room for its other fields.
 FOOTPRINT_BYTES_MAX: Final = 700_000
-# What of each kind rides with the commit itself: progress, domains.
+# Progress and domains, each, in the commit itself; more goes into chunks.
 RIDING_BYTES_MAX: Final = 100_000
-# A footprint that is larger comes in chunks.
+# The chunks of a larger footprint.
 FILES_PER_CHUNK: Final = 10_000
-# Before it is packed. In memory a character takes up to eight bytes.
+# Of the unpacked text. In memory a character takes up to eight bytes.
 LIST_CHARS_PER_CHUNK: Final = 8_000_000
 READ_BYTES_PER_CHUNK: Final = 80_000 * HASH_BYTES
-# A packed list cannot fill the memory of every reader, whatever it claims to hold.
+# Of an unpacked list, so that no packed one can fill the memory of readers.
 LIST_BYTES_MAX: Final = 64 * MIB
 # Chunks wait with their txn, in the state.
 STAGED_CHUNKS_MAX: Final = 1_000
@@ -117,50 +116,50 @@ assert FILES_PER_CHUNK <= FOOTPRINT_ENTRIES_MAX
 assert LIST_CHARS_PER_CHUNK * 8 <= LIST_BYTES_MAX
 assert COMMAND_BYTES_MAX <= STAGED_BYTES_MAX
 
-# ---- What the state remembers.
-# Commands of a session that may be under way; so many answers of it are remembered.
+# ---- Entries kept in the state.
+# Commands of a session in flight, and answers kept for it.
 WINDOW: Final = 1024
 REMEMBERED_SESSIONS_MAX: Final = 10_000
 REMEMBERED_ANSWERS_MAX: Final = 200_000
 DROPS_REMEMBERED_MAX: Final = 10_000
-# Mappings leave in bounded steps, so that no event costs more for what gathered before it. The last
-# txn of a step brings all of its own.
+# Mappings leave in bounded steps, so that no single event pays for a long backlog. The last txn of
+# a step leaves with all of its mappings.
 CLEAN_TXNS_MAX: Final = 256
 CLEAN_MAPPINGS_MAX: Final = 1_000
-# A run of a few characters of a list can name any number of ids; this many fit in memory.
+# A short run in a list can name any number of ids; this many fit in memory.
 LISTED_IDS_MAX: Final = 10_000_000
 
-# An ended session is remembered whole.
+# An ended session is kept whole.
 assert WINDOW <= REMEMBERED_ANSWERS_MAX
 
 # ---- The index of winners.
-# A part with more partitions counts as one that changed any: each would cost all readers 10 us, and
-# a leader that is silent for long is taken for dead.
+# A part with more partitions counts as one that changed all. Each partition costs every reader
+# 10 us, and a standby treats a leader that is silent for too long as dead.
 WINNER_PARTITIONS_MAX: Final = 100_000
-# A part that removed more files counts as one that removed any: each takes 5 us and 350 bytes.
+# A part that removed more files counts as one that removed all. Each costs 5 us and 350 bytes.
 WINNER_REMOVES_MAX: Final = 100_000
-# Where units name more different sets of columns than this, each counts as the whole table.
+# If units name more different sets of columns than this, each counts as the whole table.
 COLUMN_NAMES_MAX: Final = 64
-# So many entries leave with one event, more if as many came; most commits bring a few.
+# At most this many entries leave with one event, or one part more; most commits add a few.
 ENTRIES_LEAVING_MAX: Final = 2_000
 
 # ---- Leases and leaders.
-# What a session may ask for. A shorter lease ends the living at every delay, and what a client left
-# that died stays open for as long as its lease.
+# A shorter lease would end live sessions at every delay. A longer one would keep the txns of a
+# crashed client open for too long.
 LEASE_MIN_MS: Final = 500
 LEASE_MAX_MS: Final = 24 * 60 * 60 * 1000
-# How often a leader says that it lives, and for how long it may be silent before a standby claims.
+# The interval of a leader's beats, and the silence after which a standby claims.
 BEAT_S: Final = 0.3
 SUSPECT_S: Final = 1.2
 JITTER_S: Final = 0.2
-# What was decided is kept for company no longer.
+# Decided events are sent at least this often; until then they share a request.
 SEND_S: Final = 0.1
 
 assert LEASE_MIN_MS <= LEASE_MAX_MS <= DURATION_MAX_MS
-# Two beats in a row may be lost, and events may wait for company between them.
+# Two beats in a row may be lost, and an event may wait to be sent between them.
 assert 3 * BEAT_S + SEND_S < SUSPECT_S
 
-# ---- What a ledger is created with, unless its creator says otherwise.
+# ---- The default limits of a new ledger.
 DEFAULT_LIMITS: Final = Limits(
     open_txns_max=100_000,
     txns_per_open_max=1_000,

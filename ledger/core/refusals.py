@@ -1,7 +1,7 @@
-"""Outcomes of commands: the reasons of refusals, and how one is made.
+"""Refusals of commands and their reasons.
 
-A refusal is an expected answer and a value in the log, not an exception; the SDK raises it. The
-names are part of the wire format and are only ever added to.
+A refusal is an expected answer and a value in the log, not an exception; the SDK turns it into one.
+The names of reasons are part of the wire format: new ones may be added, old ones never change.
 """
 
 from enum import StrEnum
@@ -44,7 +44,7 @@ def refuse(reason: Reason, message: str, subject: int = 0) -> CommandRefused:
 
 
 class Refused(Exception):  # noqa: N818 - it carries an expected outcome, not an error
-    """Leaves a decision early with its refusal; never leaves `decide`."""
+    """Ends a decision with a refusal; never leaves `decide`."""
 
     def __init__(self, reason: Reason, message: str, subject: int = 0) -> None:
         super().__init__(message)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ledger.core.lists.text import ID_MAX
 from tests.conformance.__main__ import main, run_cases
 from tests.conformance.hive_format import COMPARE_CASE, LISTS
 from tests.conformance.suite import Case, Mismatch, Skipped, Suite, require_known
@@ -53,7 +54,10 @@ FAILING: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"kind": "txn_list", "text": "x:9::"},
-        "step 1: expected an answer got ValueError: field hwm: 'x' is not an id",
+        (
+            "step 1: expected an answer got ValueError: "
+            f"field hwm: an id must be 0 to {ID_MAX}, got 'x'"
+        ),
     ),
     (
         {"kind": "compare", "a": "t:5:9::", "b": "t:9:9::", "expect": -1, "hint": 1},

@@ -102,7 +102,7 @@ def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) ->
 
 @pytest.mark.parametrize(
     ("protocol", "why"),
-    [(SUPPORTING, "lost a feature"), (BEYOND, "gained a feature that is not known")],
+    [(SUPPORTING, "lost a feature"), (BEYOND, "gained an unknown feature")],
 )
 def test_alter_at_once_after_features_changed(protocol: Protocol, why: str) -> None:
     """What was planned for a table with other features is not applied, unless read since."""
@@ -166,7 +166,7 @@ def test_scans_of_all_chunks_count() -> None:
     last = after([chunk], footprint(adds=[partition("1")], reads=scans[-1:]))
     told = arena.ends(TableWrite(arena.table, 0, [], last))
 
-    assert (told.reason, f"{FOOTPRINT_READS_MAX + 1} scans" in told.message) == (
+    assert (told.reason, f"got {FOOTPRINT_READS_MAX + 1}" in told.message) == (
         Reason.COMMAND_INVALID,
         True,
     )

@@ -55,7 +55,7 @@ ASKED_FIRST = [
     ),
     Refusal(
         Reason.SESSION_EXPIRED,
-        "is not known here",
+        "session 404 is unknown",
         lambda _: OpenTxn(MISSING, 0, PAST, "default", 0, -1),
         lambda _: MISSING,
     ),
@@ -67,40 +67,40 @@ ASKED_FIRST = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "number 0 is below 1",
+        "n must be 1 or more, got 0",
         lambda s: OpenTxn(s.ada, 0, PAST, "default", 0, -1),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "number -1 is below 1",
+        "n must be 1 or more, got -1",
         lambda s: OpenTxn(s.ada, -1, PAST, "default", 0, -1),
     ),
-    Refusal(Reason.COMMAND_FORGOTTEN, "not known whether it was executed", forgotten_number),
+    Refusal(Reason.COMMAND_FORGOTTEN, "whether it was executed is unknown", forgotten_number),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "are outstanding",
+        f"{WINDOW} commands in flight",
         lambda s: OpenTxn(s.ada, 2 * WINDOW, PAST, "default", 0, -1),
     ),
     Refusal(
         Reason.COMMAND_TOO_LATE,
-        "was to be executed before",
+        "after its not_after of",
         lambda s: OpenTxn(*s.asks(s.ada)[:2], PAST, "default", 0, -1),
     ),
 ]
 SESSION = [
     Refusal(
         Reason.COMMAND_INVALID,
-        "nonce has 16 bytes",
+        "nonce must have 16 bytes, got 5",
         lambda _: OpenSession(0, 0, PAST, b"short", "u", "h", "a", -1),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "a session's lease must be 500 to 86400000 ms, or 0 for the ledger's, got -1",
+        "lease_ms must be 500 to 86400000, or 0 for the ledger's default, got -1",
         lambda _: OpenSession(0, 0, PAST, NONCE, "u", "h", "a", -1),
     ),
     Refusal(
         Reason.COMMAND_TOO_LATE,
-        "after its time",
+        "after its not_after of",
         lambda _: OpenSession(0, 0, PAST, NONCE, "u", "h", "a", 0),
     ),
     Refusal(

@@ -45,13 +45,13 @@ def stage_and_read(scene: Scene) -> Event:
 ABORT = [
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: AbortTxn(*s.asks(s.ada), MISSING, "", None),
         lambda _: MISSING,
     ),
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: AbortTxn(*s.asks(s.ada), s.state.txns.next_txn, "", None),
         lambda s: s.state.txns.next_txn,
     ),
@@ -71,22 +71,22 @@ ABORT = [
 FORGET = [
     Refusal(
         Reason.COMMAND_INVALID,
-        "name either txns or write ids of a table",
+        "either txns or write_ids",
         lambda s: ForgetAborted(*s.asks(s.ada), [], s.planes, []),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "name either txns or write ids of a table",
+        "either txns or write_ids",
         lambda s: ForgetAborted(*s.asks(s.ada), [s.failed], s.planes, [2]),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 ids named",
+        "1 to 3 ids, got 4",
         lambda s: ForgetAborted(*s.asks(s.ada), [MISSING] * 4, 0, []),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 ids named",
+        "1 to 3 ids, got 4",
         lambda s: ForgetAborted(*s.asks(s.ada), [], MISSING, [1] * 4),
     ),
     Refusal(
@@ -103,7 +103,7 @@ FORGET = [
     ),
     Refusal(
         Reason.TXN_NOT_ABORTED,
-        "was forgotten before",
+        "is forgotten already",
         lambda s: ForgetAborted(*s.asks(s.ada), [s.forgotten_failed], 0, []),
         lambda s: s.forgotten_failed,
     ),
@@ -121,7 +121,7 @@ FORGET = [
     ),
     Refusal(
         Reason.TXN_NOT_ABORTED,
-        "of table 2 is not that of an aborted txn",
+        "write id -7 of table 2",
         lambda s: last(
             s.abort(s.ada, s.mine, wrote=[s.planes]),
             ForgetAborted(*s.asks(s.ada), [], s.planes, [-s.mine]),

@@ -56,7 +56,7 @@ def alters(scene: Scene, *commands: AlterTable) -> Event:
 REFUSALS = [
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: alter(s, MISSING, TWICE, txn=MISSING, read_at=AHEAD),
         lambda _: MISSING,
     ),
@@ -74,13 +74,13 @@ REFUSALS = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "read_at -1 is no position",
+        "read_at must be 0 or more, got -1",
         lambda s: alter(s, MISSING, TWICE, read_at=-1),
         lambda _: MISSING,
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
-        "which is the newest",
+        "the newest position 30, got",
         lambda s: alter(s, MISSING, TWICE, read_at=s.position() + 1),
         lambda _: MISSING,
     ),
@@ -113,25 +113,25 @@ REFUSALS = [
     ),
     Refusal(
         Reason.METADATA_CHANGED,
-        "table flights was changed at position 8, after it was read at 7",
+        "table flights was read at position 7 and changed at position 8",
         lambda s: alter(s, s.flights, TWICE, read_at=7),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.METADATA_CHANGED,
-        "table flights was changed at position 31, after it was read at 29",
+        "table flights was read at position 29 and changed at position 31",
         lambda s: last(s.ask(alter(s, s.flights)), alter(s, s.flights, TWICE, read_at=29)),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.METADATA_CHANGED,
-        "table flights was changed at position 31, after it was read at 27",
+        "table flights was read at position 27 and changed at position 31",
         lambda s: last(s.ask(alter(s, s.flights)), alter(s, s.flights, TWICE, txn=s.mine)),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.METADATA_CHANGED,
-        "table weather was changed at position 31, after it was read at 29",
+        "table weather was read at position 29 and changed at position 31",
         lambda s: last(
             s.ask(alter(s, s.weather, definition(kind="external"))),
             alter(s, s.weather, TWICE, read_at=29),
@@ -140,40 +140,40 @@ REFUSALS = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "two columns have one name",
+        "'delay' and 'DELAY'",
         lambda s: alter(s, s.flights, TWICE),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "partition column 'day' is no column",
+        "partition column 'day'",
         lambda s: alter(s, s.flights, NO_COLUMN),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "'Dirty' is no isolation level",
+        "got 'Dirty'",
         lambda s: alter(s, s.flights, NO_LEVEL),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "table flights is managed and listed, which stays so",
+        "must stay managed and listed, got managed and directories",
         lambda s: alter(s, s.flights, definition("directories")),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "table flights is managed and listed, which stays so",
+        "must stay managed and listed, got external and listed",
         lambda s: alter(s, s.flights, definition(kind="external"), txn=s.mine),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "table weather is external and listed, which stays so",
+        "table weather must stay external and listed, got managed",
         lambda s: alter(s, s.weather),
         lambda s: s.weather,
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        f"changes tables {CHANGES_PER_TXN_MAX} times",
+        f"{CHANGES_PER_TXN_MAX} changes of tables at most",
         lambda s: last(
             alters(s, *(alter(s, s.flights, txn=s.mine) for _ in range(CHANGES_PER_TXN_MAX))),
             alter(s, s.flights, txn=s.mine),

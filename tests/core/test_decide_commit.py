@@ -40,7 +40,7 @@ def commit(scene: Scene, txn: int, *parts: TableWrite) -> CommitTxn:
 REFUSALS = [
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: commit(s, MISSING, update(MISSING), update(MISSING)),
         lambda _: MISSING,
     ),
@@ -64,7 +64,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 tables in one commit",
+        "3 tables at most, got 4",
         lambda s: commit(s, s.others, *(update(MISSING + each, AHEAD) for each in range(4))),
     ),
     Refusal(
@@ -75,7 +75,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "names what it wrote",
+        "without a txn must write",
         lambda s: commit(s, 0),
     ),
     Refusal(
@@ -86,7 +86,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
-        "which is the newest",
+        "the newest position 30, got",
         lambda s: commit(s, s.mine, update(MISSING, s.position() + 1)),
         lambda _: MISSING,
     ),
@@ -121,19 +121,19 @@ REFUSALS = [
     ),
     Refusal(
         Reason.WRITE_ID_REQUIRED,
-        "files of table planes lie under their write id",
+        "files of table planes",
         lambda s: commit(s, 0, update(s.planes)),
         lambda s: s.planes,
     ),
     Refusal(
         Reason.WRITE_ID_REQUIRED,
-        "files of table planes lie under their write id",
+        "files of table planes",
         lambda s: commit(s, s.mine, part(s.planes, adds=[partition()])),
         lambda s: s.planes,
     ),
     Refusal(
         Reason.READ_AT_REQUIRED,
-        "names the position it was planned from",
+        "read_at",
         lambda s: commit(s, 0, update(s.flights)),
         lambda s: s.flights,
     ),

@@ -55,7 +55,7 @@ def later(scene: Scene) -> Scene:
 REFUSALS = [
     Refusal(
         Reason.COMMAND_INVALID,
-        "'Dirty' is no isolation level",
+        "got 'Dirty'",
         lambda s: commit(s, s.others, part(MISSING, **BROKEN), level="Dirty"),
     ),
     Refusal(
@@ -66,13 +66,13 @@ REFUSALS = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "is no partition",
+        "a partition must be a JSON array",
         lambda s: commit(s, s.reading, part(MISSING, **BROKEN)),
         lambda _: MISSING,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "names what it wrote",
+        "without a txn must write",
         lambda s: commit(s, 0, part(MISSING, "", read_at=AHEAD)),
     ),
     Refusal(
@@ -83,13 +83,13 @@ REFUSALS = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "read_at -1 is no position",
+        "read_at must be 0 or more, got -1",
         lambda s: commit(s, 0, part(MISSING, read_at=-1)),
         lambda _: MISSING,
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
-        "which is the newest",
+        "the newest position 30, got",
         lambda s: commit(s, 0, part(MISSING, read_at=s.position() + 1)),
         lambda _: MISSING,
     ),
@@ -113,31 +113,31 @@ REFUSALS = [
     ),
     Refusal(
         Reason.WRITE_ID_REQUIRED,
-        "files of table planes lie under their write id",
+        "files of table planes",
         lambda s: commit(s, 0, part(s.planes, remove=["a"])),
         lambda s: s.planes,
     ),
     Refusal(
         Reason.READ_AT_REQUIRED,
-        "names the position it was planned from",
+        "read_at",
         lambda s: commit(s, 0, part(s.flights, remove=["a"])),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.READ_AT_REQUIRED,
-        "names the position it was planned from",
+        "read_at",
         lambda s: commit(s, 0, part(s.flights, reads=["null"])),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.READ_AT_REQUIRED,
-        "names the position it was planned from",
+        "read_at",
         lambda s: commit(s, 0, part(s.flights, adds=["[]"], not_blind=True)),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.READ_AT_REQUIRED,
-        "names the position it was planned from",
+        "read_at",
         lambda s: commit(s, 0, part(s.flights), part(s.planes, "", reads_whole=True)),
         lambda s: s.planes,
     ),
@@ -161,7 +161,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.APP_VERSIONS_DISAGREE,
-        "was recorded before, and some was not",
+        "got both",
         lambda s: last(
             s.commit(s.ada, 0, batch(s.flights, 7)),
             commit(s, s.mine, batch(s.flights, 7), batch(s.planes, 7)),
@@ -169,7 +169,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.APP_VERSIONS_DISAGREE,
-        "was recorded before, and some was not",
+        "got both",
         lambda s: last(
             s.commit(s.ada, 0, batch(s.flights, 7)),
             commit(
@@ -369,7 +369,7 @@ def test_values_for_other_columns(values: tuple[str, ...]) -> None:
     refused = arena.follows(arena.part(adds=[partition(*values)]))
 
     assert (refused.reason, refused.subject) == (Reason.COMMAND_INVALID, arena.table)
-    assert "which is partitioned by day: one value a column" in refused.message
+    assert "partition columns (day)" in refused.message
     assert isinstance(arena.follows(arena.part(adds=[partition("1")])), TxnCommitted)
 
 

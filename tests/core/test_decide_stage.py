@@ -77,7 +77,7 @@ def of_flights(scene: Scene, last_chunk: Footprint) -> TableWrite:
 STAGE = [
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: stage(s, BROKEN, 2, txn=MISSING, table=MISSING),
         lambda _: MISSING,
     ),
@@ -119,55 +119,55 @@ STAGE = [
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "chunk 2 of table flights came where 1 is next",
+        "next chunk of table flights must be 1, got 2",
         lambda s: stage(s, BROKEN, 2),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "chunk 1 of table flights came where 2 is next",
+        "next chunk of table flights must be 2, got 1",
         lambda s: last(staged(s, FIRST), stage(s, BROKEN, 1)),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "chunk 0 of table flights came where 1 is next",
+        "next chunk of table flights must be 1, got 0",
         lambda s: stage(s, BROKEN, 0),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "'no partition' is no partition",
+        "got 'no partition'",
         lambda s: stage(s, BROKEN),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "is no partition",
+        "got '[1]'",
         lambda s: stage(s, footprint(removes_in=["[1]"])),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"path hashes have {HASH_BYTES} bytes each",
+        f"path hashes must have {HASH_BYTES} bytes",
         lambda s: stage(s, footprint()._replace(removes=bytes(HASH_BYTES + 1))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"path hashes have {HASH_BYTES} bytes each",
+        f"path hashes must have {HASH_BYTES} bytes",
         lambda s: stage(s, footprint()._replace(read_files=bytes(HASH_BYTES - 1))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"{FOOTPRINT_READS_MAX + 1} scans are recorded",
+        f"scans must be {FOOTPRINT_READS_MAX} at most, got {FOOTPRINT_READS_MAX + 1}",
         lambda s: stage(s, footprint(reads=["null"] * (FOOTPRINT_READS_MAX + 1))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        f"{FOOTPRINT_ENTRIES_MAX + 1} files, partitions, applications and domains are named",
+        f"{FOOTPRINT_ENTRIES_MAX} at most, got {FOOTPRINT_ENTRIES_MAX + 1}",
         lambda s: stage(
             s, footprint(adds=["[]"])._replace(removes=bytes(HASH_BYTES * FOOTPRINT_ENTRIES_MAX))
         ),
@@ -175,19 +175,19 @@ STAGE = [
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "a protocol comes with the commit, not with a chunk",
+        "a protocol must come with the commit",
         lambda s: stage(s, footprint(files=bytes(STAGED_BYTES_MAX + 1), protocol=PROTOCOL)),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        f"{STAGED_BYTES_MAX} bytes of file lists",
+        f"{STAGED_BYTES_MAX} bytes in all open txns",
         lambda s: last(staged(s, FIRST), stage(s, footprint(files=bytes(STAGED_BYTES_MAX)), 2)),
         lambda s: s.mine,
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        f"at most {STAGED_CHUNKS_MAX} chunks",
+        f"got chunk {STAGED_CHUNKS_MAX + 1}",
         lambda s: last(
             staged(s, *[footprint()] * STAGED_CHUNKS_MAX), stage(s, FIRST, STAGED_CHUNKS_MAX + 1)
         ),
@@ -197,31 +197,31 @@ STAGE = [
 COMMIT = [
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "0 chunks of table 1 were staged, the commit names others",
+        "chunks of table 1 than the 0 staged",
         lambda s: commit(s, of_flights(s, BROKEN._replace(staged=1))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "0 chunks of table 1 were staged, the commit names others",
+        "chunks of table 1 than the 0 staged",
         lambda s: commit(s, of_flights(s, after([FIRST], BROKEN)), txn=0),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "1 chunks of table 1 were staged, the commit names others",
+        "chunks of table 1 than the 1 staged",
         lambda s: last(staged(s, FIRST), commit(s, of_flights(s, BROKEN))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "1 chunks of table 1 were staged, the commit names others",
+        "chunks of table 1 than the 1 staged",
         lambda s: last(staged(s, FIRST), commit(s, of_flights(s, after([SECOND], BROKEN)))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "2 chunks of table 1 were staged, the commit names others",
+        "chunks of table 1 than the 2 staged",
         lambda s: last(
             staged(s, FIRST, SECOND), commit(s, of_flights(s, after([SECOND, FIRST], BROKEN)))
         ),
@@ -229,13 +229,13 @@ COMMIT = [
     ),
     Refusal(
         Reason.STAGED_WRITES_DIFFER,
-        "1 chunks of table 1 were staged, the commit names others",
+        "chunks of table 1 than the 1 staged",
         lambda s: last(staged(s, FIRST), commit(s, write(s.flights))),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "is no partition",
+        "got 'no partition'",
         lambda s: last(staged(s, FIRST), commit(s, of_flights(s, after([FIRST], BROKEN)))),
         lambda s: s.flights,
     ),

@@ -84,7 +84,7 @@ def after(scene: Scene, *commands: CreateTable | AlterTable | RenameTable | Drop
 CREATE = [
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: create(s, BAD_NAME, txn=MISSING, made=TWICE),
         lambda _: MISSING,
     ),
@@ -103,7 +103,7 @@ CREATE = [
     *(
         Refusal(
             Reason.COMMAND_INVALID,
-            f"{bad!r} is no table name",
+            f"got {bad!r}",
             lambda s, bad=bad: create(s, bad, read_at=AHEAD, made=TWICE),  # type: ignore[misc]
         )
         for bad in ("", BAD_NAME, "a$b", "a\0b")
@@ -120,67 +120,67 @@ CREATE = [
             lambda s, made=made: create(s, "flights", read_at=AHEAD, made=made),  # type: ignore[misc]
         )
         for said, made in (
-            ("which case does not count: 'delay' and 'DELAY'", TWICE),
-            ("a table is partitioned by a column once", BY_ONE_TWICE),
-            ("partition column 'day' is no column", NO_COLUMN),
-            ("'Dirty' is no isolation level", NO_LEVEL),
+            ("by more than case, got 'delay' and 'DELAY'", TWICE),
+            ("partition columns must differ, got", BY_ONE_TWICE),
+            ("partition column 'day'", NO_COLUMN),
+            ("got 'Dirty'", NO_LEVEL),
         )
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
-        "which is the newest",
+        "the newest position 30, got",
         lambda s: create(s, "flights", read_at=AHEAD, catalog="elsewhere"),
     ),
     Refusal(
         Reason.UNKNOWN_CATALOG,
-        "'elsewhere' was not created in this domain",
+        "no catalog 'elsewhere'",
         lambda s: create(s, "flights", catalog="elsewhere"),
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name flights is held by table 1",
+        "table 1 has the name flights",
         lambda s: create(s, "flights"),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name FLIGHTS is held by table 1",
+        "table 1 has the name FLIGHTS",
         lambda s: create(s, "FLIGHTS", txn=s.mine),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "held by table 1",
+        "table 1 has the name",
         lambda s: create(s, "flights", read_at=s.state.tables.by_id[s.flights].named.position),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "held by table 1",
+        "table 1 has the name",
         lambda s: create(after(s, alter(s, s.flights)), "flights", read_at=s.position() - 1),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.PROTOCOL_CHANGED,
-        "held by table 1",
+        "table 1 has the name",
         lambda s: create(s, "flights", read_at=s.bob),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.PROTOCOL_CHANGED,
-        "the name late is held by table 6",
+        "table 6 has the name late",
         lambda s: create(after(s, create(s, "late")), "late", txn=s.mine),
         lambda s: s.draft + 1,
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name New is held by table 6",
+        "table 6 has the name New",
         lambda s: create(after(s, create(s, "new", txn=s.mine)), "New", txn=s.mine),
         lambda s: s.draft + 1,
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name new is held by table 1",
+        "table 1 has the name new",
         lambda s: create(after(s, rename(s, s.flights, "new", txn=s.mine)), "new", txn=s.mine),
         lambda s: s.flights,
     ),
@@ -188,7 +188,7 @@ CREATE = [
 CHANGE = [
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: rename(s, MISSING, BAD_NAME, txn=MISSING, read_at=AHEAD),
         lambda _: MISSING,
     ),
@@ -206,7 +206,7 @@ CHANGE = [
     ),
     Refusal(
         Reason.READ_AT_AHEAD,
-        "which is the newest",
+        "the newest position 30, got",
         lambda s: rename(s, MISSING, BAD_NAME, read_at=AHEAD),
         lambda _: MISSING,
     ),
@@ -236,36 +236,36 @@ CHANGE = [
     ),
     Refusal(
         Reason.METADATA_CHANGED,
-        "table flights was changed at position",
+        "table flights was read at position 7 and changed at position 8",
         lambda s: rename(s, s.flights, BAD_NAME, read_at=s.bob),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.METADATA_CHANGED,
-        "after it was read at",
+        "was read at position 27 and changed at position 31",
         lambda s: drop(after(s, rename(s, s.flights, "trips")), s.flights, txn=s.mine),
         lambda s: s.flights,
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "'a:b' is no table name",
+        "got 'a:b'",
         lambda s: rename(s, s.flights, BAD_NAME),
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name Planes is held by table 2",
+        "table 2 has the name Planes",
         lambda s: rename(s, s.flights, "Planes"),
         lambda s: s.planes,
     ),
     Refusal(
         Reason.PROTOCOL_CHANGED,
-        "the name late is held by table 6",
+        "table 6 has the name late",
         lambda s: rename(after(s, create(s, "late")), s.flights, "late", read_at=s.position() - 1),
         lambda s: s.draft + 1,
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name flights is held by table 6",
+        "table 6 has the name flights",
         lambda s: rename(
             after(s, rename(s, s.flights, "b", txn=s.mine), create(s, "flights", txn=s.mine)),
             s.flights,
@@ -276,7 +276,7 @@ CHANGE = [
     ),
     Refusal(
         Reason.TABLE_EXISTS,
-        "the name one is held by table 7",
+        "table 7 has the name one",
         lambda s: rename(
             after(
                 s,

@@ -11,7 +11,7 @@ import pytest
 from ledger.core.commands import AllocateWriteIds, OpenTxn, TxnType
 from ledger.core.events.events import CommandRefused, CommandRepeated, TxnOpened, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
-from ledger.core.limits import DEFAULT_LIMITS, TABLES_PER_TXN_MAX
+from ledger.core.limits import DEFAULT_LIMITS, DURATION_MAX_MS, TABLES_PER_TXN_MAX
 from ledger.core.refusals import Reason
 from tests.core.scene import (
     MISSING,
@@ -29,32 +29,32 @@ MANY = DEFAULT_LIMITS._replace(txns_per_open_max=200, tables_per_command_max=TAB
 OPEN = [
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "0 txns asked for",
+        "size must be 1 to 3 txns, got 0",
         lambda s: OpenTxn(*s.asks(s.ada), "default", 0, -1),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 txns asked for",
+        "size must be 1 to 3 txns, got 4",
         lambda s: OpenTxn(*s.asks(s.ada), "default", 4, -1),
     ),
     Refusal(
         Reason.COMMAND_INVALID,
-        "a txn's deadline is a duration",
+        f"deadline_ms must be 0 to {DURATION_MAX_MS}, got -1",
         lambda s: OpenTxn(*s.asks(s.ada), "default", 3, -1),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "5 txns are open",
+        "open_txns_max is 5",
         lambda s: OpenTxn(*s.asks(s.ada), "default", 3, 0, [MISSING] * 4),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 tables named",
+        "1 to 3 tables, got 4",
         lambda s: OpenTxn(*s.asks(s.ada), "read_only", 1, 0, [MISSING] * 4),
     ),
     Refusal(
         Reason.TXN_READ_ONLY,
-        "a read-only txn takes no write id",
+        "read-only txn",
         lambda s: OpenTxn(*s.asks(s.ada), "read_only", 1, 0, [MISSING]),
     ),
     Refusal(
@@ -85,27 +85,27 @@ OPEN = [
 ALLOCATE = [
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "0 txns named",
+        "1 to 3 txns, got 0",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [], []),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 txns named",
+        "1 to 3 txns, got 4",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING] * 4, []),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "0 tables named",
+        "1 to 3 tables, got 0",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING], []),
     ),
     Refusal(
         Reason.LIMIT_EXCEEDED,
-        "4 tables named",
+        "1 to 3 tables, got 4",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING], [MISSING] * 4),
     ),
     Refusal(
         Reason.TXN_NOT_OPEN,
-        "no txn of this id was ever opened",
+        "(unknown)",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [MISSING], [MISSING]),
         lambda _: MISSING,
     ),
@@ -360,4 +360,4 @@ def test_an_opening_names_no_more_ids_than_fit_an_answer(size: int, answer: type
     assert isinstance(body, answer)
     if isinstance(body, CommandRefused):
         assert body.reason == Reason.LIMIT_EXCEEDED
-        assert "10000 fit one answer" in body.message
+        assert "10000 write ids at most, got 10100" in body.message

@@ -21,9 +21,9 @@ def with_keys(*keys: str) -> TableDefinition:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (PLAIN._replace(columns=SAME_ID), "two columns have one id: 'delay' and 'day'"),
-        (with_keys("owner", "owner"), "one key: 'owner' and 'owner'"),
-        (with_keys("delta.a", "DELTA.A"), "one key: 'delta.a' and 'DELTA.A'"),
+        (PLAIN._replace(columns=SAME_ID), "one id for 'delay' and 'day'"),
+        (with_keys("owner", "owner"), "keys must differ, got 'owner' and 'owner'"),
+        (with_keys("delta.a", "DELTA.A"), "keys must differ, got 'delta.a' and 'DELTA.A'"),
     ],
 )
 def test_contradictions(made: TableDefinition, said: str) -> None:

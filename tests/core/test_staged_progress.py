@@ -55,7 +55,7 @@ def test_one_application_twice() -> None:
     event: Any = commit_after(Scene(), LAST._replace(apps=[AppVersion("a", 2)]), FIRST)
 
     assert event.body.reason == Reason.COMMAND_INVALID
-    assert "'a' records two" in event.body.message
+    assert "several for 'a'" in event.body.message
 
 
 def test_pieces_are_one_domain() -> None:

@@ -172,7 +172,7 @@ def test_remedy(running: Command, home: Path) -> None:
         ("txn abort 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
         ("txn abort 2", ExitCode.USAGE, "no terminal to ask at: abort txn 2?"),
         ("txn abort 99 --yes", ExitCode.NOT_FOUND, "txn 99 is not open"),
-        ("txn abort 0 --yes", ExitCode.NOT_FOUND, "no txn of this id was ever opened"),
+        ("txn abort 0 --yes", ExitCode.NOT_FOUND, "no txn with this id was ever opened"),
         ("txn abort 1 --yes", ExitCode.FAILED, "it committed at position"),
         ("clean --txn 99 --yes", ExitCode.NOT_FOUND, "txn 99 is unknown"),
         ("clean --txn 1 --yes", ExitCode.FAILED, "txn 1 is committed"),

@@ -1,1 +1,1 @@
-"""The conflict check, and the index of winners that it asks."""
+"""The conflict check, and the index of winners that it searches."""

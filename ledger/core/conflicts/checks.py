@@ -1,10 +1,10 @@
 """The conflict check: one attempt of delta-spark, decided from the index of the winners.
 
-Winners are considered one by one in commit order, and within one winner in the documented order:
+delta-spark takes the winners one by one in commit order, and checks each in the documented order:
 protocol, metadata, domains, application ids, added files, files read and removed, files removed
-twice (facts a.4). So the first conflict is the least pair (position, step). Each step asks the
-index for the first winner it minds, which costs what the attempt itself read and wrote, not how
-many won meanwhile. Hive's write-write check (rule c1) is the same check on coarse units.
+twice (facts a.4). So the first conflict is the least pair (position, step). Each step here looks up
+the first winner that conflicts. The cost grows with what the attempt read and wrote, not with the
+number of winners. Hive's write-write check (rule c1) is the same check on coarse units.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -28,10 +28,11 @@ DERIVING: Final = frozenset({"DELETE", "UPDATE"})
 
 
 class Attempt(NamedTuple):
-    """One table part about to commit. `changes` = of its metadata, `rearranges` = no data changes.
+    """One table part about to commit, as the check reads it.
 
-    `alters` = one of its changes is more than another name. `operation` is what it does, in a word
-    or two; `breaks` = its protocol action takes a feature away.
+    `changes`: it changes metadata. `alters`: one of these changes is more than a rename.
+    `rearranges`: its files hold the same rows as before. `breaks`: its protocol action removes a
+    feature. `operation` names what it does in a word or two.
     """
 
     read_at: int
@@ -48,9 +49,9 @@ class Attempt(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A conflict: the winner's position, the step that found it, in what both met, by which scan.
+    """A conflict: the winner's position, the step and rule that found it, and where both met.
 
-    Hits are ordered: the first of several is the least.
+    `unit` names the place, `predicate` the scan that matched. The least of several hits counts.
     """
 
     position: int
@@ -73,25 +74,25 @@ def first_hit(winners: TableWinners, attempt: Attempt, predicates: Predicates) -
 
 
 def protocol_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Step 1: a feature that is not known, or taken away, two protocol actions or replacements."""
+    """Step 1: an unknown or removed feature, two protocol actions, or two replacements."""
     footprint = attempt.footprint
-    asked: list[tuple[object, str]] = [
+    keys: list[tuple[object, str]] = [
         (("protocol", "beyond"), "feature_beyond_known"),
         (("protocol", "breaks"), "feature_dropped"),
     ]
     if footprint is not None and footprint.protocol is not None:
-        asked.append(("protocol", "protocol_twice"))
+        keys.append(("protocol", "protocol_twice"))
     if attempt.replaces:
-        asked.append(("replaces", "replaced_twice"))
+        keys.append(("replaces", "replaced_twice"))
     if attempt.breaks:
-        asked.append(("any", "feature_drop_overtaken"))
-    for key, rule in asked:
+        keys.append(("any", "feature_drop_overtaken"))
+    for key, rule in keys:
         if position := winners.first(key, attempt.read_at):
             yield Hit(position, 1, rule, "protocol")
 
 
 def metadata_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Step 2: two metadata changes, or one that a commit in flight cannot take on."""
+    """Step 2: two metadata changes, or one that a commit in flight cannot be rebased over."""
     read_at = attempt.read_at
     if attempt.changes and (position := winners.first("metadata", read_at)):
         yield Hit(position, 2, "metadata_twice", "metadata")
@@ -101,14 +102,15 @@ def metadata_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Ite
             yield Hit(position, 2, "metadata_changed", kind)
     if attempt.footprint is None:
         return
-    # An identity mark is tolerated but not taken on: any change after it differs in two things.
+    # A commit tolerates an identity mark, but is not rebased over it. A resolvable change after the
+    # mark therefore differs from the base in two ways, and conflicts.
     marked = winners.first(("metadata", "identity"), read_at)
     if marked and (position := winners.first(("metadata", "resolvable"), marked)):
         yield Hit(position, 2, "metadata_changed", "properties")
 
 
 def domain_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Step 3: one domain written twice; that of row tracking is merged."""
+    """Step 3: one domain written twice; the row tracking domain is merged instead."""
     for domain in attempt.footprint.domains if attempt.footprint else ():
         if domain.name == ROW_TRACKING_DOMAIN:
             continue
@@ -117,14 +119,14 @@ def domain_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Itera
 
 
 def app_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Step 4: progress recorded of an application whose progress was looked up."""
+    """Step 4: an application progressed whose progress this attempt had looked up."""
     for app in attempt.footprint.read_apps if attempt.footprint else ():
         if position := winners.first(("app", app), attempt.read_at):
             yield Hit(position, 4, "app_progressed", f"app {app}")
 
 
 def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) -> Iterator[Hit]:
-    """Step 6: files added where the attempt read; the only step that asks for the level."""
+    """Step 6: files added where the attempt read; the only step that depends on the level."""
     footprint = attempt.footprint
     if footprint is None or attempt.blind or attempt.level == "SnapshotIsolation":
         return
@@ -141,21 +143,20 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
     left = predicates.asked_max
     for text in footprint.reads:
         scan = predicates.of(text, schema, derive=derive)
-        partitions, left = asked_of(winners, attempt.read_at, scan, left)
+        partitions, left = partitions_to_test(winners, attempt.read_at, scan, left)
         if partitions is not None:
             yield from scanned_hits(winners, attempt.read_at, kind, scan, partitions)
         elif position := winners.first(kind, attempt.read_at):
             yield Hit(position, 6, "file_added", "table", scan.text)
-            return  # No other scan meets an earlier winner.
+            return  # No other scan can meet an earlier winner.
 
 
-def asked_of(
+def partitions_to_test(
     winners: TableWinners, read_at: int, scan: CompiledPredicate, left: int
 ) -> tuple[Sequence[str] | None, int]:
-    """Return the partitions that a scan has to be asked of, None if it read them all.
+    """Return the partitions to test a scan against, None for all, and the steps left after that.
 
-    That is also what a scan counts as that would take more than the steps that are `left`; what
-    then is left of them comes beside.
+    A scan that would need more than the steps `left` counts as one that read all partitions.
     """
     if scan.always:
         return None, left
@@ -175,7 +176,7 @@ def scanned_hits(
     scan: CompiledPredicate,
     partitions: Sequence[str],
 ) -> Iterator[Hit]:
-    """Return the files added within one scan, by the first winner in each partition."""
+    """Return a hit for the first winner that added files in each partition the scan read."""
     for text in (ANYWHERE, *partitions):
         position = winners.first((kind, text), read_at)
         if position and reads(scan, text):
@@ -183,42 +184,42 @@ def scanned_hits(
 
 
 def candidates(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
-    """Return all partitions with new files that a scan can have read, and others."""
+    """Return a superset of the partitions with new files that a scan can have read."""
     if scan.equals and winners.are_valued_at(read_at):
         return winners.partitions_with(scan.equals)
     return winners.newest_partitions(read_at)
 
 
 def reads(scan: CompiledPredicate, text: str) -> bool:
-    """Tell whether a scan read a partition; one that cannot be judged counts as read."""
+    """Tell whether a scan read a partition; a partition that cannot be judged counts as read."""
     values: Values | None = partition_values(text)
     return values is None or scan.matches(values)
 
 
 def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Steps 7 and 8: files removed that the attempt read, or removes too."""
+    """Steps 7 and 8: files removed that the attempt read, or also removes."""
     footprint = attempt.footprint
     if footprint is None:
         return
     read_at = attempt.read_at
     if footprint.reads_whole and (position := winners.first("removed", read_at)):
         yield Hit(position, 7, "file_read_removed", "table")
-    if reads_anywhere(attempt, footprint) and (at := winners.first("coarse", read_at)):
+    if reads_unlocated(attempt, footprint) and (at := winners.first("coarse", read_at)):
         yield Hit(at, 7, "file_read_removed", "table")
-    # A backfill that reads files only to record them again leaves out those that are gone (a.4 step
-    # 5): so does everyone who takes its files in.
+    # A backfill reads files only to record them again. It leaves out files that are gone (a.4 step
+    # 5), and so does every reader of its commit.
     read_files = b"" if is_backfill(footprint) else footprint.read_files
     for position, unit in removers(winners, read_at, read_files):
         yield Hit(position, 7, "file_read_removed", unit)
     for position, unit in removers(winners, read_at, footprint.removes):
-        # Two commits that only rearrange read what they remove: the documented answer is that both
-        # removed it (DESIGN.md 5.3).
+        # Two commits that only rearrange also read what they remove. The documented answer is that
+        # both removed it.
         both = attempt.rearranges and winners.parts[position].rearranges
         yield Hit(position, 6 if both else 8, "file_removed_twice", unit)
 
 
 def removers(winners: TableWinners, read_at: int, row: bytes) -> Iterator[tuple[int, str]]:
-    """Return the first winner that removed each of these files, and what both met in."""
+    """Return the first winner that removed each of these files, with the unit where both met."""
     if row and (position := winners.first(ANY_FILE, read_at)):
         yield position, "files"
     for path in hashes(row):
@@ -226,10 +227,11 @@ def removers(winners: TableWinners, read_at: int, row: bytes) -> Iterator[tuple[
             yield position, f"file {path.hex()}"
 
 
-def reads_anywhere(attempt: Attempt, footprint: Footprint) -> bool:
-    """Tell whether nobody else asks where a file lies that was read, and who changed rows there.
+def reads_unlocated(attempt: Attempt, footprint: Footprint) -> bool:
+    """Tell whether files were read whose partitions no other step checks for coarse writes.
 
-    Step 6 does, within the scans, but not at SnapshotIsolation; step 8 does for what is removed.
+    Step 6 checks the partitions of the scans, except at SnapshotIsolation. Step 8 checks those of
+    removed files.
     """
     if not footprint.reads:
         return bool(footprint.read_files)
@@ -239,7 +241,7 @@ def reads_anywhere(attempt: Attempt, footprint: Footprint) -> bool:
 
 
 def coarse_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Step 8 for units: rows changed in a unit that the attempt changes, or removes files from."""
+    """Step 8 for units: rows changed in a unit where the attempt changes rows or removes files."""
     schema = winners.schema_at(attempt.read_at)
     for write in attempt.coarse:
         if write.operation != "insert":
@@ -257,7 +259,7 @@ def unit_hits(
     kinds: Sequence[str],
     write: CoarseWrite | None,
 ) -> Iterator[Hit]:
-    """Return the winners that changed a unit; the whole table meets every unit of it."""
+    """Return a hit for the first winner under each key of a unit; a whole table meets any unit."""
     name = unit_name(write) if write is not None else "partition"
     for kind in kinds:
         for key in unit_keys(winners, kind, unit):
@@ -266,7 +268,7 @@ def unit_hits(
 
 
 def unit_keys(winners: TableWinners, kind: str, unit: Unit) -> Iterator[Hashable]:
-    """Return the keys under which the changes that meet a unit stand."""
+    """Return the keys of the index under which changes that meet a unit are entered."""
     is_any = unit == WHOLE_TABLE or (unit[0] == "named" and winners.names_many_columns)
     if is_any:
         yield "removed" if kind == "changed" else "coarse"
@@ -278,7 +280,7 @@ def unit_keys(winners: TableWinners, kind: str, unit: Unit) -> Iterator[Hashable
 
 
 def unit_name(write: CoarseWrite) -> str:
-    """Return the unit of a coarse write as one word that no other unit of the table shares."""
+    """Return the name of the unit of a coarse write, unique within its table."""
     if write.scope == "partition":
         return f"partition {write.partition}"
     return "table" if write.scope == "table" else "unpartitioned"
@@ -293,5 +295,5 @@ CHECKS: Final[Sequence[Check]] = (
     removed_hits,
     coarse_hits,
 )
-# What can meet an attempt that declared no files.
+# The checks that apply to an attempt without files.
 COARSE_CHECKS: Final[Sequence[Check]] = (protocol_hits, metadata_hits, coarse_hits)

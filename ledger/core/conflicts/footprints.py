@@ -1,7 +1,7 @@
-"""Footprints: what a table part read and wrote, asked the few questions a decision has.
+"""Footprints: what a table part read and wrote, and the properties a decision reads from that.
 
-File lists are opaque here: paths are known by 8-byte hashes. A hash that two paths share can only
-turn a commit into an abort, at odds of one in 2**64 for a pair.
+File lists are opaque here: paths are known by 8-byte hashes. Two paths with one hash can only turn
+a commit into an abort, at odds of one in 2**64 for a pair.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,15 +21,15 @@ from ledger.core.limits import (
 from ledger.core.partitions.file_paths import file_key
 from ledger.core.partitions.names import partition_values
 
-# What a chunk and a text in it take in memory, about, however little they say.
+# About how much memory a chunk, and each text in it, takes at least.
 CHUNK_BYTES: Final = 512
 TEXT_BYTES: Final = 64
 ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
-# How far an import of a table came is no work of the commit that it imports: Delta never saw it.
+# The progress of an import is not part of the commit that it replays: Delta never saw it.
 IMPORT_APPS: Final = "lakeledger.import:"
 BACKFILLS: Final = frozenset({"ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"})
 NAMES_JOIN: Final = ", "
-# Operations that count as changing data even when they list no file (facts a.2).
+# Operations that count as changing data although they may list no file (facts a.2).
 CHANGES_DATA: Final = frozenset(
     {
         "WRITE",
@@ -73,71 +73,74 @@ EMPTY_FOOTPRINT: Final = Footprint(
 
 
 def path_hash(path: str) -> bytes:
-    """Return the 8 bytes a path is known by, the same for every spelling of one file."""
+    """Return the 8-byte hash of a path, equal for all spellings of one file."""
     key = file_key(path)
-    # Bytes of an escape that are no text still tell two paths apart.
+    # Escaped bytes that are not UTF-8 still distinguish two paths.
     return blake2b(key.encode(errors="surrogateescape"), digest_size=HASH_BYTES).digest()
 
 
 def packed(paths: Iterable[str]) -> bytes:
-    """Return the hashes of paths, each once, in a row."""
+    """Return the hashes of paths, concatenated, each once."""
     return b"".join(dict.fromkeys(path_hash(path) for path in paths))
 
 
 def hashes(row: bytes) -> Iterator[bytes]:
-    """Return the hashes that stand in a row."""
+    """Return the single hashes of concatenated ones."""
     return (row[at : at + HASH_BYTES] for at in range(0, len(row), HASH_BYTES))
 
 
 def fault_of(footprint: Footprint) -> str:
-    """Return what is wrong with a footprint, "" if nothing is."""
+    """Return what is wrong with a footprint, "" if it is valid."""
     if len(footprint.read_files) % HASH_BYTES or len(footprint.removes) % HASH_BYTES:
-        return f"path hashes have {HASH_BYTES} bytes each"
+        return f"path hashes must have {HASH_BYTES} bytes each"
     if len({each.app for each in footprint.apps}) < len(footprint.apps):
-        return "an application records one version in a commit"
+        return "a commit must record one version per application, got several"
     if not 0 <= footprint.rows_added <= ROWS_PER_WRITE_MAX:
-        return f"a commit adds 0 to {ROWS_PER_WRITE_MAX} rows, not {footprint.rows_added}"
+        return f"rows_added must be 0 to {ROWS_PER_WRITE_MAX}, got {footprint.rows_added}"
     for text in chain(footprint.adds, footprint.removes_in):
         if partition_values(text) is None:
-            return f"{text[:80]!r} is no partition"
+            return f"a partition must be a JSON array of texts and nulls, got {text[:80]!r}"
     return excess_of(footprint)
 
 
 def excess_of(footprint: Footprint) -> str:
-    """Return what there is too much of in a footprint, "" if nothing is."""
+    """Return which bound a footprint exceeds, "" if it keeps all."""
     entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
     entries += len(footprint.read_apps) + len(footprint.domains)
     entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
     if entries > FOOTPRINT_ENTRIES_MAX:
         return (
-            f"{entries} files, partitions, applications and domains are named, "
-            f"{FOOTPRINT_ENTRIES_MAX} are allowed"
+            f"files, partitions, applications and domains must be {FOOTPRINT_ENTRIES_MAX} at most, "
+            f"got {entries}"
         )
     if len(footprint.operation) > OPERATION_CHARS_MAX:
-        return f"an operation is named in {OPERATION_CHARS_MAX} characters at most"
+        return (
+            f"operation must have {OPERATION_CHARS_MAX} characters at most, "
+            f"got {len(footprint.operation)}"
+        )
     names = *footprint.read_apps, *(app for app, _ in footprint.apps)
     for name in (*names, *(each.name for each in footprint.domains)):
         if len(name) > TEXT_CHARS_MAX:
             return (
-                f"{name[:80]!r}... has {len(name)} characters: applications and domains are named "
-                f"in {TEXT_CHARS_MAX} characters at most"
+                f"the name of an application or domain must have {TEXT_CHARS_MAX} characters at "
+                f"most, got {len(name)}: {name[:80]!r}..."
             )
     return excess_of_reads(footprint)
 
 
 def excess_of_reads(footprint: Footprint) -> str:
-    """Return by how much too many scans are recorded, "" if they are not."""
+    """Return that a footprint records too many scans, "" if it does not."""
     if len(footprint.reads) > FOOTPRINT_READS_MAX:
-        return f"{len(footprint.reads)} scans are recorded, {FOOTPRINT_READS_MAX} are allowed"
+        return f"scans must be {FOOTPRINT_READS_MAX} at most, got {len(footprint.reads)}"
     return ""
 
 
 def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
-    """Return one footprint of all its chunks; files stay with the chunk that brought them."""
+    """Return the footprint joined from all its chunks, with the file list of the last one."""
     if not chunks:
         return last
     every = (*chunks, last)
-    # Where a chunk does not say in which partitions, it may be any.
+    # A chunk that removes files without naming partitions may remove them from any.
     is_unsaid = any(each.removes and not each.removes_in for each in every)
     return last._replace(
         reads=distinct(each.reads for each in every),
@@ -154,29 +157,29 @@ def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
 
 
 def distinct(lists: Iterable[Iterable[str]]) -> list[str]:
-    """Return the members of all lists, each once, in order."""
+    """Return the members of all lists in order, without repeats."""
     return list(dict.fromkeys(chain.from_iterable(lists)))
 
 
 def next_digest(digest: bytes, files: bytes) -> bytes:
-    """Return the digest over one more chunk of files; it begins with b''."""
+    """Return the digest over one more chunk of files; the first chunk continues b''."""
     return blake2b(digest + files, digest_size=HASH_BYTES).digest()
 
 
 def weight(footprint: Footprint) -> int:
-    """Return the bytes a footprint takes in memory, about."""
+    """Return about how many bytes a footprint takes in memory."""
     texts = chain(footprint.reads, footprint.read_apps, footprint.adds, footprint.removes_in)
     lists = len(footprint.files) + len(footprint.removes) + len(footprint.read_files)
     return CHUNK_BYTES + lists + sum(TEXT_BYTES + len(text) for text in texts)
 
 
 def bare(footprint: Footprint) -> Footprint:
-    """Return the footprint without its files, which are not needed to judge it."""
+    """Return the footprint without its file list, which no decision reads."""
     return footprint._replace(files=b"")
 
 
 def won(footprint: Footprint) -> Footprint:
-    """Return what is remembered of a winner: what it did, for nobody asks what it had read."""
+    """Return what the index keeps of a winner: what it wrote; no later check needs its reads."""
     domains = [each._replace(configuration="") for each in footprint.domains]
     return bare(footprint)._replace(
         reads=[], reads_whole=False, read_files=b"", read_apps=[], domains=domains
@@ -189,7 +192,7 @@ def reads_anything(footprint: Footprint) -> bool:
 
 
 def writes_anything(footprint: Footprint) -> bool:
-    """Tell whether the part would change its table, or what is known of it."""
+    """Tell whether the part would change its table, or the metadata of the table."""
     return bool(
         footprint.adds
         or footprint.removes
@@ -206,9 +209,9 @@ def is_blind(footprint: Footprint) -> bool:
 
 
 def depends_on_base(footprint: Footprint) -> bool:
-    """Tell whether a part that read no data was planned from something else that may have changed.
+    """Tell whether a part that read no data was planned from anything else that may have changed.
 
-    An application that records its progress is asked for that by itself.
+    Progress that an application looked up and also records does not count: it is compared anyway.
     """
     recorded = {each.app for each in footprint.apps}
     domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
@@ -217,30 +220,30 @@ def depends_on_base(footprint: Footprint) -> bool:
 
 
 def is_backfill(footprint: Footprint) -> bool:
-    """Tell whether the part only records files again that were there, for row tracking (a.4)."""
+    """Tell whether the part only records present files again, for row tracking (a.4)."""
     return footprint.operation in BACKFILLS and not footprint.data_change
 
 
 def joined_names(operations: Iterable[str]) -> str:
-    """Return what several operations on one table are called together, each once and in order."""
+    """Return the joint name of several operations on one table, each once and in order."""
     return NAMES_JOIN.join(dict.fromkeys(each for each in operations if each))
 
 
 def operations_of(footprint: Footprint) -> Sequence[str]:
-    """Return the operations that a part names: one txn may do several to a table."""
+    """Return the operations that a part names; one txn may name several for one table."""
     return footprint.operation.split(NAMES_JOIN)
 
 
 def only_reads(footprint: Footprint) -> bool:
-    """Tell whether the part declares no operation: its table was read for the sake of others."""
+    """Tell whether the part declares no operation, so its table was only read."""
     return not footprint.operation
 
 
 def rearranges(footprint: Footprint, *, does_more: bool) -> bool:
-    """Tell whether nothing but files is in the part, and none of them changes data (a.2).
+    """Tell whether the part holds only files, all without a data change (a.2).
 
-    `does_more` says that it declares coarse writes, or changes its table by more than the name. The
-    progress of an import that replays it does not count.
+    `does_more` says that it declares coarse writes, or changes its table by more than a rename. The
+    progress of an import does not count.
     """
     if footprint.data_change or does_more or footprint.protocol is not None:
         return False

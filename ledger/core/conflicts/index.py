@@ -1,9 +1,8 @@
-"""The conflict index: every committed table part, found by what a later commit meets it by.
+"""The conflict index: every committed table part, under each key that a later commit can look up.
 
-Each part is entered under every key that a later commit may meet it by. Behind a key stand
-positions in ascending order, so a bisection finds the first winner after a read, however many
-winners there are. Parts leave oldest first, under the keys they came by; below `floor` the index
-knows no commit.
+A key leads to positions in ascending order, so a bisection finds the first winner after a read, at
+a cost that hardly grows with the number of winners. Parts leave oldest first, under the keys they
+were entered by. The index knows no commit below `floor`.
 """
 
 from bisect import bisect_right
@@ -27,7 +26,7 @@ SLACK: Final = 32
 
 
 class Positions:
-    """Ascending positions; the oldest go first."""
+    """Ascending positions; the oldest leave first."""
 
     __slots__ = ("_items", "_start")
 
@@ -36,7 +35,7 @@ class Positions:
         self._start = 0
 
     def __eq__(self, other: object) -> bool:
-        """Equal are those that hold the same positions."""
+        """Tell whether both hold the same positions."""
         return isinstance(other, Positions) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -51,14 +50,14 @@ class Positions:
             self._items.append(position)
 
     def after(self, position: int) -> int:
-        """Return the least one above `position`, 0 if there is none."""
+        """Return the least position above `position`, or 0."""
         items = self._items
         if items[-1] <= position:
             return 0
         return items[bisect_right(items, position, self._start)]
 
     def drop_through(self, position: int) -> bool:
-        """Let those up to `position` go; tell whether none is left."""
+        """Drop all up to `position`; return whether the rest is empty."""
         items = self._items
         self._start = bisect_right(items, position, self._start)
         if self._start == len(items):
@@ -71,12 +70,12 @@ class Positions:
 
 @dataclass(slots=True)
 class TableWinners:
-    """The winning parts of one table by what they can be met by.
+    """The winning parts of one table by key.
 
-    `shapes` are the partition columns in force from a position on. `recent` are the partitions
-    files were added to, the latest addition last; `by_value` finds those of them that got files
-    under the columns in force now by one typed value. `column_names` counts the units that name
-    their columns themselves, by these names.
+    `shapes` are the partition columns, each with the position from which they are in force.
+    `recent` are the partitions that got files, the latest addition last. `by_value` finds them by
+    one typed value, if they got files under the columns in force now. `column_names` counts units
+    whose columns are known only from their text, by the names of these columns.
     """
 
     shapes: list[tuple[int, PartitionSchema]]
@@ -99,7 +98,7 @@ class TableWinners:
         return self.shapes[0][1]
 
     def schema_before(self, position: int) -> PartitionSchema:
-        """Return the partition columns that a commit found, which may have changed them."""
+        """Return the partition columns just before a commit, which may have changed them."""
         return self.schema_at(position - 1)
 
     def newest_partitions(self, read_at: int) -> Iterator[str]:
@@ -111,29 +110,29 @@ class TableWinners:
 
     @property
     def names_many_columns(self) -> bool:
-        """Whether units name so many sets of columns that it is not asked for each."""
+        """Whether units name too many sets of columns to look up each."""
         return len(self.column_names) > COLUMN_NAMES_MAX
 
     def are_valued_at(self, position: int) -> bool:
-        """Tell whether values are typed as the columns were at a position."""
+        """Tell whether the values in `by_value` have the column types of a position."""
         return self.shapes[-1][0] <= position
 
     def partitions_with(self, equals: Mapping[int, frozenset[Key]]) -> Iterator[str]:
-        """Return the partitions that have one of the values of a column, typed as they are now.
+        """Return the partitions with one of the given values in a column.
 
-        Only those that got files since the columns are what they are; see `are_valued_at`.
-        Of several columns the one is asked that leaves the fewest partitions.
+        They are among those that got files under the present columns; see `are_valued_at`. If
+        several columns are given, the one with the fewest partitions is used.
         """
         found = [self.with_values(column, values) for column, values in equals.items()]
         sizes = [sum(len(texts) for texts in each) for each in found]
         return chain.from_iterable(found[sizes.index(min(sizes))])
 
     def with_values(self, column: int, values: frozenset[Key]) -> list[dict[str, None]]:
-        """Return the partitions that have these values in a column, or none of its type there."""
+        """Return the partitions with these values in a column, or with a text that is no value."""
         return [self.by_value.get((column, each), {}) for each in values | {Mark.UNCASTABLE}]
 
     def enter(self, part: WinningPart) -> int:
-        """Enter a part; return under how many keys."""
+        """Enter a part and return the number of its keys."""
         schema = self.schema_before(part.position)
         texts = added_partitions(part, schema)
         keys = dict.fromkeys(keys_of(part, schema, texts))
@@ -152,7 +151,7 @@ class TableWinners:
         return len(keys)
 
     def leave(self, part: WinningPart) -> None:
-        """Take the oldest part out."""
+        """Remove a part, which must be the oldest."""
         schema = self.schema_before(part.position)
         texts = added_partitions(part, schema)
         keys = dict.fromkeys(keys_of(part, schema, texts))
@@ -173,25 +172,25 @@ class TableWinners:
             del self.shapes[0]
 
     def reshape(self, position: int, schema: PartitionSchema) -> None:
-        """Note that the partition columns are others from a position on.
+        """Note that the partition columns change at a position.
 
-        Whoever asks by a value of theirs read at that position or later, so no partition that got
-        its files before is needed by value again.
+        Only an attempt that read at this position or later looks up values of the new columns. So
+        partitions that got their files before are no longer needed by value.
         """
         self.shapes.append((position, schema))
         self.by_value.clear()
 
     def is_valued(self, position: int) -> bool:
-        """Tell whether files added at a position are looked for by the columns as they are now."""
+        """Tell whether files added at a position were added under the present columns."""
         return position > self.shapes[-1][0]
 
     def value(self, text: str) -> None:
-        """Let a partition be found by its values, typed as the columns are now."""
+        """Enter a partition by its values, typed by the present columns."""
         for value in valued(text, self.shapes[-1][1]):
             self.by_value.setdefault(value, {})[text] = None
 
     def forget(self, text: str) -> None:
-        """Take a partition from those that have its values."""
+        """Remove a partition from the lists of its values."""
         for value in valued(text, self.shapes[-1][1]):
             texts = self.by_value.get(value, {})
             texts.pop(text, None)
@@ -200,16 +199,16 @@ class TableWinners:
 
 
 def names_in(part: WinningPart, schema: PartitionSchema) -> Iterator[object]:
-    """Return the columns of each unit of a part that names them itself."""
+    """Return the column names of each changed unit, if the table does not know its columns."""
     if not schema:
         yield from (unit[1] for unit in changed_units(part, schema) if unit[0] == "named")
 
 
 @dataclass(slots=True)
 class ConflictIndex:
-    """The winners of a domain; commits planned below `floor` cannot be judged any more.
+    """The winners of a domain; a commit planned below `floor` can no longer be judged.
 
-    `sizes` are the numbers of entries of the `parts`.
+    `sizes` holds the number of keys of each of the `parts`, `entries` their sum.
     """
 
     tables: dict[int, TableWinners] = field(default_factory=dict)
@@ -219,7 +218,7 @@ class ConflictIndex:
     floor: int = 0
 
     def record(self, part: WinningPart, schema: PartitionSchema) -> None:
-        """Enter a committed part; `schema` are the partition columns before it."""
+        """Enter a committed part; `schema` are the partition columns before its commit."""
         winners = self.tables.get(part.table)
         if winners is None:
             winners = self.tables[part.table] = TableWinners([(0, schema)])
@@ -229,7 +228,7 @@ class ConflictIndex:
         self.sizes.append(size)
 
     def reshape(self, table: int, position: int, schema: PartitionSchema) -> None:
-        """Note that a table has other partition columns from a position on."""
+        """Note that the partition columns of a table change at a position."""
         winners = self.tables.get(table)
         if winners is not None and winners.shapes[-1][1] != schema:
             winners.reshape(position, schema)
@@ -238,20 +237,20 @@ class ConflictIndex:
         """Drop winners that no open writing txn can meet.
 
         `oldest_writer` is the position at which the oldest open writing txn opened. At least
-        `entries_min` entries stay for commits made from older reads, at most `entries_max`
-        altogether; a commit from below `floor` is refused, never guessed. What one old writer held
-        goes little by little, so that no event costs what gathered before it.
+        `entries_min` entries stay for commits made from older reads, and at most `entries_max` in
+        all. A commit planned below `floor` is refused, never guessed. The entries that an old
+        writer held back leave in small steps, so that no single event pays for all of them.
         """
         leaving = self.entries - ENTRIES_LEAVING_MAX
         while self.parts:
-            is_met_by_none = self.parts[0].position <= oldest_writer
-            may_leave = is_met_by_none and self.entries - self.sizes[0] >= entries_min
+            is_unreachable = self.parts[0].position <= oldest_writer
+            may_leave = is_unreachable and self.entries - self.sizes[0] >= entries_min
             if self.entries <= entries_max and not (may_leave and self.entries > leaving):
                 return
             self._drop_oldest()
 
     def forget_all(self, floor: int) -> None:
-        """Let all winners go: what was planned before a position cannot be judged any more."""
+        """Drop all winners; commits planned below `floor` are refused from now on."""
         self.tables.clear()
         self.parts.clear()
         self.sizes.clear()

@@ -1,7 +1,8 @@
-"""What a change of a table's metadata means to the commits in flight (facts a.4 step 2, a.5).
+"""The kind of a metadata change, which decides whether commits in flight survive it.
 
-Each kind is a property of the change alone, so it is found once, when the change commits. A change
-that a commit in flight can take on is `identity` or `resolvable`; all others make it fail.
+The kind depends on the change alone, so it is computed once, when the change commits. A commit in
+flight survives `identity` and `resolvable` changes, and fails on all others (facts a.4 step 2,
+a.5).
 """
 
 import json
@@ -17,7 +18,7 @@ IDENTITY_MARK: Final = "delta.identity.highWaterMark"
 MAPPING_MODE: Final = "delta.columnMapping.mode"
 MAPPING_KEYS: Final = frozenset({"delta.columnMapping.id", "delta.columnMapping.physicalName"})
 ROW_TRACKING: Final = "delta.enableRowTracking"
-# The names of columns that count for nothing unless rows are tracked.
+# These properties may change only in a table that tracks rows.
 ROW_COLUMNS: Final = frozenset(
     {
         "delta.rowTracking.materializedRowIdColumnName",
@@ -45,7 +46,7 @@ def any_value(_old: Old, _new: str) -> bool:
     return True
 
 
-# Property: (feature the protocol must have, which change is accepted).
+# Property: (feature that the protocol must have, test of the old and the new value).
 RESOLVABLE: Final[Mapping[str, tuple[str, Allowed]]] = {
     ROW_TRACKING: ("rowTracking", becomes_true),
     **dict.fromkeys(ROW_COLUMNS, ("rowTracking", any_value)),
@@ -63,7 +64,7 @@ RESOLVABLE: Final[Mapping[str, tuple[str, Allowed]]] = {
 def metadata_kind(
     old: TableDefinition, new: TableDefinition, features: frozenset[str]
 ) -> MetadataKind:
-    """Return what a change from `old` to `new` means under a protocol with these features."""
+    """Return the kind of a change from `old` to `new` under a protocol with these features."""
     if raises_identity_only(old, new):
         return "identity"
     if is_reshaped(old, new):
@@ -74,7 +75,7 @@ def metadata_kind(
 
 
 def raises_identity_only(old: TableDefinition, new: TableDefinition) -> bool:
-    """Tell whether the marks of identity columns are all that differs (c.5)."""
+    """Tell whether only the high water marks of identity columns differ (c.5)."""
     plain = new._replace(columns=without_marks(new))
     return old != new and old._replace(columns=without_marks(old)) == plain
 
@@ -92,7 +93,7 @@ def without(column: Column, keys: frozenset[str] | set[str]) -> Column:
 
 
 def column_metadata(column: Column) -> Mapping[str, Any]:
-    """Return the metadata of a column; what is no JSON object counts as one opaque entry."""
+    """Return the metadata of a column; text that is no JSON object becomes one opaque entry."""
     if not column.metadata:
         return {}
     try:
@@ -110,7 +111,7 @@ def is_reshaped(old: TableDefinition, new: TableDefinition) -> bool:
 
 
 def maps_columns_only(old: TableDefinition, new: TableDefinition, features: frozenset[str]) -> bool:
-    """Tell whether column mapping is turned on, and nothing else happens to the columns."""
+    """Tell whether column mapping is turned on and the columns are otherwise unchanged."""
     before, after = properties(old), properties(new)
     if before.get(MAPPING_MODE, "none") != "none" or after.get(MAPPING_MODE) != "name":
         return False
@@ -135,7 +136,7 @@ def are_resolvable(old: TableDefinition, new: TableDefinition, features: frozens
 
 
 def is_allowed(key: str, old: Old, new: str, features: frozenset[str]) -> bool:
-    """Tell whether a commit in flight can take on this change of a property."""
+    """Tell whether a commit in flight survives this change of a property."""
     if key not in RESOLVABLE:
         return False
     feature, allowed = RESOLVABLE[key]

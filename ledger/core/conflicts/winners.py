@@ -1,6 +1,6 @@
-"""Winning parts: one table of a commit, and the keys under which later commits can meet it.
+"""Winning parts: one table of a commit, and the keys under which later commits find it.
 
-Those are the partitions it added files to, the paths it removed, the units it changed, its
+The keys are the partitions it added files to, the paths it removed, the units it changed, its
 metadata, protocol, domains and application ids.
 """
 
@@ -23,15 +23,15 @@ from ledger.core.partitions.names import (
 from ledger.core.partitions.units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
 
 ANY_FILE: Final = ("removed", "any")
-# Stands for every partition where a coarse write does not say which one it changed.
+# Every partition: the unit of a coarse write that names no single one.
 ANYWHERE: Final = "*"
 
 
 class WinningPart(NamedTuple):
-    """One table of a commit, as later commits may meet it; its footprint has no files.
+    """One table of a commit, as the index keeps it; its footprint has no file list.
 
-    `metadata` is the kind of its metadata change or "", `protocol` that of its protocol action, as
-    `features` tells it, `rearranges` says that it changed no data.
+    `metadata` is the kind of its metadata change or "", `protocol` the kind of its protocol action
+    as `traits.protocol_change` returns it. `rearranges`: it changed no data.
     """
 
     position: int
@@ -50,7 +50,7 @@ class WinningPart(NamedTuple):
 
 
 def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) -> Iterator[Hashable]:
-    """Return every key a part stands under, some twice; `texts` are the partitions it added to."""
+    """Return every key of a part, some twice; `texts` are the partitions it added files to."""
     yield "any"
     if part.metadata:
         yield "metadata"
@@ -65,7 +65,7 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
         for unit in removed_units(part.footprint, schema):
             yield from standing("changed", unit)
     for kind in ("added",) if part.blind else ("added", "seen"):
-        # Blind appends are not seen by all.
+        # At WriteSerializable a check looks up "seen", so it misses blind appends.
         if texts:
             yield kind
         for text in texts:
@@ -77,7 +77,7 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
 
 
 def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
-    """Return the keys of what a footprint removed and recorded."""
+    """Return the keys of the files, domains and applications of a footprint."""
     if footprint.removes:
         yield "removed"
     if len(footprint.removes) > WINNER_REMOVES_MAX * HASH_BYTES:
@@ -89,7 +89,7 @@ def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
 
 
 def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str]:
-    """Return the partitions that got new rows; a backfill adds the files that were there."""
+    """Return the partitions that got new rows; a backfill only adds present files again."""
     texts = [coarse_partition(write, schema) for write in part.coarse]
     if part.footprint is not None and not is_backfill(part.footprint):
         if len(part.footprint.adds) > WINNER_PARTITIONS_MAX:
@@ -100,20 +100,20 @@ def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str
 
 @lru_cache(READ_KEPT)
 def found_partition(text: str, schema: PartitionSchema) -> str:
-    """Return a partition as it can be found, ANYWHERE if it has not a value for each column."""
+    """Return a partition, or ANYWHERE if its values do not fit the columns in number."""
     values = partition_values(text)
     return text if values is not None and len(values) == len(schema) else ANYWHERE
 
 
 def main_operation(writes: Sequence[CoarseWrite]) -> str:
-    """Return what coarse writes did above all: the first that is no insert, "" for none."""
+    """Return the first operation of coarse writes other than insert, else insert, else ""."""
     operations: list[str] = [write.operation for write in writes]
     return next((each for each in operations if each != "insert"), (operations or [""])[0])
 
 
 @lru_cache(READ_KEPT)
 def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
-    """Return the partition of a coarse write, ANYWHERE if it is not one the table can have."""
+    """Return the partition of a coarse write, ANYWHERE if the table cannot have it."""
     if write.scope == "unpartitioned" and not schema:
         return partition_text(())
     columns = [name for name, _ in schema]
@@ -128,10 +128,10 @@ def valued(text: str, schema: PartitionSchema) -> tuple[tuple[int, Key], ...]:
 
 
 def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Unit]:
-    """Return the units a footprint removed files from; unsaid means anywhere.
+    """Return the units a footprint removed files from.
 
-    So does a table that does not say its columns, a partition that has not a value for each of
-    them, and one that is no value of its type: it cannot be told which it is.
+    The unit is the whole table if the footprint names no partition, if the columns of the table
+    are not known, or if a partition does not fit them in number or type.
     """
     count = len(footprint.removes_in)
     if count > WINNER_PARTITIONS_MAX or (footprint.removes and not (count and schema)):
@@ -142,5 +142,5 @@ def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Uni
 
 
 def changed_units(part: WinningPart, schema: PartitionSchema) -> Iterator[Unit]:
-    """Return the units in which a part changed rows, the files unknown."""
+    """Return the units of the coarse writes by which a part updated or deleted rows."""
     return (unit_of(write, schema) for write in part.coarse if write.operation != "insert")

@@ -1,1 +1,1 @@
-"""Decide: one command in, exactly one event out."""
+"""Decide: each command is answered by exactly one event."""

@@ -1,7 +1,7 @@
-"""Candidate: a txn about to commit, with all it declared, staged and changed put together.
+"""Candidate: a txn about to commit, with all that it declared, staged and changed.
 
-A footprint too large for one record comes in chunks. Chunks wait with their open txn; the commit
-names their count and digest. They go when the txn ends. The amount that waits is bounded.
+A footprint too large for one record comes in chunks. Chunks stay with their open txn until it
+ends, and the commit names their count and digest. The total size of waiting chunks is bounded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,7 @@ from ledger.core.conflicts.footprints import (
     writes_anything,
 )
 from ledger.core.decide.table_part import TablePart, is_read, part_of
+from ledger.core.decide.tables import check_level
 from ledger.core.decide.txns import check_tables, own_txn, writable_txn
 from ledger.core.events.events import WritesStaged
 from ledger.core.limits import STAGED_BYTES_MAX, STAGED_CHUNKS_MAX
@@ -31,16 +32,16 @@ from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
 from ledger.core.state.tables import Pending, by_table
-from ledger.core.state.traits import LEVEL_OF, is_level
+from ledger.core.state.traits import LEVEL_OF
 from ledger.core.state.txns import OpenTxn
 
 
 class Candidate(NamedTuple):
     """A txn about to commit: `txn` None = one-shot.
 
-    `parts` are all tables it touched or read, ascending by table; `changes` are those of metadata,
-    by table in the order they were made; `level` is asked for in all tables. `changes_data` says
-    that some part does more than to read or rearrange files.
+    `parts` are all tables it touched or read, ascending by table. `changes` are its metadata
+    changes by table, in the order they were made. `level` is the least level in all tables.
+    `changes_data`: some part does more than to read or rearrange files.
     """
 
     txn: OpenTxn | None
@@ -51,7 +52,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_replica(self) -> bool:
-        """Whether its files were judged where it comes from."""
+        """Whether the txn is replicated, so that its files were judged at their source."""
         return self.txn is not None and self.txn.type == "replicated"
 
     def level_of(self, part: TablePart, table_level: IsolationLevel) -> IsolationLevel:
@@ -60,9 +61,9 @@ class Candidate(NamedTuple):
 
 
 def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
-    """Gather what is to be committed; raises Refused if the asker's session may not commit it."""
-    if command.level and not is_level(command.level):
-        raise Refused(Reason.COMMAND_INVALID, f"{command.level!r} is no isolation level")
+    """Gather all that a commit command commits; raises Refused if the session may not do so."""
+    if command.level:
+        check_level(command.level)
     declared = declared_parts(state, command)
     txn = own_txn(state, command.session, command.txn) if command.txn else None
     writes = {table: whole(txn, write) for table, write in declared.items()}
@@ -83,7 +84,7 @@ def gathered(
     last_chunks: Mapping[int, Footprint | None],
     level: IsolationLevel | Literal[""] = "",
 ) -> Candidate:
-    """Return the candidate of whole declared parts, and of the tables that its txn touched."""
+    """Return the candidate with joined declared parts and all tables that its txn touched."""
     number, snapshot, is_judged = 0, 0, True
     changes: Mapping[int, Sequence[Pending]] = {}
     if txn is not None:
@@ -108,9 +109,9 @@ def gathered(
 
 
 def touched_before(state: DomainState, txn: OpenTxn) -> set[int]:
-    """Return the tables a txn has a write id in or changed.
+    """Return the tables in which a txn has a write id or changed metadata.
 
-    A write id alone is no write (rule c0): one in a dropped table goes with the table.
+    A write id alone is no write (rule c0), so a write id in a dropped table does not count.
     """
     return (txn.write_ids.keys() & state.tables.by_id.keys()) | txn.metadata.keys()
 
@@ -123,7 +124,11 @@ def declared_parts(state: DomainState, command: CommitTxn) -> dict[int, TableWri
             raise Refused(Reason.COMMAND_INVALID, f"table {write.table} has two parts", write.table)
         parts[write.table] = write
     if len(parts) > state.limits.tables_per_command_max:
-        raise Refused(Reason.LIMIT_EXCEEDED, f"{len(parts)} tables in one commit")
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"a commit must have {state.limits.tables_per_command_max} tables at most, "
+            f"got {len(parts)}",
+        )
     return parts
 
 
@@ -139,17 +144,17 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
     if footprint is None or (footprint.staged, footprint.digest) != (len(chunks), digest):
         raise Refused(
             Reason.STAGED_WRITES_DIFFER,
-            f"{len(chunks)} chunks of table {write.table} were staged, the commit names others",
+            f"the commit names other chunks of table {write.table} than the {len(chunks)} staged",
             write.table,
         )
     fault = fault_of(footprint)
     every = whole_footprint(chunks, footprint)
     if only_reads(footprint) and (writes_anything(every) or any(each.files for each in chunks)):
-        fault = "what writes names its operation"
-    # Each scan is asked for each partition with new files, however many chunks brought them.
+        fault = "a footprint that writes must name its operation"
+    # Each scan is tested against each partition with new files, whichever chunk brought it.
     fault = fault or excess_of_reads(every)
     if not fault and chunks and (app := repeated_app(every)):
-        fault = f"an application records one version in a commit, {app[:80]!r} records two"
+        fault = f"a commit must record one version per application, got several for {app[:80]!r}"
     if fault:
         raise Refused(Reason.COMMAND_INVALID, fault, write.table)
     return write._replace(footprint=every)
@@ -175,7 +180,7 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
     if command.number != following:
         raise Refused(
             Reason.STAGED_WRITES_DIFFER,
-            f"chunk {command.number} of table {table.name} came where {following} is next",
+            f"the next chunk of table {table.name} must be {following}, got {command.number}",
             command.table,
         )
     check_tables(txn.txn, len(txn.staged) + (following == 1))
@@ -185,15 +190,15 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
     if command.footprint.protocol is not None:
         raise Refused(
             Reason.COMMAND_INVALID,
-            "a protocol comes with the commit, not with a chunk before it",
+            "a protocol must come with the commit, not with a staged chunk",
             command.table,
         )
     waiting = state.txns.staged_bytes + staged_weight(command.footprint)
     if following > STAGED_CHUNKS_MAX or waiting > STAGED_BYTES_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"at most {STAGED_CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} bytes of file "
-            "lists, hashes, progress and domains wait for their commits",
+            f"staged writes must be {STAGED_CHUNKS_MAX} chunks of a table and {STAGED_BYTES_MAX} "
+            f"bytes in all open txns at most, got chunk {following} and {waiting} bytes",
             command.txn,
         )
     return WritesStaged(command.table, command.number, command.footprint)

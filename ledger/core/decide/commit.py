@@ -1,11 +1,10 @@
-"""Decide a commit: everything that can keep a txn from becoming visible, in the order it is asked.
+"""Decide a commit: all checks that can keep a txn from becoming visible, in their order.
 
-A part of a commit is one table it wrote, holds a write id in, or changed the metadata of; tables it
-only read are declared beside: all that is a `Candidate`. First the refusals, which leave the txn
-open: the asker does not own it, a part names what cannot be written, its base is no longer
-remembered. Then the question whether its applications made the same progress before. Then the
-conflicts, which abort it. A txn without an id (one-shot) is opened, given its write ids and
-committed by the same event.
+A `Candidate` has one part for each table that the txn wrote, read, changed or holds a write id in.
+Refusals come first and leave the txn open: the session does not own it, or a part cannot be
+written. A commit whose applications made the same progress before is aborted as already applied.
+A base that is no longer remembered is refused. Conflicts come last and abort the txn. A one-shot
+commit opens its txn, gives it write ids and commits it by a single event.
 """
 
 from typing import Final
@@ -30,7 +29,7 @@ ROW_TRACKING: Final = "rowTracking"
 
 
 def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
-    """Commit, or abort with the evidence; a repeated commit is answered as before."""
+    """Commit, or abort with the evidence; a repeated commit gets its first answer."""
     answer = already_committed(state, command.session, command.txn) if command.txn else None
     if answer is not None:
         return answer
@@ -49,7 +48,7 @@ def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
 
 
 def already_committed(state: DomainState, session: int, txn: int) -> Answer | None:
-    """Return the answer for a txn that is not open any more, None if it is."""
+    """Return the first answer for a committed txn, None for an open one; else raise Refused."""
     status, position = status_for(state, session, txn)
     if status == "committed":
         return CommandRepeated(b"", position, "TxnCommitted", txn, 1, ())
@@ -59,22 +58,22 @@ def already_committed(state: DomainState, session: int, txn: int) -> Answer | No
 
 
 def check_writes(state: DomainState, candidate: Candidate) -> None:
-    """Refuse parts that could not be committed however early they came."""
+    """Refuse parts that could not be committed even without other commits."""
     txn, parts = candidate.txn, candidate.parts
     if txn is None and all(part.is_read for part in parts):
-        raise Refused(Reason.COMMAND_INVALID, "a commit without a txn names what it wrote")
+        raise Refused(Reason.COMMAND_INVALID, "a commit without a txn must write to some table")
     if (
         txn is not None
         and txn.type == "read_only"
         and any(part.write is not None and not part.is_read for part in parts)
     ):
-        raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only", txn.txn)
+        raise Refused(Reason.TXN_READ_ONLY, f"txn {txn.txn} is read only and cannot write", txn.txn)
     count = sum([len(part.write.writes) for part in parts if part.write is not None])
     if count > COARSE_WRITES_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"{count} coarse writes in one commit, {COARSE_WRITES_MAX} are allowed: "
-            "name whole tables",
+            f"a commit must have {COARSE_WRITES_MAX} coarse writes at most, got {count}; name "
+            "whole tables",
         )
     for part in parts:
         if part.write is not None:
@@ -83,12 +82,13 @@ def check_writes(state: DomainState, candidate: Candidate) -> None:
 
 
 def check_partition_texts(write: TableWrite) -> None:
-    """Refuse coarse writes of partitions whose texts would fill the state."""
+    """Refuse coarse writes of partitions with long texts, which would fill the state."""
     for coarse in write.writes:
         if len(coarse.partition) > PARTITION_CHARS_MAX:
             raise Refused(
                 Reason.COMMAND_INVALID,
-                f"a partition is written in {PARTITION_CHARS_MAX} characters at most",
+                f"a partition must have {PARTITION_CHARS_MAX} characters at most, "
+                f"got {len(coarse.partition)}",
                 write.table,
             )
 
@@ -109,15 +109,15 @@ def check_write(
     if table.definition.layout == "directories" and lacks_write_id(candidate, part):
         raise Refused(
             Reason.WRITE_ID_REQUIRED,
-            f"files of table {table.name} lie under their write id, which a txn must have first",
+            f"files of table {table.name} lie under a write id; allocate one to the txn first",
             part.table,
         )
 
 
 def lacks_write_id(candidate: Candidate, part: TablePart) -> bool:
-    """Tell whether a part has no write id for what it writes.
+    """Tell whether a part adds files, or is one-shot, without a write id.
 
-    Hive commits coarse writes also of a txn that has none; files have to lie somewhere.
+    As in Hive, a txn may commit coarse writes without a write id. Files need its folder.
     """
     if candidate.txn is None:
         return not part.is_read
@@ -128,7 +128,7 @@ def lacks_write_id(candidate: Candidate, part: TablePart) -> bool:
 def applied_before(state: DomainState, candidate: Candidate) -> int:
     """Return the position at which all recorded progress was made before, 0 if it is new.
 
-    Raises Refused if some of it was made and some not: then it is not the same batch.
+    Raises Refused if only some of it was made before, since that is another batch.
     """
     before: list[int] = []
     for part in candidate.parts:
@@ -142,14 +142,14 @@ def applied_before(state: DomainState, candidate: Candidate) -> int:
     if any(before) and not all(before):
         raise Refused(
             Reason.APP_VERSIONS_DISAGREE,
-            "some of the progress that this commit records, of an application in a table, was "
-            "recorded before, and some was not",
+            "the progress of applications that a commit records must be either all new or all "
+            "recorded before, got both",
         )
     return max(before, default=0)
 
 
 def check_bases(state: DomainState, candidate: Candidate) -> None:
-    """Refuse a commit whose winners are not all remembered, rather than guess."""
+    """Refuse a commit whose winners are not all remembered, since they cannot be judged."""
     for part in candidate.parts:
         if part.write is not None and part.seen is not None and part.meets_winners:
             check_base(state, part)
@@ -160,25 +160,25 @@ def check_bases(state: DomainState, candidate: Candidate) -> None:
 
 
 def check_base(state: DomainState, part: TablePart) -> None:
-    """Refuse a plan from before the winners that are remembered, and one from nowhere."""
+    """Refuse a part planned before the winners that are remembered, or without a position."""
     if part.read_at:
         check_remembered(state, part.read_at, part.table)
     elif not part.is_blind or (part.footprint is not None and depends_on_base(part.footprint)):
         raise Refused(
             Reason.READ_AT_REQUIRED,
-            "what reads, updates, deletes, looks up an application or changes protocol or domains "
-            "without a txn names the position it was planned from",
+            "a part without a txn that reads, updates, deletes, looks up an application, or "
+            "changes the protocol or domains must name its read_at",
             part.table,
         )
 
 
 def check_remembered(state: DomainState, read_at: int, table: int) -> None:
-    """Refuse a base from before the winners that are remembered."""
+    """Refuse a read position below the winners that are remembered."""
     if read_at < state.winners.floor:
         raise Refused(
             Reason.SNAPSHOT_TOO_OLD,
-            f"the plan was made at position {read_at}; commits up to "
-            f"{state.winners.floor} are no longer remembered. Read again and retry",
+            f"read_at is {read_at}, but commits up to position {state.winners.floor} are no longer "
+            "remembered. Read again and retry",
             table,
         )
 
@@ -186,8 +186,8 @@ def check_remembered(state: DomainState, read_at: int, table: int) -> None:
 def check_partitions(part: TablePart) -> None:
     """Refuse files that do not have one value for each partition column of their table.
 
-    Checked last: a plan for columns that the table had before lost to their change. Without any
-    columns of the table there is nothing to check by.
+    Checked last, because a plan for earlier partition columns is a conflict with their change. A
+    table with unknown columns is not checked.
     """
     if part.is_read or part.footprint is None or part.seen is None:
         return
@@ -197,11 +197,11 @@ def check_partitions(part: TablePart) -> None:
     for text in part.footprint.adds:
         values = partition_values(text)
         if values is None or len(values) != len(columns):
-            names = ", ".join(name for name, _ in columns) or "nothing"
+            names = ", ".join(name for name, _ in columns) or "none"
             raise Refused(
                 Reason.COMMAND_INVALID,
-                f"a file of partition {text[:80]} was added to table {part.seen.name}, which is "
-                f"partitioned by {names}: one value a column",
+                f"a partition of table {part.seen.name} must have one value for each of its "
+                f"partition columns ({names}), got {text[:80]}",
                 part.table,
             )
 
@@ -209,7 +209,7 @@ def check_partitions(part: TablePart) -> None:
 def lost(
     state: DomainState, candidate: Candidate, reason: str, evidence: Evidence | None, first: int = 0
 ) -> TxnAborted:
-    """Return the abort of a txn that lost; it wrote what it declared, an id alone is no write."""
+    """Return the abort of a txn that lost; only declared writes count, not a write id alone."""
     txn = candidate.txn
     declared = [part for part in candidate.parts if part.write is not None]
     written = [part.table for part in declared if not part.is_read]
@@ -221,17 +221,17 @@ def lost(
 
 
 def remembered(part: TablePart) -> TableWrite:
-    """Return a declared part as the commit itself brought it, without its file list.
+    """Return a declared part as it was in the commit command, without its file list.
 
-    The chunks that came before are in the log under their own events.
+    Staged chunks are in the log under their own events.
     """
-    assert part.write is not None, "only what was declared is remembered"
+    assert part.write is not None, "only a declared part is remembered"
     last = part.last_chunk
     return part.write._replace(footprint=None if last is None else bare(last))
 
 
 def committed(candidate: Candidate, now: int) -> TxnCommitted:
-    """Return the commit of a candidate that nothing stands against."""
+    """Return the commit of a candidate that passed all checks."""
     txn, parts = candidate.txn, candidate.parts
     written = [
         committed_part(candidate, part, part.seen, now)
@@ -245,7 +245,7 @@ def committed(candidate: Candidate, now: int) -> TxnCommitted:
 
 
 def committed_part(candidate: Candidate, part: TablePart, table: Table, now: int) -> CommittedPart:
-    """Return one table of a commit that nothing stands against."""
+    """Return one table of a commit that passed all checks."""
     txn, write, footprint = candidate.txn, part.write, part.footprint
     write_id = txn.write_ids.get(part.table, 0) if txn else 0
     late = write is not None and not write_id and table.definition.layout == "listed"
@@ -266,7 +266,7 @@ def committed_part(candidate: Candidate, part: TablePart, table: Table, now: int
 
 
 def tracks_rows(part: TablePart, table: Table) -> bool:
-    """Tell whether rows get ids, once the candidate has committed.
+    """Tell whether the rows of a part get ids.
 
     They do as soon as the protocol supports it: a backfill numbers rows before the property says
     that all rows have ids (facts a.4 step 5).

@@ -1,10 +1,10 @@
-"""Decide what follows a cut: the events by which what was lost gets its place.
+"""Decide the events after a cut, which account for everything that was lost.
 
-A leader appends them before it reads a command. First the sessions of before end, for nobody knows
-how many commands of theirs were answered. Then txns are opened and aborted that take up the lost
-ids: a lost write id is one of an aborted txn, so no reader sees what lies under it, and cleaning
-finds it. At last lost versions become versions in which nothing happened. All of it is bounded, a
-step at a time, and begins again where an earlier leader ended.
+A leader appends them before it reads a command. First the earlier sessions end, because the number
+of their answered commands is lost. Then txns are opened and aborted that take up the lost ids: a
+lost write id now belongs to an aborted txn, so readers do not see its data and cleaning finds it.
+Last, each lost version becomes a version without changes. Each step is bounded, and a new leader
+continues where an earlier one stopped.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ OPERATION: Final = "LOST BY CUT"
 
 
 def fill(state: DomainState, now: int) -> Body | None:
-    """Return the next event that takes up what the last cut left out, None once all is."""
+    """Return the next event that fills the gap of the last cut, None once it is filled."""
     cut = state.cuts[-1] if state.cuts else None
     session = state.sessions.by_number.get(cut.position) if cut is not None else None
     if cut is None or session is None or not session.is_open:
@@ -41,7 +41,7 @@ def fill(state: DomainState, now: int) -> Body | None:
 
 
 def former_sessions(state: DomainState, cut: Cut) -> TxnsExpired | None:
-    """End the sessions that were opened before the cut, with all their txns."""
+    """End the sessions opened before the cut, with all their txns."""
     ends: dict[int, TxnEnd] = {}
     sessions: list[int] = []
     for number, session in state.sessions.by_number.items():
@@ -78,7 +78,7 @@ def lost_txns(state: DomainState, cut: Cut, now: int) -> TxnOpened | None:
 
 
 def lost_write_ids(state: DomainState, cut: Cut) -> Iterator[tuple[int, int]]:
-    """Return the tables that lost write ids, and how many of them are not taken up yet."""
+    """Return the tables that lost write ids, with the number still to be taken up."""
     for table in floored(state, cut):
         missing = cut.floors[table.table][0] - table.last_write_id
         if missing > 0:
@@ -86,9 +86,9 @@ def lost_write_ids(state: DomainState, cut: Cut) -> Iterator[tuple[int, int]]:
 
 
 def lost_versions(state: DomainState, cut: Cut, now: int) -> TxnCommitted | None:
-    """Commit a version in which nothing happened in every table that lost one."""
+    """Commit a version without changes in every table that lost versions."""
     parts = [
-        nothing_happened(state, table, now)
+        unchanged_version(state, table, now)
         for table in floored(state, cut)
         if table.version < cut.floors[table.table][1]
     ]
@@ -96,15 +96,15 @@ def lost_versions(state: DomainState, cut: Cut, now: int) -> TxnCommitted | None
 
 
 def floored(state: DomainState, cut: Cut) -> Iterator[Table]:
-    """Return the tables that lost something and are there, in the order of their ids."""
+    """Return the existing managed tables with lost ids or versions, ascending by id."""
     for number in sorted(cut.floors):
         table = state.tables.by_id.get(number)
         if table is not None and table.definition.kind == "managed" and not table.creator:
             yield table
 
 
-def nothing_happened(state: DomainState, table: Table, now: int) -> CommittedPart:
-    """Return the next version of a table, which leaves it as it is."""
+def unchanged_version(state: DomainState, table: Table, now: int) -> CommittedPart:
+    """Return the next version of a table, without changes."""
     return CommittedPart(
         table.table,
         state.position,
@@ -119,7 +119,10 @@ def nothing_happened(state: DomainState, table: Table, now: int) -> CommittedPar
 
 
 class Seen(NamedTuple):
-    """The last that may have been given before the log lost its end; tables by id."""
+    """The greatest numbers that may have been given out before the log lost its end.
+
+    `tables` holds the last write id and version of each table id.
+    """
 
     position: int = 0
     epoch: int = 0
@@ -129,7 +132,7 @@ class Seen(NamedTuple):
 
 
 def seen_in(state: DomainState, epoch: int) -> Seen:
-    """Return what a state of before holds."""
+    """Return the numbers that an earlier state had given out."""
     tables = {
         number: (table.last_write_id, table.version) for number, table in state.tables.by_id.items()
     }
@@ -137,7 +140,7 @@ def seen_in(state: DomainState, epoch: int) -> Seen:
 
 
 def beyond(seen: Seen, margin: int) -> Seen:
-    """Return what may have been given after the last that is known: so many events at most."""
+    """Return the numbers that at most `margin` further events may have given out."""
     tables = {table: (ids + margin, last + margin) for table, (ids, last) in seen.tables.items()}
     return Seen(
         seen.position + margin,
@@ -149,14 +152,13 @@ def beyond(seen: Seen, margin: int) -> Seen:
 
 
 def cut_above(
-    state: DomainState, head: LogHead, seen: Seen, at: int, last_cmd: int, **told: Any
+    state: DomainState, head: LogHead, seen: Seen, at: int, last_cmd: int, **fields: Any
 ) -> tuple[Control, LogCut]:
-    """Return the cut of a log that ends with `state`, above all that was seen.
+    """Return the cut of a log that ends with `state`, above all numbers in `seen`.
 
-    `last_cmd` is the last command that the commands topic holds. That may be less than the log has
-    answered, where the topic is another one or lost its end too: what is sent from now on comes
-    right behind it. `told` are the other fields of the event: the commands topic, the records
-    passed over, who cuts and why.
+    `last_cmd` is the last command that the commands topic holds. The log may have answered later
+    ones, if the topic is a new one or lost its end too; new commands follow `last_cmd`. `fields`
+    are the other fields of the event: commands topic, records passed over, author and reason.
     """
     left = owed(state)
     every = highest([{**dropped_since(state, seen), **seen.tables}, left.tables])
@@ -170,7 +172,7 @@ def cut_above(
         max(state.txns.next_txn, seen.next_txn, left.next_txn),
         max(state.tables.next_table, seen.next_table),
         floors,
-        **told,
+        **fields,
     )
     position = max(head.position, seen.position) + 1
     epoch = max(head.epoch, seen.epoch) + 1
@@ -178,7 +180,7 @@ def cut_above(
 
 
 def owed(state: DomainState) -> Seen:
-    """Return what the last cut left out and no leader has taken up yet."""
+    """Return the numbers of the last cut that no leader has taken up yet."""
     cut = state.cuts[-1] if state.cuts else None
     session = state.sessions.by_number.get(cut.position) if cut is not None else None
     if cut is None or session is None or not session.is_open:
@@ -187,7 +189,7 @@ def owed(state: DomainState) -> Seen:
 
 
 def highest(every: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
-    """Return the highest write id and version of each table that any of them names."""
+    """Return the highest write id and version of each table in any of the mappings."""
     tables: dict[int, tuple[int, int]] = {}
     for table, (write_id, version) in (item for each in every for item in each.items()):
         before = tables.get(table, (0, -1))
@@ -196,10 +198,10 @@ def highest(every: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[i
 
 
 def dropped_since(state: DomainState, seen: Seen) -> dict[int, tuple[int, int]]:
-    """Return what tables may have given that what was seen does not hold: they come back.
+    """Return the greatest numbers of tables that are in `state` but not in `seen`.
 
-    Each write id was given to a txn, one that was open or one opened since, and each version by an
-    event.
+    Their drop was lost, so they are back. Each lost write id went to a txn that was open or was
+    opened since, and each lost version came from one event. That bounds both.
     """
     ids = max(0, seen.next_txn - state.txns.next_txn) + len(state.txns.open)
     events = max(0, seen.position - state.position)
@@ -211,5 +213,5 @@ def dropped_since(state: DomainState, seen: Seen) -> dict[int, tuple[int, int]]:
 
 
 def exceeds(floor: tuple[int, int], table: Table) -> bool:
-    """Tell whether a table may have given more than it says now."""
+    """Tell whether a table may have given out more write ids or versions than its state holds."""
     return floor[0] > table.last_write_id or floor[1] > table.version

@@ -1,10 +1,10 @@
-"""Decide: what a command does to a domain, always exactly one event.
+"""Decide: the event that answers a command, always exactly one.
 
-This module holds what every command is asked first, in this order: is its session known, was it
-answered before, is the session open, is its number in the window, is it in time. What each is asked
-then stands in `txns`, `commit`, `judge`, `candidate` and `tables`, one
-refusal a line in the order they are checked. Nothing here reads a clock, draws a number or does
-I/O; the state is read, never changed.
+This module holds the checks that every command passes first, in this order: the session is known,
+the command was not answered before, the session is open, the number is in the window, the time has
+not passed. The checks of each kind of command are in `txns`, `commit`, `judge`, `candidate` and
+`tables`, in the order in which they apply. No module here reads a clock, draws random numbers or
+does I/O; the state is read, never changed.
 """
 
 from collections.abc import Iterable
@@ -47,11 +47,11 @@ from ledger.core.state.sessions import Answered, Session
 
 
 def decide(state: DomainState, command: Command, now: int) -> Answer:
-    """Return the event that answers `command` at `now`, in milliseconds by the leader's own clock.
+    """Return the event that answers `command` at `now`, in milliseconds of the leader's clock.
 
-    Whether a command comes too late is asked of that clock: one event of a leader whose clock was
-    ahead would otherwise make every command too late until then. All else goes by the time of the
-    log, which is never before `state.at`.
+    The leader's clock alone decides whether a command is too late. With the time of the log, one
+    event of a leader with a fast clock would make all commands too late until that time. All else
+    uses the time of the log, which is never before `state.at`.
     """
     if isinstance(command, Unreadable):
         return refuse(Reason.COMMAND_UNREADABLE, command.reason)
@@ -71,47 +71,50 @@ def decide(state: DomainState, command: Command, now: int) -> Answer:
 
 
 def unknown_session(state: DomainState, session: int) -> CommandRefused:
-    """Return the refusal of a command of a session that is not known."""
+    """Return the refusal of a command whose session is unknown."""
     cut = decide_tables.lost_by(state, session)
     if cut is None:
-        why = f"session {session} is not known here: it never opened, or ended long ago"
+        why = f"session {session} is unknown: it was never opened, or ended long ago"
         return refuse(Reason.SESSION_EXPIRED, why, session)
     return refuse(
         Reason.LOST_BY_CUT,
-        f"session {session} was lost by the cut at position {cut.position}, and all it did: open a "
-        "new one, and look up what is there",
+        f"session {session} and all its work were lost by the cut at position {cut.position}; open "
+        "a new session and read again",
         session,
     )
 
 
 def check_session(session: Session, command: SessionCommand, now: int) -> None:
-    """Refuse a command whose session, number or time does not allow any effect."""
+    """Refuse a command by its session, number or time."""
     if not session.is_open:
         raise Refused(
             Reason.SESSION_EXPIRED,
-            f"session {session.number} has ended; open a new one, its txns were aborted",
+            f"session {session.number} has ended and its txns were aborted; open a new session",
             session.number,
         )
     if command.n < 1:
-        raise Refused(Reason.COMMAND_INVALID, f"command number {command.n} is below 1")
+        raise Refused(Reason.COMMAND_INVALID, f"n must be 1 or more, got {command.n}")
     if command.n <= session.last_n - WINDOW:
         raise Refused(
             Reason.COMMAND_FORGOTTEN,
-            f"command {command.n} is {session.last_n - command.n} behind the newest; "
-            f"only the last {WINDOW} are remembered, so it is not known whether it was executed",
+            f"command {command.n} is {session.last_n - command.n} behind the newest, and the "
+            f"answers of the last {WINDOW} are kept: whether it was executed is unknown",
         )
     if command.n > session.last_n + WINDOW:
         raise Refused(
-            Reason.LIMIT_EXCEEDED, f"more than {WINDOW} commands of the session are outstanding"
+            Reason.LIMIT_EXCEEDED,
+            f"the session must have {WINDOW} commands in flight at most, got n {command.n} after "
+            f"{session.last_n}",
         )
     if now > command.not_after:
         raise Refused(
-            Reason.COMMAND_TOO_LATE, f"the command was to be executed before {command.not_after} ms"
+            Reason.COMMAND_TOO_LATE,
+            f"the command came at {now} ms, after its not_after of {command.not_after} ms",
         )
 
 
 def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  # noqa: C901, PLR0911
-    """Return what the rules of the command's own kind decide; raises Refused."""
+    """Return the decision for the command's kind; raises Refused."""
     match command:
         case CommitTxn():
             return decide_commit.commit(state, command, now)
@@ -138,7 +141,7 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
 
 
 def open_session(state: DomainState, command: OpenSession, now: int) -> Answer:
-    """Open a session, or name the one this nonce opened before."""
+    """Open a session, or return the one that this nonce opened before."""
     known = state.sessions.by_nonce.get(command.nonce)
     if known is not None:
         return CommandRepeated(command.nonce, known, "SessionOpened", known, 1, ())
@@ -155,21 +158,30 @@ def open_session(state: DomainState, command: OpenSession, now: int) -> Answer:
 
 
 def session_refusal(state: DomainState, command: OpenSession, now: int) -> CommandRefused | None:
-    """Return why no session opens, or None."""
+    """Return why no session can open, or None."""
     if len(command.nonce) != NONCE_BYTES:
-        return refuse(Reason.COMMAND_INVALID, f"a session's nonce has {NONCE_BYTES} bytes")
+        return refuse(
+            Reason.COMMAND_INVALID,
+            f"nonce must have {NONCE_BYTES} bytes, got {len(command.nonce)}",
+        )
     if command.lease_ms and not LEASE_MIN_MS <= command.lease_ms <= LEASE_MAX_MS:
         return refuse(
             Reason.COMMAND_INVALID,
-            f"a session's lease must be {LEASE_MIN_MS} to {LEASE_MAX_MS} ms, or 0 for the ledger's,"
-            f" got {command.lease_ms}",
+            f"lease_ms must be {LEASE_MIN_MS} to {LEASE_MAX_MS}, or 0 for the ledger's default, "
+            f"got {command.lease_ms}",
         )
     if state.genesis is None:
-        return refuse(Reason.COMMAND_FAILED, "the ledger is not created yet; ask again")
+        return refuse(Reason.COMMAND_FAILED, "the ledger is not created yet; retry")
     if now > command.not_after:
-        return refuse(Reason.COMMAND_TOO_LATE, "the command came after its time")
+        return refuse(
+            Reason.COMMAND_TOO_LATE,
+            f"the command came at {now} ms, after its not_after of {command.not_after} ms",
+        )
     if state.sessions.open_count() >= state.limits.sessions_max:
-        return refuse(Reason.LIMIT_EXCEEDED, f"{state.limits.sessions_max} sessions are open")
+        return refuse(
+            Reason.LIMIT_EXCEEDED,
+            f"{state.limits.sessions_max} sessions are open, the limit sessions_max; close one",
+        )
     return None
 
 
@@ -191,7 +203,7 @@ def ids_of_open(
     state: DomainState, named: Iterable[int], tables: Iterable[int]
 ) -> list[AllocatedId]:
     """Return the write ids that the named txns hold in the named tables, while they are open."""
-    # The first answer named no more; longer lists under its number were never looked at.
+    # The first answer cannot have named more. A longer list under the same n was never checked.
     most = state.limits.tables_per_command_max
     txns = [state.txns.open[txn] for txn in islice(named, most) if txn in state.txns.open]
     held = (

@@ -1,4 +1,4 @@
-"""Evidence: what a loser is told, by the rule that made it lose."""
+"""Evidence: the account of a conflict that the loser gets, by the rule that decided it."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ READ_AGAIN: Final = "read the table again and run the statement again in a new t
 
 
 class Rule(NamedTuple):
-    """The exception a rule raises (Delta's name, without its ending) and what would have helped."""
+    """The exception of a rule (Delta's name without "Exception") and the remedy."""
 
     exception: str
     remedy: str
@@ -22,7 +22,7 @@ class Rule(NamedTuple):
 RULES: Final[Mapping[str, Rule]] = {
     "feature_beyond_known": Rule(
         "UnsupportedTableFeature",
-        "see that what you write with knows all features of the table, then read it again",
+        "update the writer to a version that knows all features of the table, then read it again",
     ),
     "protocol_twice": Rule("ProtocolChanged", "change the protocol from one place at a time"),
     "replaced_twice": Rule("ProtocolChanged", "create or replace the table from one place only"),
@@ -30,23 +30,23 @@ RULES: Final[Mapping[str, Rule]] = {
     "feature_drop_overtaken": Rule(
         "ProtocolChanged", "drop the feature while no other program writes"
     ),
-    "name_claimed": Rule("ProtocolChanged", "choose another name, or use the table that has it"),
+    "name_claimed": Rule("ProtocolChanged", "choose another name, or use the table of this name"),
     "metadata_twice": Rule("MetadataChanged", "read the table again and repeat the change"),
     "metadata_changed": Rule("MetadataChanged", "plan the write again for the table as it is now"),
-    "table_dropped": Rule("MetadataChanged", "resolve the name again, write to what it holds now"),
+    "table_dropped": Rule("MetadataChanged", "look the name up again and write to that table"),
     "domain_twice": Rule("ConcurrentTransaction", "write the domain from one place at a time"),
     "app_progressed": Rule(
         "ConcurrentTransaction",
-        "look up the application's version: if it reached this batch, the batch is done",
+        "look up the version of the application; if it has reached this batch, the batch is done",
     ),
     "file_added": Rule(
         "ConcurrentAppend",
-        f"{READ_AGAIN}; a condition on partition columns that leaves the winner's partition out "
-        "avoids it",
+        f"{READ_AGAIN}; a condition on partition columns that excludes the winner's partition "
+        "avoids the conflict",
     ),
     "file_read_removed": Rule("ConcurrentDeleteRead", READ_AGAIN),
     "file_removed_twice": Rule(
-        "ConcurrentDeleteDelete", f"{READ_AGAIN}; a compaction can simply be given up"
+        "ConcurrentDeleteDelete", f"{READ_AGAIN}; a compaction can be given up"
     ),
     "coarse_write_write": Rule("ConcurrentDeleteDelete", READ_AGAIN),
 }
@@ -77,7 +77,10 @@ def evidence_of(
 def changed_by(
     state: DomainState, rule: str, table: int, what: tuple[str, str, int], change: Change | None
 ) -> Evidence:
-    """Return the evidence against a change of tables: `what` = (unit, own operation, read_at)."""
+    """Return the evidence of a conflict with a change of tables.
+
+    `what` is the unit, the loser's operation and its read_at.
+    """
     unit, operation, read_at = what
     winner = (
         Side(change.txn, change.position, change.operation, author(state, change.session))
@@ -89,7 +92,7 @@ def changed_by(
 
 
 def author(state: DomainState, number: int) -> str:
-    """Return who a session is, as far as it is remembered."""
+    """Return user, host and application of a session, "" if it is no longer remembered."""
     session = state.sessions.by_number.get(number)
     if session is None:
         return ""

@@ -1,8 +1,7 @@
-"""Housekeep: the events nobody asked for, one at a time and in bounded batches.
+"""Housekeep: events that answer no command, one at a time and in bounded batches.
 
-The caller brings the evidence: which sessions fell silent for a whole lease and which txns are past
-their deadline, judged with clocks this module does not have. What is due is checked against the
-state again, so stale evidence does no harm.
+The caller has the clocks, and passes the sessions that were silent for a whole lease and the txns
+past their deadline. Both are checked against the state again, so a stale list does no harm.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from ledger.core.state.domain import DomainState
 
 
 class Lapsed(NamedTuple):
-    """Sessions silent for a lease and txns past their deadline, as the caller judged them."""
+    """Sessions silent for a lease and txns past their deadline, by the caller's clocks."""
 
     sessions: Sequence[int] = ()
     txns: Sequence[int] = ()
@@ -27,7 +26,7 @@ class Lapsed(NamedTuple):
 def genesis(
     state: DomainState, created: LedgerCreated, catalog: str
 ) -> LedgerCreated | CatalogCreated | None:
-    """Return what a new ledger still lacks, or None."""
+    """Return the next event that a new ledger lacks, or None."""
     if state.genesis is None:
         return created
     if not state.catalogs:
@@ -36,7 +35,7 @@ def genesis(
 
 
 def housekeep(state: DomainState, lapsed: Lapsed) -> TxnsExpired | AbortedForgotten | None:
-    """Return the next thing to tidy, or None when nothing is due."""
+    """Return the next housekeeping event, or None if nothing is due."""
     return expire(state, lapsed) or forget(state)
 
 
@@ -48,11 +47,11 @@ def expire(state: DomainState, lapsed: Lapsed) -> TxnsExpired | None:
         session = state.sessions.by_number.get(number)
         if session is None or not session.is_open:
             continue
-        # One by one: a session may own a hundred times as many txns as end at once.
+        # Lazily: a session may own a hundred times as many txns as one event can end.
         due = (t for t in session.txns if state.txns.open[t].type != "replicated")
         if not all_ended(state, ends, due, "lease"):
             break
-        # Only its owner may commit a replicated txn, so the owner stays as long as one is open.
+        # Only its session may commit a replicated txn, so the session stays while one is open.
         if all(txn in ends for txn in session.txns):
             sessions.append(number)
     overdue = {txn for txn in lapsed.txns if txn in state.txns.open and txn not in ends}
@@ -65,7 +64,7 @@ def expire(state: DomainState, lapsed: Lapsed) -> TxnsExpired | None:
 def all_ended(
     state: DomainState, ends: dict[int, TxnEnd], txns: Iterable[int], cause: EndCause
 ) -> bool:
-    """Add the ends of txns while the batch fits one record; tell whether all of them did."""
+    """Add the ends of txns to a batch for one record; return whether all of them fitted."""
     parts = sum(len(end.parts) for end in ends.values())
     for txn in txns:
         if len(ends) >= ENDS_PER_EVENT_MAX or parts >= ENDED_PARTS_PER_EVENT:
@@ -76,10 +75,10 @@ def all_ended(
 
 
 def forget(state: DomainState) -> AbortedForgotten | None:
-    """Forget aborted txns that left no data, and what they left in `listed` tables.
+    """Forget aborted txns that left no data, and the data they left in `listed` tables.
 
-    Files of a listed table that no commit named cannot be reached, so nothing waits for them. Those
-    of a `directories` table wait for ForgetAborted.
+    Readers cannot reach a file of a listed table that no commit named, so its txn can be forgotten
+    at once. Data in a `directories` table is kept until ForgetAborted.
     """
     parts: list[ForgottenPart] = []
     empty: list[int] = []

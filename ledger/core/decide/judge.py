@@ -1,6 +1,6 @@
-"""Judge: a candidate for commit against the winners, table by table; the first conflict counts.
+"""Judge: check a candidate for commit against the winners, table by table.
 
-Across tables, too, the earliest winner decides, then the step of the check, then the table.
+The earliest winner of all tables decides, then the step of the check, then the table id.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ METADATA_STEP = 2
 
 
 class Conflict(NamedTuple):
-    """What stands against a candidate; ordered by winner, then step, then table."""
+    """A conflict of a candidate; ordered by winner, then step, then table."""
 
     position: int
     step: int
@@ -34,9 +34,9 @@ class Conflict(NamedTuple):
 def first_conflict(
     state: DomainState, candidate: Candidate, level: IsolationLevel | None = None
 ) -> Evidence | None:
-    """Return the first thing an earlier commit took away, or None.
+    """Return the evidence of the first conflict, or None.
 
-    Each table is judged at its own level, or all at `level`.
+    Each table is judged at its own level, or all tables at `level`.
     """
     first = min(conflicts(state, candidate, level), default=None, key=lambda each: each[:3])
     if first is not None:
@@ -50,13 +50,13 @@ def conflicts(
     """Return the first conflict of every table that has one."""
     for part in candidate.parts:
         if part.seen is None:
-            yield gone(state, part)
+            yield drop_conflict(state, part)
         elif (conflict := table_conflict(state, candidate, part, part.seen, level)) is not None:
             yield conflict
 
 
-def gone(state: DomainState, part: TablePart) -> Conflict:
-    """Return the conflict with the drop of a table under the txn."""
+def drop_conflict(state: DomainState, part: TablePart) -> Conflict:
+    """Return the conflict with the drop of a table that the txn used."""
     dropped = state.tables.dropped.get(part.table)
     what = ("table", "", part.read_at)
     evidence = changed_by(state, "table_dropped", part.table, what, dropped)
@@ -85,7 +85,7 @@ def table_conflict(
 
 
 def index_conflict(state: DomainState, table: Table, attempt: Attempt) -> Conflict | None:
-    """Ask the index of winners."""
+    """Return the first conflict that the index of winners finds."""
     winners = state.winners.tables.get(table.table)
     hit = first_hit(winners, attempt, state.predicates) if winners is not None else None
     if winners is None or hit is None:
@@ -95,7 +95,7 @@ def index_conflict(state: DomainState, table: Table, attempt: Attempt) -> Confli
 
 
 def change_conflict(state: DomainState, table: Table, attempt: Attempt) -> Conflict | None:
-    """Ask the table for its last change: a change of the name alone is in no index."""
+    """Return the conflict with the last change of the table; the index holds no renames."""
     if table.change.position <= attempt.read_at:
         return None
     what = ("metadata", attempt.operation, attempt.read_at)
@@ -110,11 +110,11 @@ def attempt_of(
     table: Table,
     table_level: IsolationLevel,
 ) -> Attempt:
-    """Return one part as the check asks for it; files of a replica were judged at their origin."""
+    """Return one part in the form of the check; files of a replica were judged at their source."""
     footprint = None if candidate.is_replica else part.footprint
     has_files = footprint is not None
     return Attempt(
-        # A blind append that names no base depends on nothing that came before it.
+        # A blind append without a read_at depends on no earlier commit.
         part.read_at or state.position,
         candidate.level_of(part, table_level) if has_files else table_level,
         part.coarse,
@@ -130,7 +130,7 @@ def attempt_of(
 
 
 def operation_of(part: TablePart, footprint: Footprint | None) -> str:
-    """Return what a part does, in a word or two."""
+    """Return the name of a part's operation."""
     if footprint is not None:
         return footprint.operation or "READ"
     if part.write is not None and part.write.writes:
@@ -139,13 +139,13 @@ def operation_of(part: TablePart, footprint: Footprint | None) -> str:
 
 
 def breaks(table: Table, footprint: Footprint) -> bool:
-    """Tell whether a protocol action takes a feature away."""
+    """Tell whether a protocol action removes a feature."""
     protocol = footprint.protocol
     return protocol is not None and not features_of(table.protocol) <= features_of(protocol)
 
 
 def name_conflict(state: DomainState, candidate: Candidate) -> Evidence | None:
-    """Return the evidence that a name this txn gives is held by another table."""
+    """Return the evidence that another table has a name that this txn gives, or None."""
     tables = state.tables
     every = chain.from_iterable(candidate.changes.values())
     named = {change.table: change for change in every if change.kind != "alter"}

@@ -1,7 +1,7 @@
 """Stamp: the control fields of the next event a leader writes.
 
-The position, epoch and last command come from the head of the tentative log, the asker from the
-command. Chain and bytes are the codec's to add.
+Position, epoch and last command come from the head of the log with all records in flight, session
+and number from the command. The codec adds the chain and encodes the bytes.
 """
 
 from ledger.core.acceptance import NO_CHAIN, LogHead
@@ -33,7 +33,7 @@ def answer_control(
 
 
 def internal_control(head: LogHead, body: Body, at: int, *, last_cmd: int | None = None) -> Control:
-    """Return the control fields of an event nobody asked for; CommandsMoved sets `last_cmd`."""
+    """Return the control fields of an event without a command; CommandsMoved sets `last_cmd`."""
     moved = isinstance(body, CommandsMoved)
     assert moved == (last_cmd is not None), "only CommandsMoved sets the last command"
     cmd = head.last_cmd if last_cmd is None else last_cmd
@@ -41,7 +41,7 @@ def internal_control(head: LogHead, body: Body, at: int, *, last_cmd: int | None
 
 
 def filling_control(state: DomainState, head: LogHead, body: Body, at: int) -> Control:
-    """Return the control fields of an event that takes up what the last cut left out."""
+    """Return the control fields of an event that fills the gap of the last cut."""
     session = state.cuts[-1].position
     opens = isinstance(body, TxnOpened | TxnCommitted)
     txn = state.txns.next_txn if opens else 0
@@ -50,7 +50,7 @@ def filling_control(state: DomainState, head: LogHead, body: Body, at: int) -> C
 
 
 def txn_of(state: DomainState, command: Command, body: Body) -> int:
-    """Return the txn the answer concerns: the first of those it opens, or that of the command."""
+    """Return the txn of an answer: the first one that it opens, else the one of the command."""
     match body:
         case TxnOpened():
             return state.txns.next_txn

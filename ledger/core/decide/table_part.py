@@ -1,6 +1,6 @@
-"""A table part: one table of a txn about to commit, with every fact the decision asks for.
+"""A table part: one table of a txn about to commit, with every fact that the decision needs.
 
-Each fact is computed once, when the candidate is gathered. The steps of the decision read fields.
+Each fact is computed once, when the candidate is gathered. The checks read fields.
 """
 
 from collections.abc import Sequence
@@ -23,18 +23,19 @@ from ledger.core.state.traits import Traits, traits_of
 class TablePart:
     """One table that a txn wrote, read, changed, or only holds a write id in.
 
-    `seen` is the table as this txn may see it, None if it may not. `write` is the declared part
-    with all its chunks, None if the commit declares none here; `last_chunk` is its footprint as the
-    commit itself brought it. `coarse` are the coarse writes that are judged. `read_at` is the
-    position the plan was made from, the earliest of several, 0 if the part names none. `definition`
-    and `traits` are those that the txn leaves the table with (facts a.2), `table_level` is the
-    isolation level they name.
+    `seen` is the table if it is visible to the txn, else None. `write` is the declared part with
+    all its chunks joined, None if nothing is declared for the table. `last_chunk` is its footprint
+    as the commit command holds it. `coarse` are the coarse writes that are judged. `read_at` is the
+    earliest position that the part was planned from, 0 if the part names no position. `definition`
+    and `traits` are the ones after the txn's own changes (facts a.2), `table_level` is the
+    isolation level in them.
 
-    `is_read`: the table was only read. `is_blind`: rows were added and none read. `appends_blind`:
-    the same of the files alone. `alters`: the txn changes more of the table than its name.
-    `does_more`: more happens than the file list says. `rearranges`: the files hold the same rows as
-    before. `has_effect`: the part does more than to read or rearrange files. `meets_winners`:
-    earlier commits matter to it, which they do not to coarse writes that are not judged (c4).
+    `is_read`: the table was only read. `is_blind`: rows were added and no rows read.
+    `appends_blind`: the files alone are a blind append. `alters`: the txn changes more of the table
+    than its name. `does_more`: the part has coarse writes or alters the table. `rearranges`: the
+    files hold the same rows as before. `has_effect`: the part does more than to read or rearrange
+    files. `meets_winners`: earlier commits can conflict with it; they cannot with coarse writes
+    that are not judged (c4).
     """
 
     table: int
@@ -58,8 +59,8 @@ class TablePart:
 
     @property
     def table_level(self) -> IsolationLevel:
-        """The isolation level that the definition of the table names."""
-        assert self.traits is not None, "only a table that is seen has a level"
+        """The isolation level in the definition of the table."""
+        assert self.traits is not None, "only a visible table has a level"
         return self.traits.level
 
     def level_under(
@@ -69,13 +70,13 @@ class TablePart:
         *,
         changes_data: bool,
     ) -> IsolationLevel:
-        """Return the level the files are judged at, given the table's and the one the txn asks for.
+        """Return the level the files are judged at, given the table's and the txn's own.
 
         A part that only rearranges files is downgraded in a txn that changes no data. If the txn
         changes data in another table, this part's reads are judged as if the table had only been
         read.
         """
-        assert self.footprint is not None, "only files are downgraded"
+        assert self.footprint is not None, "only a part with files is downgraded"
         is_strongest = "Serializable" in {table_level, asked}
         if is_strongest and changes_data and reads_anything(self.footprint):
             return "Serializable"
@@ -95,7 +96,7 @@ def part_of(
 ) -> TablePart:
     """Return the part of one table; `snapshot` is the position at which the txn opened.
 
-    `is_judged` = coarse writes are judged: those of replayed and rearranging txns are not (c4).
+    `is_judged`: coarse writes are judged, as they are not in replayed and rearranging txns (c4).
     """
     footprint = write.footprint if write is not None else None
     coarse = write.writes if write is not None and is_judged else ()
@@ -127,7 +128,7 @@ def part_of(
 
 
 def planned_at(write: TableWrite | None, changes: Sequence[Pending], snapshot: int) -> int:
-    """Return the position a part was planned from, the earliest if there are several."""
+    """Return the earliest position that a part was planned from."""
     if not changes:
         return (write.read_at if write is not None else 0) or snapshot
     planned = [change.read_at for change in changes]
@@ -135,7 +136,7 @@ def planned_at(write: TableWrite | None, changes: Sequence[Pending], snapshot: i
 
 
 def given(table: Table, changes: Sequence[Pending]) -> tuple[TableDefinition, Traits]:
-    """Return the definition that a txn leaves a table with, and its traits."""
+    """Return the definition of a table after the txn's own changes, and its traits."""
     for change in reversed(changes):
         if change.definition is not None:
             return change.definition, traits_of(change.definition)
@@ -143,10 +144,10 @@ def given(table: Table, changes: Sequence[Pending]) -> tuple[TableDefinition, Tr
 
 
 def inserts(write: TableWrite) -> bool:
-    """Tell whether coarse writes only insert; there may be none."""
+    """Tell whether a part has no coarse writes other than inserts."""
     return not write.writes or all(each.operation == "insert" for each in write.writes)
 
 
 def is_read(write: TableWrite) -> bool:
-    """Tell whether a declared part only says what was read."""
+    """Tell whether a declared part names only reads."""
     return not write.writes and write.footprint is not None and only_reads(write.footprint)

@@ -1,15 +1,16 @@
-"""Decide what becomes of tables: create, alter, rename, drop, at once or pending in a txn.
+"""Decide changes of tables: create, alter, rename, drop, at once or pending in a txn.
 
-Outside a txn they take effect at once; only the alter of a managed table takes a write id then.
-Inside one they wait for its commit, are seen by that txn alone, and are tagged with its write id of
-the table (managed tables), which is given here if it has none yet. Names are checked again at the
-commit, against the final name map.
+Outside a txn a change takes effect at once; only the alter of a managed table then takes a write
+id. Inside a txn a change waits for the commit, and only that txn sees it. In a managed table it is
+tagged with the txn's write id of the table, which is given here if the txn has none yet. Names are
+checked again at the commit, against the final name map.
 """
 
 from collections.abc import Callable, Iterable
 
 from ledger.core.commands import (
     LEVEL_PROPERTY,
+    LEVELS,
     AlterTable,
     CreateTable,
     DropTable,
@@ -24,10 +25,10 @@ from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.tables import Table, name_key, odd_character
 from ledger.core.state.traits import is_level, known_key
 
-# What nothing planned before survives, by the kind that `features` tells.
+# Protocol changes that no earlier plan survives, by the kind of `traits.protocol_change`.
 PROTOCOL_CHANGES = {
-    "beyond": "gained a feature that is not known here",
-    "breaks": "lost a feature, or gained one that is enforced",
+    "beyond": "gained an unknown feature",
+    "breaks": "lost a feature, or gained an enforced one",
 }
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
 NAME_FORBIDDEN = ":$"
@@ -42,7 +43,7 @@ def create(state: DomainState, command: CreateTable) -> TableCreated:
     check_ahead(state, command.read_at, 0)
     if command.catalog not in state.catalogs:
         raise Refused(
-            Reason.UNKNOWN_CATALOG, f"catalog {command.catalog!r} was not created in this domain"
+            Reason.UNKNOWN_CATALOG, f"there is no catalog {command.catalog!r} in this domain"
         )
     check_free(state, command, command.catalog, 0)
     managed = command.definition.kind == "managed"
@@ -58,7 +59,7 @@ def create(state: DomainState, command: CreateTable) -> TableCreated:
 
 
 def alter(state: DomainState, command: AlterTable, now: int) -> TableAltered:
-    """Give a table a new definition; outside a txn, of a managed table, by a commit of its own."""
+    """Give a table a new definition; outside a txn a managed table gets a commit for it."""
     table = changeable(state, command)
     if not command.txn:
         check_features(state, command)
@@ -66,7 +67,8 @@ def alter(state: DomainState, command: AlterTable, now: int) -> TableAltered:
     if command.definition[:2] != table.definition[:2]:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"table {table.name} is {' and '.join(table.definition[:2])}, which stays so",
+            f"kind and layout of table {table.name} must stay {table.definition[0]} and "
+            f"{table.definition[1]}, got {command.definition[0]} and {command.definition[1]}",
             table.table,
         )
     managed = table.definition.kind == "managed"
@@ -111,7 +113,7 @@ def drop(state: DomainState, command: DropTable) -> TableDropped:
 
 
 def changeable(state: DomainState, command: AlterTable | RenameTable | DropTable) -> Table:
-    """Return the table to change; raises Refused if it is gone or changed since it was read."""
+    """Return the table to change; raises Refused if it is gone, or changed since it was read."""
     if command.txn:
         writable_txn(state, command.session, command.txn)
     check_ahead(state, command.read_at, command.table)
@@ -122,8 +124,8 @@ def changeable(state: DomainState, command: AlterTable | RenameTable | DropTable
     if read_at and not table.creator and table.change.position > read_at:
         raise Refused(
             Reason.METADATA_CHANGED,
-            f"table {table.name} was changed at position {table.change.position}, "
-            f"after it was read at {read_at}",
+            f"table {table.name} was read at position {read_at} and changed at position "
+            f"{table.change.position}; read it again",
             command.table,
         )
     return table
@@ -132,7 +134,7 @@ def changeable(state: DomainState, command: AlterTable | RenameTable | DropTable
 def check_features(state: DomainState, command: AlterTable) -> None:
     """Refuse a change outside a txn that was planned before the protocol changed (a.4 step 1).
 
-    In a txn the commit is asked for that.
+    For a change in a txn, the commit makes this check.
     """
     winners = state.winners.tables.get(command.table)
     if winners is None or not command.read_at:
@@ -141,8 +143,8 @@ def check_features(state: DomainState, command: AlterTable) -> None:
         if position := winners.first(("protocol", kind), command.read_at):
             raise Refused(
                 Reason.METADATA_CHANGED,
-                f"the protocol of table {command.table} {what} at position {position}, after the "
-                f"table was read at {command.read_at}",
+                f"table {command.table} was read at position {command.read_at}, and its protocol "
+                f"{what} at position {position}; read it again",
                 command.table,
             )
 
@@ -154,43 +156,43 @@ def dropped_here(state: DomainState, txn: int, table: int) -> bool:
 
 
 def base_of(state: DomainState, txn: int, read_at: int) -> int:
-    """Return the position a change was planned from: as named, else the snapshot the txn holds."""
+    """Return the position a change was planned from: `read_at`, else the txn's snapshot."""
     return read_at or (state.txns.open[txn].opened if txn else 0)
 
 
 def check_ahead(state: DomainState, read_at: int, subject: int) -> None:
-    """Refuse a read position that does not exist, or not yet."""
+    """Refuse a read position that is negative, beyond the newest, or lost by a cut."""
     if read_at < 0:
-        raise Refused(Reason.COMMAND_INVALID, f"read_at {read_at} is no position", subject)
+        raise Refused(Reason.COMMAND_INVALID, f"read_at must be 0 or more, got {read_at}", subject)
     if read_at > state.position:
         raise Refused(
             Reason.READ_AT_AHEAD,
-            f"read_at {read_at} lies after position {state.position}, which is the newest",
+            f"read_at must be at most the newest position {state.position}, got {read_at}",
             subject,
         )
     cut = lost_by(state, read_at)
     if cut is not None:
         raise Refused(
             Reason.LOST_BY_CUT,
-            f"what was read at position {read_at} was lost by the cut at position {cut.position}. "
-            "Read again and retry",
+            f"position {read_at}, at which the plan was read, was lost by the cut at position "
+            f"{cut.position}. Read again and retry",
             subject,
         )
 
 
 def lost_by(state: DomainState, position: int) -> Cut | None:
-    """Return the cut that left a position out, None if the log has it or never had."""
+    """Return the cut that left out a position, None if no cut did."""
     return next((cut for cut in state.cuts if cut.base < position < cut.position), None)
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that Hive's text forms or a path could not carry."""
-    is_held = any(char in NAME_FORBIDDEN for char in name) or odd_character(name) is not None
-    if not 0 < len(name) <= TABLE_NAME_CHARS_MAX or is_held:
+    """Refuse a name that Hive's text forms or a path cannot hold."""
+    is_odd = any(char in NAME_FORBIDDEN for char in name) or odd_character(name) is not None
+    if not 0 < len(name) <= TABLE_NAME_CHARS_MAX or is_odd:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"{name[:TABLE_NAME_CHARS_MAX]!r} is no table name: 1 to {TABLE_NAME_CHARS_MAX} "
-            "characters without ':', '$' and control characters",
+            f"a table name must have 1 to {TABLE_NAME_CHARS_MAX} characters without ':', '$' and "
+            f"control characters, got {name[:TABLE_NAME_CHARS_MAX]!r}",
         )
 
 
@@ -201,25 +203,38 @@ def check_definition(definition: TableDefinition) -> None:
     if same := alike(names, str.lower):
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"two columns have one name, in which case does not count: {same}",
+            f"column names must differ by more than case, got {same}",
         )
     ids = {column.name: column.id for column in definition.columns if column.id}
     if same := alike(ids, lambda name: str(ids[name])):
-        raise Refused(Reason.COMMAND_INVALID, f"two columns have one id: {same}")
+        raise Refused(Reason.COMMAND_INVALID, f"column ids must differ, got one id for {same}")
     if same := alike([each.key for each in definition.properties], known_key):
-        raise Refused(Reason.COMMAND_INVALID, f"two properties have one key: {same}")
+        raise Refused(Reason.COMMAND_INVALID, f"property keys must differ, got {same}")
     if same := alike(definition.partition_columns, str.lower):
-        raise Refused(Reason.COMMAND_INVALID, f"a table is partitioned by a column once: {same}")
+        raise Refused(Reason.COMMAND_INVALID, f"partition columns must differ, got {same}")
     missing = [name for name in definition.partition_columns if name.lower() not in columns]
     if columns and missing:
-        raise Refused(Reason.COMMAND_INVALID, f"partition column {missing[0]!r} is no column")
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            f"partition column {missing[0]!r} must be one of the columns: "
+            f"{', '.join(names)[:TABLE_NAME_CHARS_MAX]}",
+        )
     for each in definition.properties:
-        if each.key.lower() == LEVEL_PROPERTY.lower() and not is_level(each.value):
-            raise Refused(Reason.COMMAND_INVALID, f"{each.value!r} is no isolation level")
+        if each.key.lower() == LEVEL_PROPERTY.lower():
+            check_level(each.value)
+
+
+def check_level(text: str) -> None:
+    """Refuse a text that names no isolation level."""
+    if not is_level(text):
+        raise Refused(
+            Reason.COMMAND_INVALID,
+            f"the isolation level must be one of {', '.join(LEVELS)}, got {text[:80]!r}",
+        )
 
 
 def alike(names: Iterable[str], key: Callable[[str], str]) -> str:
-    """Return the first two names that have one key, as a message names them; "" without any."""
+    """Return the first two names that have one key, as a message quotes them; "" if all differ."""
     first: dict[str, str] = {}
     for name in names:
         if key(name) in first:
@@ -233,9 +248,9 @@ def alike(names: Iterable[str], key: Callable[[str], str]) -> str:
 def check_free(
     state: DomainState, command: CreateTable | RenameTable, catalog: str, own: int
 ) -> None:
-    """Refuse a name that another table than `own` has, for all or by a change of the same txn.
+    """Refuse a name of another table than `own`, committed or pending in the same txn.
 
-    A name that was there when the caller read is TableExists, one taken since is ProtocolChanged.
+    A name that existed when the caller read is TableExists, one taken since is ProtocolChanged.
     """
     key = name_key(catalog, command.name)
     pending = state.tables.pending.get(command.txn, ())
@@ -253,20 +268,22 @@ def check_free(
 
 def held(reason: Reason, name: str, table: int) -> Refused:
     """Return the refusal of a name that a table has."""
-    return Refused(reason, f"the name {name} is held by table {table}", table)
+    return Refused(reason, f"table {table} has the name {name} already", table)
 
 
 def next_number(state: DomainState, txn: int) -> int:
     """Return the number of the change within its txn, from 1; 0 outside a txn.
 
-    Names are checked against every change of the txn, so their number is bounded.
+    Each name is checked against every change of the txn, so the number of changes is bounded.
     """
     if not txn:
         return 0
     number = len(state.tables.pending.get(txn, ())) + 1
     if number > CHANGES_PER_TXN_MAX:
         raise Refused(
-            Reason.LIMIT_EXCEEDED, f"txn {txn} changes tables {CHANGES_PER_TXN_MAX} times", txn
+            Reason.LIMIT_EXCEEDED,
+            f"txn {txn} must have {CHANGES_PER_TXN_MAX} changes of tables at most, got {number}",
+            txn,
         )
     return number
 

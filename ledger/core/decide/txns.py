@@ -1,6 +1,6 @@
-"""Decide the life of a txn but for its commit: open, allocate, abort, forget, close.
+"""Decide the life of a txn except its commit: open, allocate, abort, forget, close.
 
-To forget an aborted txn, or single write ids of it, is allowed once its data is gone.
+An aborted txn, or single write ids of it, may be forgotten once their data is gone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,19 +39,24 @@ from ledger.core.state.txns import TxnStatus
 
 
 def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
-    """Open `size` txns at once; with them goes the snapshot they hold (rules a3, b1, b2)."""
+    """Open `size` txns at once, with the snapshot they hold (rules a3, b1, b2)."""
     limits, txns = state.limits, state.txns
     if not 1 <= command.size <= limits.txns_per_open_max:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"{command.size} txns asked for, 1 to {limits.txns_per_open_max} open at once",
+            f"size must be 1 to {limits.txns_per_open_max} txns, got {command.size}",
         )
     if not 0 <= command.deadline_ms <= DURATION_MAX_MS:
         raise Refused(
-            Reason.COMMAND_INVALID, f"a txn's deadline is a duration of 0 to {DURATION_MAX_MS} ms"
+            Reason.COMMAND_INVALID,
+            f"deadline_ms must be 0 to {DURATION_MAX_MS}, got {command.deadline_ms}",
         )
     if len(txns.open) + command.size > limits.open_txns_max:
-        raise Refused(Reason.LIMIT_EXCEEDED, f"{limits.open_txns_max} txns are open")
+        raise Refused(
+            Reason.LIMIT_EXCEEDED,
+            f"{len(txns.open)} txns are open and {command.size} requested; the limit open_txns_max "
+            f"is {limits.open_txns_max}",
+        )
     ids = first_write_ids(state, command) if command.tables else ()
     default = (
         limits.replicated_deadline_ms if command.type == "replicated" else limits.txn_deadline_ms
@@ -62,7 +67,7 @@ def open_txn(state: DomainState, command: OpenTxn, now: int) -> TxnOpened:
 def opening(
     state: DomainState, kind: TxnType, size: int, deadline: int, ids: Sequence[AllocatedId]
 ) -> TxnOpened:
-    """Return the event that opens txns now, with the snapshot that they hold."""
+    """Return the event that opens txns now, with the snapshot they hold."""
     txns = state.txns
     inline = len(txns.open_visible) + len(txns.aborted_ids) <= state.limits.snapshot_inline_max
     return TxnOpened(
@@ -79,11 +84,11 @@ def opening(
 
 
 def first_write_ids(state: DomainState, command: OpenTxn) -> list[AllocatedId]:
-    """Give each txn that is about to open one write id per table, in the order of an allocation."""
+    """Return one write id per table for each txn about to open, in the order of an allocation."""
     check_count(state, command.tables, "tables")
     check_ids(command.size, len(command.tables))
     if command.type == "read_only":
-        raise Refused(Reason.TXN_READ_ONLY, "a read-only txn takes no write id")
+        raise Refused(Reason.TXN_READ_ONLY, "a read-only txn cannot take write ids")
     first = state.txns.next_txn
     txns = range(first, first + command.size)
     return [
@@ -96,7 +101,7 @@ def first_write_ids(state: DomainState, command: OpenTxn) -> list[AllocatedId]:
 
 
 def allocate_write_ids(state: DomainState, command: AllocateWriteIds) -> WriteIdsAllocated:
-    """Give one write id per (table, txn), tables as asked, txns ascending (rule a3)."""
+    """Give one write id per (table, txn), tables in the given order, txns ascending (rule a3)."""
     check_count(state, command.txns, "txns")
     check_count(state, command.tables, "tables")
     txns = [writable_txn(state, command.session, txn) for txn in sorted(set(command.txns))]
@@ -114,26 +119,28 @@ def allocate_write_ids(state: DomainState, command: AllocateWriteIds) -> WriteId
     return WriteIdsAllocated(ids)
 
 
-def check_count(state: DomainState, asked: Sequence[int], what: str) -> None:
+def check_count(state: DomainState, named: Sequence[int], what: str) -> None:
     """Refuse a list that is empty or too long to answer in one record."""
     most = state.limits.tables_per_command_max
-    if not 1 <= len(asked) <= most:
-        raise Refused(Reason.LIMIT_EXCEEDED, f"{len(asked)} {what} named, 1 to {most} are allowed")
+    if not 1 <= len(named) <= most:
+        raise Refused(
+            Reason.LIMIT_EXCEEDED, f"a command must name 1 to {most} {what}, got {len(named)}"
+        )
 
 
 def check_room(txns: Sequence[OpenState], tables: Sequence[int]) -> None:
-    """Refuse ids that one answer, or later the end of a txn, could not carry in one record."""
+    """Refuse ids that do not fit the record of the answer, or of the end of a txn later."""
     check_ids(len(txns), len(tables))
     for txn in txns:
         check_tables(txn.txn, len(txn.write_ids) + len(set(tables) - txn.write_ids.keys()))
 
 
 def check_tables(txn: int, count: int) -> None:
-    """Refuse more tables than the record of a txn's end can name beside those of other kinds."""
+    """Refuse more tables than the record of a txn's end can name."""
     if count > TABLES_PER_TXN_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"txn {txn} would touch more than {TABLES_PER_TXN_MAX} tables",
+            f"txn {txn} must touch {TABLES_PER_TXN_MAX} tables at most, got {count}",
             txn,
         )
 
@@ -143,12 +150,12 @@ def check_ids(txns: int, tables: int) -> None:
     if txns * tables > IDS_PER_COMMAND_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"{txns * tables} write ids asked for, {IDS_PER_COMMAND_MAX} fit one answer",
+            f"a command must request {IDS_PER_COMMAND_MAX} write ids at most, got {txns * tables}",
         )
 
 
 def own_txn(state: DomainState, session: int, txn: int) -> OpenState:
-    """Return an open txn that `session` owns; raises Refused with what it is instead."""
+    """Return an open txn that `session` owns; raises Refused if it is no such txn."""
     found = state.txns.open.get(txn)
     if found is None:
         raise not_open(state, txn)
@@ -163,34 +170,34 @@ def writable_txn(state: DomainState, session: int, txn: int) -> OpenState:
     """Return an open txn that `session` owns and that may write."""
     found = own_txn(state, session, txn)
     if found.type == "read_only":
-        raise Refused(Reason.TXN_READ_ONLY, f"txn {txn} is read only: it takes no write id", txn)
+        raise Refused(Reason.TXN_READ_ONLY, f"txn {txn} is read only and cannot write", txn)
     return found
 
 
 def status_for(state: DomainState, session: int, txn: int) -> tuple[TxnStatus, int]:
-    """Return what is known of a txn, and the position of its end.
+    """Return the status of a txn, and the position of its end.
 
-    Where that is no longer among the ends remembered of all, a session may remember its own.
+    A session may still remember the end of its own txn after the domain has forgotten it.
     """
     status, position = state.txns.status(txn)
     if status != "forgotten":
         return status, position
-    if position := state.sessions.told_of(session, "TxnCommitted", txn):
+    if position := state.sessions.answered_at(session, "TxnCommitted", txn):
         return "committed", position
-    if position := state.sessions.told_of(session, "TxnAborted", txn):
+    if position := state.sessions.answered_at(session, "TxnAborted", txn):
         return "aborted", position
     return "forgotten", 0
 
 
 def not_open(state: DomainState, txn: int) -> Refused:
-    """Return the refusal for a txn that is not open, saying what became of it."""
+    """Return the refusal for a txn that is not open, with its status."""
     status, position = state.txns.status(txn)
     known = {
         "committed": f"it committed at position {position}",
         "aborted": "it was aborted" + (f" at position {position}" if position else ""),
         "forgotten": "it ended too long ago to be remembered",
     }
-    why = known.get(status, "no txn of this id was ever opened")
+    why = known.get(status, "no txn with this id was ever opened")
     return Refused(Reason.TXN_NOT_OPEN, f"txn {txn} is not open ({status}): {why}", txn)
 
 
@@ -202,14 +209,14 @@ def managed_table(state: DomainState, table_id: int, txns: Iterable[int]) -> Tab
     if table.definition.kind != "managed":
         raise Refused(
             Reason.TABLE_EXTERNAL,
-            f"table {table.name} is external: it has no write ids and no commits",
+            f"table {table.name} is external, and so has no write ids and no commits",
             table_id,
         )
     return table
 
 
 def abort(state: DomainState, command: AbortTxn) -> Answer:
-    """Abort a txn; anyone may, but only its owner is believed about what it wrote (rule a5)."""
+    """Abort a txn; any session may, but `wrote` counts only from its own session (rule a5)."""
     txn = state.txns.open.get(command.txn)
     if txn is None:
         status, position = status_for(state, command.session, command.txn)
@@ -225,7 +232,7 @@ def abort(state: DomainState, command: AbortTxn) -> Answer:
 def aborted_parts(
     state: DomainState, txn: OpenState, wrote: Iterable[int] | None
 ) -> list[AbortedPart]:
-    """Return the tables of an abort; `wrote` None = all it has an id in or staged writes to."""
+    """Return the tables of an abort; `wrote` None = all where it has an id or staged writes."""
     held = txn.write_ids.keys() | staged_in(txn) if wrote is None else wrote
     named = {table for table in held if is_writable(state, txn, table)}
     return [
@@ -235,7 +242,7 @@ def aborted_parts(
 
 
 def staged_in(txn: OpenState) -> set[int]:
-    """Return the tables to which a txn staged more than what it had read there."""
+    """Return the tables for which a txn staged writes, not only reads."""
     return {
         table
         for table, chunks in txn.staged.items()
@@ -244,7 +251,7 @@ def staged_in(txn: OpenState) -> set[int]:
 
 
 def is_writable(state: DomainState, txn: OpenState, table: int) -> bool:
-    """Tell whether a txn can have left data in a table that aborts must account for."""
+    """Tell whether a txn can have left data in a table that an abort must record."""
     found = state.tables.visible(table, txn.txn)
     return found is not None and found.definition.kind == "managed"
 
@@ -256,22 +263,22 @@ def close_session(state: DomainState, command: CloseSession) -> SessionClosed:
     if parts > PARTS_PER_CLOSE_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"the open txns of session {command.session} hold {parts} write ids, "
-            f"{PARTS_PER_CLOSE_MAX} fit one answer: end some of them first",
+            f"the open txns of session {command.session} hold {parts} write ids, and one answer "
+            f"holds {PARTS_PER_CLOSE_MAX}; end some of the txns first",
             command.session,
         )
     return SessionClosed([end_of(state, txn, "closed") for txn in sorted(session.txns)])
 
 
 def end_of(state: DomainState, txn: int, cause: EndCause) -> TxnEnd:
-    """Return the end of an open txn that nobody spoke for: all it could write counts as written."""
+    """Return the end of an open txn without its session's word: every table counts as written."""
     return TxnEnd(txn, cause, aborted_parts(state, state.txns.open[txn], None))
 
 
 def forget_aborted(state: DomainState, command: ForgetAborted) -> AbortedForgotten:
     """Forget aborted ids whose data is gone, whole txns or single write ids of a table."""
     if bool(command.txns) == bool(command.write_ids):
-        raise Refused(Reason.COMMAND_INVALID, "name either txns or write ids of a table")
+        raise Refused(Reason.COMMAND_INVALID, "a command must name either txns or write_ids")
     check_count(state, command.txns or command.write_ids, "ids")
     parts = (
         parts_of_txns(state, command.txns)
@@ -291,8 +298,8 @@ def parts_of_txns(state: DomainState, txns: Iterable[int]) -> list[ForgottenPart
     if len(ordered) > 1 and count > IDS_PER_COMMAND_MAX:
         raise Refused(
             Reason.LIMIT_EXCEEDED,
-            f"these txns left data in {count} tables together, {IDS_PER_COMMAND_MAX} fit one "
-            "answer; name fewer at a time",
+            f"these txns left data in {count} tables, and one answer holds {IDS_PER_COMMAND_MAX}; "
+            "name fewer txns",
         )
     return [ForgottenPart(t, table) for t in ordered for table in left_in(state, t)]
 
@@ -312,7 +319,7 @@ def parts_of_write_ids(
         if write_id < 1 or write_id not in by_id:
             raise Refused(
                 Reason.TXN_NOT_ABORTED,
-                f"write id {write_id} of table {table} is not that of an aborted txn with data",
+                f"write id {write_id} of table {table} belongs to no aborted txn with data there",
                 table,
             )
         parts.append(ForgottenPart(by_id[write_id], table))
@@ -320,22 +327,20 @@ def parts_of_write_ids(
 
 
 def not_aborted(state: DomainState, txn: int) -> Refused:
-    """Return the refusal to forget a txn that is not a remembered aborted one."""
+    """Return the refusal to forget a txn that is not aborted, or is forgotten already."""
     status, _ = state.txns.status(txn)
-    known = "was forgotten before" if status == "aborted" else f"is {status}"
+    known = "is forgotten already" if status == "aborted" else f"is {status}"
     return Refused(
-        Reason.TXN_NOT_ABORTED,
-        f"txn {txn} {known}; only aborted txns that are not forgotten yet can be",
-        txn,
+        Reason.TXN_NOT_ABORTED, f"txn {txn} {known}; only an aborted txn can be forgotten", txn
     )
 
 
 def forgotten(
-    state: DomainState, asked: Iterable[int], parts: Sequence[ForgottenPart]
+    state: DomainState, named: Iterable[int], parts: Sequence[ForgottenPart]
 ) -> AbortedForgotten:
-    """Return the event, with every txn of which nothing is left after `parts`."""
+    """Return the event with `parts`, the `named` txns, and each txn that has no data after it."""
     left = {txn: set(state.txns.aborted[txn].wrote) for txn in {part.txn for part in parts}}
     for txn, table in parts:
         left[txn].discard(table)
-    gone = {txn for txn, tables in left.items() if not tables} | set(asked)
+    gone = {txn for txn, tables in left.items() if not tables} | set(named)
     return AbortedForgotten(sorted(gone), parts)

@@ -1,7 +1,7 @@
-"""What if a commit had been judged at another level: the same check, asked again of real history.
+"""Judge the commits of a log again at another isolation level.
 
-The winners are those of the log: a commit that would have failed still counts for those after it,
-because what they really read came after it.
+The winners stay as they are in the log. A commit that would have failed still counts for the later
+ones, because their reads really came after it.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from ledger.core.state.txns import OpenTxn
 
 
 class Redecided(NamedTuple):
-    """A commit as it was decided and as it would be; `evidence` is of whichever lost."""
+    """A commit as it was decided and as it would be; `evidence` belongs to the lost verdict."""
 
     position: int
     at: int
@@ -32,8 +32,8 @@ class Redecided(NamedTuple):
 def redecide(state: DomainState, event: Event, level: IsolationLevel) -> Redecided | None:
     """Judge a commit or a lost conflict again at `level`, before it is applied to the state.
 
-    Returns None for any other event. Every table is judged at `level`; parts that only rearrange
-    stay at SnapshotIsolation (facts a.2).
+    Returns None for any other event. Every table is judged at `level`, but parts that only
+    rearrange stay at SnapshotIsolation (facts a.2).
     """
     control, body = event
     if isinstance(body, TxnCommitted):
@@ -62,7 +62,7 @@ def redecided(control: Control, evidence: Evidence | None, *, committed: bool) -
 def candidate_from(
     state: DomainState, control: Control, parts: Iterable[TableWrite], *, one_shot: bool
 ) -> Candidate:
-    """Return the candidate that a commit was when it was decided."""
+    """Return the candidate of a commit as it was when the commit was decided."""
     txn: OpenTxn | None = None if one_shot else state.txns.open[control.txn]
     every = [whole(txn, each) for each in parts]
     written = {each.table for each in every if not is_read(each)}

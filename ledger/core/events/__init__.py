@@ -1,1 +1,1 @@
-"""Events: what happened, and the parts that events hold many of."""
+"""Events of the log, and the values inside them."""

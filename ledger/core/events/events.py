@@ -1,8 +1,8 @@
-"""Events: what happened, in the past tense. The log of a domain is a sequence of these.
+"""Events: what happened, in the past tense. The log of a domain is a sequence of events.
 
-An event is a `Control`, equal in form for every type so that a reader can accept or skip a record
-without decoding the rest, and a body. The fields of each body stand in the order of its Avro schema
-in `ledger/log/schemas`. Nothing here decides anything.
+An event is a `Control` and a body. The control fields are the same for every type, so a reader can
+accept or skip a record without decoding the rest. The fields of each body have the order of its
+Avro schema in `ledger/log/schemas`. This module holds no rules.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ from ledger.core.events.parts import (
 class Control(NamedTuple):
     """The fields every event begins with.
 
-    `chain` is 8 bytes; `at` is milliseconds since 1970 UTC; (`session`, `n`) name the asker's
-    command and are (0, 0) for internal events; `txn` is the txn concerned or 0.
+    `chain` is 8 bytes; `at` is milliseconds since 1970 UTC; (`session`, `n`) name the command that
+    is answered and are (0, 0) for internal events; `txn` is the txn concerned or 0.
     """
 
     chain: bytes
@@ -40,7 +40,7 @@ class Control(NamedTuple):
 
 
 class Fenced(NamedTuple):
-    """A claimant takes the lead of the next epoch; position and chain are assigned by the fold."""
+    """A sequencer takes the lead of the next epoch; the fold assigns position and chain."""
 
     nonce: bytes
     sequencer: str
@@ -55,7 +55,7 @@ class Resigned(NamedTuple):
 
 
 class LedgerCreated(NamedTuple):
-    """Genesis: who this ledger is and which topics hold it."""
+    """Genesis: the identity of the ledger, its topics and its limits."""
 
     ledger: str
     name: str
@@ -66,25 +66,25 @@ class LedgerCreated(NamedTuple):
 
 
 class CatalogCreated(NamedTuple):
-    """A catalog belongs to this domain from here on."""
+    """A catalog belongs to this domain from this position on."""
 
     catalog: str
 
 
 class CommandsMoved(NamedTuple):
-    """Commands below the next offset will never be read; `control.cmd` is the new last command."""
+    """Commands up to `control.cmd`, the new last command, will never be read."""
 
     topic: str
     reason: str
 
 
 class LogCut(NamedTuple):
-    """The log lost what followed position `base`, and goes on above all that may have been seen.
+    """The log lost all events after position `base`, and continues above all that clients saw.
 
-    The position and epoch of this event are above every one that may have been given, and so are
-    `next_txn`, `next_table` and what follows the floors in `tables`. Commands up to `control.cmd`
-    will never be read. `passed` are records that are no events. Its position is the number of a
-    session that takes up the ids of what was lost.
+    The position and epoch of this event are above all that may have been given out, and so are
+    `next_txn`, `next_table` and the ids after the floors in `tables`. Commands up to `control.cmd`
+    will never be read. `passed` are records that are no events. The position of this event is also
+    the number of a session, which takes up the lost ids.
     """
 
     base: int
@@ -98,7 +98,7 @@ class LogCut(NamedTuple):
 
 
 class SessionOpened(NamedTuple):
-    """The session's number is the position of this event."""
+    """A session opened; its number is the position of this event."""
 
     nonce: bytes
     user: str
@@ -108,17 +108,17 @@ class SessionOpened(NamedTuple):
 
 
 class SessionClosed(NamedTuple):
-    """The session ended at its own wish, and its open txns with it."""
+    """A client closed its session, which aborted its open txns."""
 
     ends: Sequence[TxnEnd]
 
 
 class TxnOpened(NamedTuple):
-    """`size` txns from `control.txn` on are open, and what they may see.
+    """`size` txns from `control.txn` on are open, with the snapshot they hold.
 
-    `open` and `aborted` are the exceptions below the first of them, ascending, given when `inline`;
-    otherwise `digest` checks a list read elsewhere as of this position. `deadline` is a time in
-    milliseconds. `min_open` is what the txns add to the min history (HIVE-18747). `ids` are the
+    If `inline`, `open` and `aborted` are the exceptions below the first of these txns, ascending.
+    Otherwise `digest` checks a list read elsewhere as of this position. `deadline` is a time in
+    milliseconds. `min_open` is the entry of the txns in the min history (HIVE-18747). `ids` are the
     write ids that they were opened with.
     """
 
@@ -140,7 +140,7 @@ class WriteIdsAllocated(NamedTuple):
 
 
 class TableCreated(NamedTuple):
-    """A table exists: at once for `control.txn` 0, else pending as change `number` of the txn."""
+    """A table was created: at once for `control.txn` 0, else pending as change `number`."""
 
     table: int
     number: int
@@ -152,10 +152,10 @@ class TableCreated(NamedTuple):
 
 
 class TableAltered(NamedTuple):
-    """A table has another definition, at once or at the commit of `control.txn`.
+    """A table gets another definition, at once or at the commit of `control.txn`.
 
-    `one_shot` = a txn of its own was opened and committed with it: then `version` is the commit's,
-    otherwise -1.
+    `one_shot`: the event also opened and committed a txn for the change. Then `version` is the
+    version of that commit, otherwise -1.
     """
 
     table: int
@@ -170,7 +170,7 @@ class TableAltered(NamedTuple):
 
 
 class TableRenamed(NamedTuple):
-    """A table has another name, at once or at the commit of `control.txn`."""
+    """A table gets another name, at once or at the commit of `control.txn`."""
 
     table: int
     number: int
@@ -181,7 +181,7 @@ class TableRenamed(NamedTuple):
 
 
 class TableDropped(NamedTuple):
-    """A table is gone, at once or at the commit of `control.txn`."""
+    """A table is dropped, at once or at the commit of `control.txn`."""
 
     table: int
     number: int
@@ -190,7 +190,7 @@ class TableDropped(NamedTuple):
 
 
 class WritesStaged(NamedTuple):
-    """A chunk of a footprint waits for the commit of `control.txn`."""
+    """A chunk of a footprint was stored until the commit of `control.txn`."""
 
     table: int
     number: int
@@ -198,9 +198,9 @@ class WritesStaged(NamedTuple):
 
 
 class TxnCommitted(NamedTuple):
-    """`control.txn` is visible from this position on; `one_shot` = it was opened here too.
+    """`control.txn` is visible from this position on; `one_shot`: this event also opened it.
 
-    `reads` are the tables it only read, as it declared them.
+    `reads` are the tables it only read, as the command declared them.
     """
 
     type: TxnType
@@ -211,10 +211,10 @@ class TxnCommitted(NamedTuple):
 
 
 class TxnAborted(NamedTuple):
-    """`control.txn` will never be visible; a lost conflict carries its evidence.
+    """`control.txn` will never be visible; `evidence` explains a lost conflict.
 
-    `attempted` is what the loser declared, without its file lists. One that was `already_applied`
-    names in `first` the position at which its application made the same progress.
+    `attempted` is the declaration of the loser, without its file lists. For the reason
+    `already_applied`, `first` is the position at which the application made the same progress.
     """
 
     reason: str
@@ -227,21 +227,21 @@ class TxnAborted(NamedTuple):
 
 
 class TxnsExpired(NamedTuple):
-    """Housekeeping ended silent sessions and overdue txns; sessions ascend, txns too."""
+    """Housekeeping ended silent sessions and overdue txns; both ascend."""
 
     sessions: Sequence[int]
     ends: Sequence[TxnEnd]
 
 
 class AbortedForgotten(NamedTuple):
-    """No data of these aborted txns is left: `parts` one by one, `txns` altogether."""
+    """Aborted txns without data are forgotten: single tables in `parts`, whole txns in `txns`."""
 
     txns: Sequence[int]
     parts: Sequence[ForgottenPart]
 
 
 class CommandRepeated(NamedTuple):
-    """The command was answered before, at `answered`, with `outcome`; nothing changed."""
+    """The command was answered before, at position `answered`, with `outcome`; nothing changed."""
 
     nonce: bytes
     answered: int
@@ -289,7 +289,7 @@ Body = Fenced | Answer | Internal
 
 
 class Event(NamedTuple):
-    """One accepted record: where it stands in the log and what happened."""
+    """One accepted record: its control fields and its body."""
 
     control: Control
     body: Body

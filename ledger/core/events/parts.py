@@ -1,4 +1,4 @@
-"""Parts of events: what one event holds many of, and what several kinds of events hold."""
+"""Parts of events: values that one event holds many of, or that several events share."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,11 +31,11 @@ class AllocatedId(NamedTuple):
 
 
 class CommittedPart(NamedTuple):
-    """One table of a commit: `write_id` 0 = none, `version` is dense per table from 0.
+    """One table of a commit: `write_id` 0 = no write id, `version` is dense per table from 0.
 
-    `level` is the one it was judged at, `blind` whether it counts as a blind append. `committed_at`
-    (milliseconds) rises with every version of the table; `first_row_id` is the row id of the first
-    row it added, -1 where rows are not tracked.
+    `level` is the level it was judged at, `blind` whether it counts as a blind append.
+    `committed_at` (milliseconds) rises with every version of the table. `first_row_id` is the row
+    id of the first row it added, -1 if rows are not tracked.
     """
 
     table: int
@@ -52,7 +52,7 @@ class CommittedPart(NamedTuple):
 
 
 class AbortedPart(NamedTuple):
-    """One table of an abort; `wrote` says that data may lie under its ids there."""
+    """One table of an abort; `wrote`: data may lie under its ids there."""
 
     table: int
     write_id: int
@@ -61,7 +61,7 @@ class AbortedPart(NamedTuple):
 
 
 class TxnEnd(NamedTuple):
-    """A txn ended by housekeeping or with its session, and why."""
+    """The end of a txn by housekeeping or with its session, and the cause."""
 
     txn: int
     cause: EndCause
@@ -84,7 +84,7 @@ class TableFloor(NamedTuple):
 
 
 class PassedOver(NamedTuple):
-    """Records, from an offset on, that no reader judges because none of them is an event."""
+    """A run of records from an offset on that readers skip because they are no events."""
 
     offset: int
     records: int
@@ -93,7 +93,7 @@ class PassedOver(NamedTuple):
 class Side(NamedTuple):
     """The winner of a conflict; txn 0 = it changed the table outside a txn.
 
-    `at` is in milliseconds, 0 = not remembered.
+    `at` is in milliseconds, 0 = no longer remembered.
     """
 
     txn: int
@@ -104,10 +104,10 @@ class Side(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Why a txn lost: the rule, what it did and from which position, who won, what helps.
+    """Why a txn lost: the rule, its own operation and read position, the winner, the remedy.
 
-    `unit` is what both met in: a partition, a file by its path hash, a property. `predicate` is the
-    scan that matched, "" if none did; `level` the one the table part was judged at.
+    `unit` is where both met: a partition, a file by its path hash, a property. `predicate` is the
+    scan that matched, or "". `level` is the level the table part was judged at.
     """
 
     rule: str

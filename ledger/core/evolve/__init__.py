@@ -1,1 +1,1 @@
-"""Evolve: one event in, the state it makes out."""
+"""Evolve: apply an event to the state."""

@@ -1,7 +1,7 @@
-"""Evolve commits: versions, metadata changes, progress of applications, and who has won.
+"""Evolve commits: versions, metadata changes, progress of applications, and winners.
 
-A commit enters the conflict index with what later commits can meet it by. Nothing is judged here:
-which kind of change it was follows from the tables before and after.
+A commit enters the conflict index, where later commits look it up. This module judges nothing: the
+kind of a change follows from the table before and after it.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from ledger.core.state.txns import OpenTxn
 
 
 def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:
-    """Make a txn visible: its versions, its metadata changes, its claims to have won."""
+    """Make a txn visible: apply its versions and metadata changes, and enter its winners."""
     ended = begun(state, control, body)
     changes = state.tables.pending.get(control.txn, ())
     changed = by_table(changes)
@@ -48,7 +48,7 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
 
 
 def begun(state: DomainState, control: Control, body: TxnCommitted) -> OpenTxn:
-    """End the txn as committed and return it; a one-shot one had nothing before."""
+    """End the txn as committed and return it; a one-shot txn had no state before."""
     outcomes_max = state.limits.outcomes_max
     if body.one_shot:
         state.txns.commit_at_once(control.txn, control.position, outcomes_max)
@@ -59,7 +59,7 @@ def begun(state: DomainState, control: Control, body: TxnCommitted) -> OpenTxn:
 
 
 def commit_part(state: DomainState, control: Control, part: CommittedPart, held: int) -> None:
-    """Apply one table of a commit; `held` is the write id the txn had there before, or 0."""
+    """Apply one table of a commit; `held` is the txn's earlier write id there, or 0."""
     table = state.tables.by_id[part.table]
     next_version(table, part.version, part.committed_at)
     if held:
@@ -79,7 +79,7 @@ def next_version(table: Table, version: int, committed_at: int) -> None:
 
 
 def note_footprint(table: Table, position: int, footprint: Footprint) -> None:
-    """Keep what later decisions ask of a table: progress and protocol."""
+    """Keep the progress and the protocol of a commit, which later decisions read."""
     for app, version in footprint.apps:
         table.apps[app] = Progress(version, position)
     if footprint.protocol is not None:
@@ -95,10 +95,10 @@ def enter_winner(
     *,
     changes: Sequence[Pending],
 ) -> None:
-    """Enter a part into the conflict index, if a later commit can meet it by anything.
+    """Enter a part into the conflict index, if it changed anything that a check looks up.
 
-    `coarse` are those of its writes that are judged, `footprint` is its own with all its chunks;
-    `changes` are those of its table.
+    `coarse` are the coarse writes that are judged, `footprint` is joined from all its chunks,
+    `changes` are the txn's changes of the table.
     """
     table = state.tables.by_id[part.table]
     altered = [change for change in changes if change.definition is not None]
@@ -128,7 +128,7 @@ def enter_winner(
 def operation_of(
     coarse: Sequence[CoarseWrite], footprint: Footprint | None, altered: Pending | None
 ) -> str:
-    """Return what a part did, in a word or two."""
+    """Return the name of a part's operation."""
     if footprint is not None and footprint.operation:
         return footprint.operation
     if altered is not None:
@@ -139,9 +139,9 @@ def operation_of(
 def kind_of_change(
     table: Table, definition: TableDefinition | None, protocol: Protocol | None
 ) -> str:
-    """Return what a new definition means to commits in flight, "" without one.
+    """Return the kind of a change to `definition`, "" if that is None.
 
-    `protocol` is the one that comes with it, None = it stays as it was.
+    `protocol` is the protocol after the change, None = unchanged.
     """
     if definition is None:
         return ""
@@ -149,14 +149,14 @@ def kind_of_change(
 
 
 def reshape(state: DomainState, position: int, table_id: int) -> None:
-    """Tell the index that a table may have other partition columns now."""
+    """Pass the partition columns of a table to the index, since they may have changed."""
     table = state.tables.by_id.get(table_id)
     if table is not None:
         state.winners.reshape(table_id, position, table.traits.schema)
 
 
 def table_altered_at_once(state: DomainState, control: Control, body: TableAltered) -> None:
-    """Alter a table outside a txn; a managed one by a txn of its own, which wins like any other."""
+    """Alter a table outside a txn; for a managed table the change is a commit and a winner."""
     table = state.tables.by_id[body.table]
     if body.one_shot:
         state.txns.commit_at_once(control.txn, control.position, state.limits.outcomes_max)
@@ -191,7 +191,7 @@ def altering_part(table: Table, control: Control, body: TableAltered) -> Winning
 
 
 def prune_winners(state: DomainState) -> None:
-    """Let winners go that no open writing txn can meet any more."""
+    """Drop the winners that no open writing txn can meet any more."""
     oldest = state.txns.open_visible.minimum(0)
     opened = state.txns.open[oldest].opened if oldest else state.position
     limits = state.limits

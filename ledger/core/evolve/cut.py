@@ -1,7 +1,7 @@
-"""Evolve a cut: the log lost its end, and goes on above all that may have been given.
+"""Evolve a cut: the log lost its end, and continues above all numbers that may have been given.
 
-The fold takes note of where the ids go on. What was lost gets its place by the events that follow,
-which `decide_cut` tells: former sessions end, lost txn ids and write ids are those of aborted txns.
+The fold notes the numbers at which ids continue. The events that follow come from `decide.cut`:
+earlier sessions end, and aborted txns take up the lost txn ids and write ids.
 """
 
 from ledger.core.events.events import Control, LogCut
@@ -12,14 +12,14 @@ APPLICATION = "lakeledger recover"
 
 
 def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
-    """Note the cut, and let nothing be built on what was read before it."""
+    """Note the cut, and drop all winners, so that no earlier read can be committed on."""
     assert body.base < control.position, f"a cut of {body.base} at {control.position}"
     floors = {each.table: (each.write_id, each.version) for each in body.tables}
     state.cuts.append(Cut(control.position, body.base, body.next_txn, floors))
     state.commands_topic = body.commands_topic
     state.tables.next_table = max(state.tables.next_table, body.next_table)
     state.winners.forget_all(control.position)
-    # Nobody opened it, so its nonce is one that no client draws.
+    # No client opened this session. Its nonce repeats itself, which a random one does not.
     nonce = control.chain * 2
     lease_ms = state.limits.lease_ms
     state.sessions.add(Session(control.position, nonce, body.author, "", APPLICATION, lease_ms))

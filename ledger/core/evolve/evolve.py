@@ -1,6 +1,6 @@
-"""Evolve: apply what happened to the state. No rules live here: the log is trusted, and asserted.
+"""Evolve: apply events to the state. No rules live here: the log is trusted, with assertions.
 
-A failed assertion means that the log says what this code cannot have decided; the reader stops.
+A failed assertion means that this code cannot have decided the event; the reader stops.
 """
 
 from collections.abc import Callable, Iterable
@@ -42,7 +42,7 @@ from ledger.core.state.sessions import Answered, Session
 def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
     """Apply one accepted event to the state, in place.
 
-    Returns the mappings of TXN_TO_WRITE_ID that left with it, as (table, write id, txn).
+    Returns the mappings of TXN_TO_WRITE_ID that this removed, as (table, write id, txn).
     """
     control, body = event
     check_position(state, control, type(body))
@@ -58,7 +58,7 @@ def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
 
 
 def check_position(state: DomainState, control: Control, kind: type) -> None:
-    """Assert that the event is the next one; only a cut leaves positions out."""
+    """Assert that the event is the next one; only a cut leaves out positions."""
     follows = (
         control.position > state.position
         if kind is LogCut
@@ -68,23 +68,23 @@ def check_position(state: DomainState, control: Control, kind: type) -> None:
 
 
 def check_kind(state: DomainState, control: Control, kind: type) -> None:
-    """Assert that the record says by its command what its type says: an answer, or unasked."""
+    """Assert that an answer names the next command, and an internal event the last one."""
     if kind in SETTING or is_filling(state, control):
         return
-    asked = control.cmd == state.last_cmd + 1
-    assert kind in BOTH or asked == (kind in ANSWERING), (
+    answers = control.cmd == state.last_cmd + 1
+    assert kind in BOTH or answers == (kind in ANSWERING), (
         f"{kind.__name__} at position {control.position} names command {control.cmd}, "
         f"the last one was {state.last_cmd}"
     )
 
 
 def is_filling(state: DomainState, control: Control) -> bool:
-    """Tell whether an event takes up what a cut left out: a session asks for it, and no command."""
+    """Tell whether an event fills the gap of a cut: it has the cut's session and no command."""
     return bool(state.cuts) and control.session == state.cuts[-1].position and not control.n
 
 
 def clean_mappings(state: DomainState) -> list[tuple[int, int, int]]:
-    """Let mappings below the watermark go, and note in each table where they begin now."""
+    """Remove mappings below the watermark, and note in each table where they begin now."""
     gone = state.txns.clean()
     for table_id, write_id, _ in gone:
         table = state.tables.by_id.get(table_id)
@@ -94,21 +94,21 @@ def clean_mappings(state: DomainState) -> list[tuple[int, int, int]]:
 
 
 def fold(state: DomainState, events: Iterable[Event]) -> DomainState:
-    """Apply many events and return the same state."""
+    """Apply many events to the state, in place, and return it."""
     for event in events:
         evolve(state, event)
     return state
 
 
 def remember_answer(state: DomainState, control: Control, body: Any) -> None:
-    """Keep what a command was answered, so that its repeat can be told the same."""
+    """Keep the answer to a command, so that a repeated command gets the same answer."""
     session = state.sessions.by_number.get(control.session)
     if session is not None:
         state.sessions.remember(session, control.n, answered(control, body))
 
 
 def answered(control: Control, body: Any) -> Answered:
-    """Return what is remembered of an answer."""
+    """Return the part of an answer that its session keeps."""
     describe = ANSWERS.get(type(body))
     if describe is not None:
         return describe(control, body)
@@ -116,12 +116,12 @@ def answered(control: Control, body: Any) -> Answered:
 
 
 def repeated_answer(_control: Control, body: CommandRepeated) -> Answered:
-    """Return the first answer a repeat was told."""
+    """Return the first answer, which the repeat got again."""
     return Answered(body.answered, body.outcome, body.first, body.size)
 
 
 def refused_answer(control: Control, body: CommandRefused) -> Answered:
-    """Return a refusal under its reason."""
+    """Return the reason of a refusal and its subject."""
     return Answered(control.position, body.reason, body.subject, 0)
 
 
@@ -131,7 +131,7 @@ def opened_answer(control: Control, body: TxnOpened) -> Answered:
 
 
 def aborted_answer(control: Control, body: TxnAborted) -> Answered:
-    """Return an abort; one that was applied before is told apart, with the position it names."""
+    """Return an abort, or the reason `already_applied` with the position it names."""
     if body.first:
         return Answered(control.position, body.reason, body.first, 0)
     return Answered(control.position, "TxnAborted", control.txn, 1)
@@ -143,11 +143,11 @@ def created_answer(control: Control, body: TableCreated) -> Answered:
 
 
 def unchanged(_state: DomainState, _control: Control, _body: object) -> None:
-    """Apply an event that says something about the log, not about the domain."""
+    """Apply an event that concerns the log only, and so changes no state."""
 
 
 def ledger_created(state: DomainState, _control: Control, body: LedgerCreated) -> None:
-    """Note who the ledger is and what bounds it."""
+    """Note the identity of the ledger and its limits."""
     assert state.genesis is None, "LedgerCreated twice"
     state.genesis = body
     state.limits = body.limits
@@ -155,7 +155,7 @@ def ledger_created(state: DomainState, _control: Control, body: LedgerCreated) -
 
 
 def commands_moved(state: DomainState, _control: Control, body: CommandsMoved) -> None:
-    """Note in which topic the commands are from here on."""
+    """Note the topic of the commands from here on."""
     state.commands_topic = body.topic
 
 
@@ -170,7 +170,7 @@ def session_opened(state: DomainState, control: Control, body: SessionOpened) ->
 
 
 def table_altered(state: DomainState, control: Control, body: TableAltered) -> None:
-    """Alter a table at once, or keep the change with its open txn."""
+    """Alter a table at once, or store the change with its open txn."""
     if control.txn and not body.one_shot:
         evolve_tables.table_altered(state, control, body)
     else:

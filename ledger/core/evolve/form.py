@@ -1,8 +1,8 @@
-"""The state as plain lists and numbers, in one canonical form, and back.
+"""The canonical form of the state, in plain lists and numbers, and the way back.
 
-Equal states have equal forms, whatever order their dicts were filled in. Fields that follow from
-others are left out and computed again; the conflict index is filled from its parts. Checkpoints and
-digests are made of this form.
+Equal states have equal forms, in whatever order their dicts were filled. Derived fields are left
+out and computed again; the conflict index is filled from its parts. Checkpoints and digests are
+made from this form.
 """
 
 from collections import OrderedDict
@@ -47,7 +47,7 @@ def definition_from(form: Plain) -> TableDefinition:
 
 
 def pending_form(change: Pending) -> Plain:
-    """Return the form of a metadata change that waits."""
+    """Return the form of a pending metadata change."""
     return [*change[:6], None if change.definition is None else list(change.definition), change[7]]
 
 
@@ -60,7 +60,7 @@ def pending_from(form: Plain) -> Pending:
 
 
 def footprint_form(footprint: Footprint) -> Plain:
-    """Return the form of a footprint; bytes as hex digits."""
+    """Return the form of a footprint, with bytes as hex digits."""
     return [each.hex() if isinstance(each, bytes) else each for each in footprint]
 
 
@@ -79,7 +79,7 @@ def footprint_from(form: Plain) -> Footprint:
 
 
 def winners_form(winners: ConflictIndex) -> Plain:
-    """Return the form of the conflict index: its parts, oldest first, and what they stand under."""
+    """Return the form of the conflict index: floor, partition columns, and parts oldest first."""
     return {
         "floor": winners.floor,
         "shapes": [
@@ -127,7 +127,7 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "dropped": [[table, *change] for table, change in state.tables.dropped.items()],
         "winners": winners_form(state.winners),
     }
-    # Left out where there is none, so that checkpoints of most ledgers are what they always were.
+    # Left out if there are no cuts, so that checkpoints of most ledgers keep their earlier bytes.
     return {**form, "cuts": [cut_form(each) for each in state.cuts]} if state.cuts else form
 
 
@@ -160,7 +160,7 @@ def pairs(mapping: Mapping[int, int]) -> list[list[int]]:
 
 
 def session_form(session: Session) -> list[Plain]:
-    """Return the form of a session; its open txns are found again from the txns."""
+    """Return the form of a session, without its open txns, which the txns name."""
     return [
         session.number,
         session.nonce.hex(),
@@ -231,7 +231,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
 
 
 def restore_sessions(state: DomainState, form: Mapping[str, Plain]) -> None:
-    """Restore the sessions, the ended ones in the order they ended."""
+    """Restore the sessions, with the ended ones in the order of their ends."""
     for number, nonce, user, host, application, lease_ms, is_open, last_n, answers in form[
         "sessions"
     ]:
@@ -278,12 +278,12 @@ def restore_tables(state: DomainState, form: Mapping[str, Plain]) -> None:
 
 
 def naming_from(form: Plain) -> Change:
-    """Return the change that named a table; older forms have no more of it than its position."""
+    """Return the change that named a table; older forms hold only its position."""
     return Change(*form) if isinstance(form, list) else Change(form, 0, 0, "")
 
 
 def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
-    """Restore the txns and everything derived from them."""
+    """Restore the txns and all fields derived from them."""
     txns = state.txns
     txns.next_txn = form["next"]
     txns.watermark = form["watermark"]

@@ -1,4 +1,4 @@
-"""Evolve what becomes of tables: at once, or kept with an open txn until its commit."""
+"""Evolve changes of tables: at once, or stored with an open txn until its commit."""
 
 from ledger.core.events.events import (
     Control,
@@ -14,7 +14,7 @@ from ledger.core.state.txns import OpenTxn, Txns
 
 
 def give_write_id(txns: Txns, table: Table, txn: OpenTxn, write_id: int) -> None:
-    """Map one write id; ids of a table are dense and a txn has at most one there."""
+    """Map one write id; the ids of a table are dense, and a txn has at most one per table."""
     known = txn.write_ids.get(table.table)
     if known is not None:
         assert known == write_id, f"write id {write_id} given to txn {txn.txn}, it has {known}"
@@ -32,7 +32,7 @@ def take_write_id(table: Table, write_id: int) -> None:
 
 
 def table_created(state: DomainState, control: Control, body: TableCreated) -> None:
-    """Add a table, for all or only for its txn."""
+    """Add a table, for all txns or only for its own."""
     tables = state.tables
     assert body.table == tables.next_table, f"table {body.table}, next is {tables.next_table}"
     tables.next_table += 1
@@ -52,7 +52,7 @@ def table_created(state: DomainState, control: Control, body: TableCreated) -> N
 
 
 def table_altered(state: DomainState, control: Control, body: TableAltered) -> None:
-    """Keep a new definition with its open txn until the commit."""
+    """Store a new definition with its open txn until the commit."""
     pending = Pending(
         body.number,
         "alter",
@@ -83,7 +83,7 @@ def table_renamed(state: DomainState, control: Control, body: TableRenamed) -> N
 
 
 def table_dropped(state: DomainState, control: Control, body: TableDropped) -> None:
-    """Drop a table, at once or at the commit; aborted data in it is gone with it."""
+    """Drop a table with all aborted data in it, at once or at the commit."""
     if control.txn:
         await_commit(
             state, control, body, Pending(body.number, "drop", body.table, "", "", body.read_at)
@@ -95,7 +95,7 @@ def table_dropped(state: DomainState, control: Control, body: TableDropped) -> N
 
 
 def drop_table(state: DomainState, table: Table, change: Change) -> None:
-    """Remove a table and all that aborted txns left in it."""
+    """Remove a table and the data that aborted txns left in it."""
     writers = tuple(state.txns.writers.get(table.table, {}).values())
     state.tables.drop(table, change)
     state.txns.release_table(table.table)
@@ -104,7 +104,7 @@ def drop_table(state: DomainState, table: Table, change: Change) -> None:
 
 
 def note_forgettable(state: DomainState, txn: int) -> None:
-    """Enter an aborted txn for housekeeping if it left nothing, or something in a listed table."""
+    """Mark an aborted txn for housekeeping if it left no data, or data in a listed table."""
     wrote = state.txns.aborted[txn].wrote
     if not wrote or any(is_listed(state, table) for table in wrote):
         state.txns.forgettable.add(txn)
@@ -113,7 +113,7 @@ def note_forgettable(state: DomainState, txn: int) -> None:
 
 
 def is_listed(state: DomainState, table: int) -> bool:
-    """Tell whether the ledger itself lists the table's files."""
+    """Tell whether the ledger lists the table's files."""
     return state.tables.by_id[table].definition.layout == "listed"
 
 
@@ -123,7 +123,7 @@ def await_commit(
     body: TableCreated | TableAltered | TableRenamed | TableDropped,
     pending: Pending,
 ) -> None:
-    """Keep a metadata change of an open txn until its end."""
+    """Store a metadata change of an open txn until its end."""
     txn = state.txns.open[control.txn]
     if body.write_id:
         give_write_id(state.txns, state.tables.by_id[body.table], txn, body.write_id)
@@ -132,7 +132,7 @@ def await_commit(
 
 
 def apply_pending(state: DomainState, control: Control) -> None:
-    """Apply the metadata changes of a txn: names are freed before any is claimed."""
+    """Apply the metadata changes of a txn; all old names are freed before new ones are claimed."""
     changes = state.tables.pending.pop(control.txn)
     final: dict[int, tuple[str, Change]] = {}
     for change in changes:

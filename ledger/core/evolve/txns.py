@@ -1,4 +1,4 @@
-"""Evolve the life of txns but for their commit: opened, given write ids, aborted, forgotten."""
+"""Evolve the life of txns except their commit: opened, given write ids, aborted, forgotten."""
 
 from collections.abc import Sequence
 
@@ -34,19 +34,19 @@ def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:
 def give_write_ids(
     state: DomainState, _control: Control, body: TxnOpened | WriteIdsAllocated
 ) -> None:
-    """Give write ids to open txns; an id given before is given again unchanged."""
+    """Give write ids to open txns; an id given before stays unchanged."""
     for table, txn, write_id in body.ids:
         give_write_id(state.txns, state.tables.by_id[table], state.txns.open[txn], write_id)
 
 
 def writes_staged(state: DomainState, control: Control, body: WritesStaged) -> None:
-    """Keep a chunk of a footprint until its txn ends."""
+    """Store a chunk of a footprint until its txn ends."""
     state.txns.open[control.txn].stage(body.table, body.footprint)
     state.txns.staged_bytes += staged_weight(body.footprint)
 
 
 def txn_aborted(state: DomainState, control: Control, body: TxnAborted) -> None:
-    """End a txn that will never be visible; a lost one-shot commit had opened nothing."""
+    """End a txn that will never be visible; a lost one-shot commit opened no txn."""
     if body.one_shot:
         return
     end_txn(state, control.position, control.txn, body.parts)
@@ -68,7 +68,7 @@ def end_txns(state: DomainState, control: Control, ends: Sequence[TxnEnd]) -> No
 
 
 def end_txn(state: DomainState, position: int, txn: int, parts: Sequence[AbortedPart]) -> None:
-    """Abort one txn: its pending changes vanish, its data stays where it wrote."""
+    """Abort one txn: drop its pending changes, and note the tables that hold its data."""
     for change in state.tables.pending.pop(txn, ()):
         if change.kind == "create":
             created = state.tables.by_id[change.table]
@@ -80,14 +80,14 @@ def end_txn(state: DomainState, position: int, txn: int, parts: Sequence[Aborted
 
 
 def forget_owner(state: DomainState, ended: OpenTxn) -> None:
-    """Take an ended txn from its session, if that is still remembered."""
+    """Remove an ended txn from its session, if the session is still remembered."""
     session = state.sessions.by_number.get(ended.session)
     if session is not None:
         session.txns.pop(ended.txn, None)
 
 
 def aborted_forgotten(state: DomainState, _control: Control, body: AbortedForgotten) -> None:
-    """Let aborted ids go whose data is gone."""
+    """Forget aborted ids whose data is gone."""
     for txn, table in body.parts:
         state.txns.release(txn, table)
     for txn in body.txns:

@@ -1,1 +1,1 @@
-"""Valid lists: what a reader may see, their text, and how they come about."""
+"""Valid lists: the ids a reader may see, their text form, and their computation."""

@@ -1,9 +1,9 @@
 """The text of valid lists, as Hive writes and reads it: fields between colons, ids between commas.
 
-`hwm:minOpen:open:aborted` is the form of both lists; a write id list has its table name in front.
-Only txn lists write neighbouring ids as runs `a-b`, and each field counts its own. The reader takes
-what Hive's takes: trailing fields may be missing, ids may stand in any order. Whether the numbers
-make a legal list is not judged here but by the lists themselves.
+Both lists have the form `hwm:minOpen:open:aborted`; a write id list has its table name in front.
+Only txn lists write neighbouring ids as runs `a-b`, separately in each field. The reader accepts
+the same texts as Hive's: trailing fields may be missing, and ids may have any order. The classes
+of the lists check the numbers.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,8 +12,8 @@ from typing import Final
 
 from ledger.core.limits import LISTED_IDS_MAX, NUMBER_DIGITS_MAX, NUMBER_MAX
 
-# The largest signed 64-bit number stands for "none" as a least open id and, as a high watermark,
-# for "no bound".
+# The largest signed 64-bit number: as a least open id it means "no open id", as a high watermark
+# "no bound".
 ID_MAX: Final = NUMBER_MAX
 RUN_LENGTH_MIN: Final = 5
 
@@ -32,7 +32,7 @@ def ids_text(ids: Iterable[int]) -> str:
 
 def runs_text(ids: Iterable[int]) -> str:
     """Return the ids with five or more neighbours as `a-b`, as txn lists hold them."""
-    # Along a run of neighbours the id and its index grow together, so their difference stays.
+    # In a run of neighbours the id and its index grow together, so their difference is constant.
     runs = groupby(enumerate(ids), lambda pair: pair[1] - pair[0])
     return ",".join(run_text([member for _, member in run]) for _, run in runs)
 
@@ -47,11 +47,11 @@ def read_fields(
 ) -> tuple[int, Ids, Ids, int | None]:
     """Return (hwm, open, aborted, min open) of two, three or four fields.
 
-    Raises ValueError, naming the field that does not say what it should.
+    Raises ValueError with the name of the wrong field.
     """
     if not 2 <= len(fields) <= 4:  # noqa: PLR2004 - the sentence below names both bounds
         text = ":".join(fields)
-        raise ValueError(f"'{text}' is no valid list: it takes hwm:minOpen[:open[:aborted]]")
+        raise ValueError(f"a valid list must be hwm:minOpen[:open[:aborted]], got '{text}'")
     open_text, aborted_text = (*fields[2:], "", "")[:2]
     min_open = read_id("min open", fields[1])
     return (
@@ -65,7 +65,7 @@ def read_fields(
 def read_id(field: str, text: str) -> int:
     """Return one non-negative id; ValueError names `field`."""
     if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX):
-        raise ValueError(f"field {field}: '{text}' is not an id")
+        raise ValueError(f"field {field}: an id must be 0 to {ID_MAX}, got '{text}'")
     return int(text)
 
 
@@ -90,5 +90,7 @@ def read_run(field: str, part: str, ids_max: int) -> range:
     if first > last:
         raise ValueError(f"field {field}: the run '{part}' ends before it begins")
     if last - first >= ids_max:
-        raise ValueError(f"field {field}: more than {LISTED_IDS_MAX} ids, up to '{part}'")
+        raise ValueError(
+            f"field {field}: there must be {LISTED_IDS_MAX} ids at most, got more with '{part}'"
+        )
     return range(first, last + 1)

@@ -1,13 +1,13 @@
-"""Valid lists: which txns, and which write ids of a table, a reader may see.
+"""Valid lists: the txns, and the write ids of a table, that a reader may see.
 
 Both are Hive's: a high watermark less exceptions, which are open or aborted. An id is valid iff it
-is not above the high watermark and no exception. They are values: what happens after a list was
-made does not change it. `visibility` makes the lists.
+is at or below the high watermark and no exception. Lists are values, so later events do not change
+them. `visibility` makes the lists.
 
 Two write id lists of a table compare as in Hive's TxnIdUtils: the newer one sees an id that the
-other does not. Open and aborted exceptions count alike, so equal means that readers of either see
-the same rows. Lists made before and after aborted ids were forgotten differ, although they may
-cover the same data.
+other does not. Open and aborted exceptions count alike, so readers of equal lists see the same
+rows. Lists made before and after aborted ids were forgotten differ, although they may cover the
+same data.
 """
 
 from bisect import bisect_left, bisect_right
@@ -33,7 +33,7 @@ NO_TABLE_TEXT = "null"
 
 
 class RangeResponse(Enum):
-    """How many ids of a range have what was asked about."""
+    """How many ids of a range have a property."""
 
     NONE = 0
     SOME = 1
@@ -41,11 +41,10 @@ class RangeResponse(Enum):
 
 
 class ValidIdList:
-    """A high watermark less exceptions: what a list of txns and one of write ids can both answer.
+    """A high watermark less exceptions: the part that txn lists and write id lists share.
 
-    `open` and `aborted` ascend, share no id, and stay at or below `hwm`. `min_open` is what the
-    list was told: Hive cuts a list without losing it, so it may lie above `hwm` (HIVE-22122).
-    Every question is a binary search.
+    `open` and `aborted` ascend, share no id, and stay at or below `hwm`. `min_open` may lie above
+    `hwm`, because Hive keeps it when it cuts a list (HIVE-22122). Every look-up is a binary search.
     """
 
     __slots__ = ()
@@ -56,16 +55,16 @@ class ValidIdList:
     min_open: int | None
 
     def __post_init__(self) -> None:
-        """Refuse with ValueError what is no list, naming the field."""
+        """Raise ValueError with the name of the field if this is no legal list."""
         if not 0 <= self.hwm <= ID_MAX:
-            raise ValueError(f"field hwm: {self.hwm} is outside 0 to {ID_MAX}")
+            raise ValueError(f"field hwm: must be 0 to {ID_MAX}, got {self.hwm}")
         if self.min_open is not None and not 0 < self.min_open < ID_MAX:
-            raise ValueError(f"field min open: {self.min_open} is no id")
+            raise ValueError(f"field min open: must be 1 to {ID_MAX - 1}, got {self.min_open}")
         check_exceptions("open", self.open, self.hwm)
         check_exceptions("aborted", self.aborted, self.hwm)
         if self.open and self.aborted and not set(self.aborted).isdisjoint(self.open):
             both = sorted(set(self.aborted).intersection(self.open))
-            raise ValueError(f"fields open and aborted: {both[0]} stands in both")
+            raise ValueError(f"fields open and aborted: both contain {both[0]}")
 
     def is_valid(self, member: int) -> bool:
         """Tell whether the reader may see this id."""
@@ -104,14 +103,14 @@ class ValidTxnList(ValidIdList):
     min_open: int | None
 
     def text(self) -> str:
-        """Return `hwm:minOpen:open:aborted`, five neighbours and more as a run `a-b`."""
+        """Return `hwm:minOpen:open:aborted`, with five or more neighbours as a run `a-b`."""
         return fields_text(self.hwm, self.min_open, runs_text(self.open), runs_text(self.aborted))
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the list of a text; the empty text makes every txn valid.
 
-        Raises ValueError, naming the field that does not say what it should.
+        Raises ValueError with the name of the wrong field.
         """
         if not text:
             return cls(ID_MAX, (), (), None)
@@ -122,7 +121,7 @@ class ValidTxnList(ValidIdList):
 class ValidWriteIdList(ValidIdList):
     """The write ids of one table a reader may see (Hive's ValidReaderWriteIdList).
 
-    `table` is `database.table` as given, or None for a list that names no table.
+    `table` is `database.table` as given, None if the list names no table.
     """
 
     table: str | None
@@ -132,11 +131,13 @@ class ValidWriteIdList(ValidIdList):
     min_open: int | None
 
     def __post_init__(self) -> None:
-        """Refuse with ValueError what is no list, naming the field."""
+        """Raise ValueError with the name of the field if this is no legal list."""
         name = self.table
-        # Hive escapes nothing: these two characters part the fields and the lists of a txn.
+        # Hive escapes nothing: ':' separates the fields, '$' the lists of a txn.
         if name is not None and (not name or ":" in name or "$" in name or is_no_table(name)):
-            raise ValueError(f"field table: '{name}' is empty, 'null', or holds ':' or '$'")
+            raise ValueError(
+                f"field table: must be a name other than 'null', without ':' and '$', got '{name}'"
+            )
         ValidIdList.__post_init__(self)
 
     def is_valid_base(self, write_id: int) -> bool:
@@ -144,14 +145,14 @@ class ValidWriteIdList(ValidIdList):
         return write_id <= self.hwm and (self.min_open is None or write_id < self.min_open)
 
     def for_compactor(self) -> "ValidCompactorWriteIdList":
-        """Return what a compaction may touch: the resolved ids, those below the first open one."""
+        """Return the ids that a compaction may touch: all below the first open one."""
         first_open = min((*self.open[:1], self.min_open or ID_MAX + 1))
         hwm = min(self.hwm, first_open - 1)
         aborted = self.aborted[: bisect_right(self.aborted, hwm)]
         return ValidCompactorWriteIdList(self.table, hwm, (), aborted, self.min_open)
 
     def for_cleaner(self) -> "ValidCleanerWriteIdList":
-        """Return the same list with the answers a cleaner of files needs."""
+        """Return the same list with the rules of a cleaner of files."""
         return ValidCleanerWriteIdList(self.table, self.hwm, self.open, self.aborted, self.min_open)
 
     def text(self) -> str:
@@ -164,34 +165,34 @@ class ValidWriteIdList(ValidIdList):
     def parse(cls, text: str) -> Self:
         """Return the list of a text; the empty text names no table and makes every id valid.
 
-        Raises ValueError, naming the field that does not say what it should.
+        Raises ValueError with the name of the wrong field.
         """
         if not text:
             return cls(None, ID_MAX, (), (), None)
         name, colon, fields = text.partition(":")
         if not colon:
             raise ValueError(
-                f"'{text}' is no valid list: it takes table:hwm:minOpen[:open[:aborted]]"
+                f"a valid list must be table:hwm:minOpen[:open[:aborted]], got '{text}'"
             )
         return cls(None if is_no_table(name) else name, *read_fields(fields.split(":"), read_ids))
 
 
 @dataclass(frozen=True, slots=True)
 class ValidCompactorWriteIdList(ValidWriteIdList):
-    """What a compaction may merge: no id at or below `hwm` can change any more."""
+    """The ids a compaction may merge: no id at or below `hwm` can change any more."""
 
     def range_valid(self, first: int, last: int) -> RangeResponse:
-        """Return ALL or NONE: a file is merged whole or left, aborted ids in it are dropped."""
+        """Return ALL or NONE: a file is merged whole or not at all, without its aborted ids."""
         assert first <= last, f"the range {first} to {last} is empty"
         return RangeResponse.ALL if last <= self.hwm else RangeResponse.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ValidCleanerWriteIdList(ValidWriteIdList):
-    """What a cleaner may judge: a file that reaches above `hwm` is none of its business."""
+    """The ids a cleaner may judge: it leaves alone every file that reaches above `hwm`."""
 
     def range_valid(self, first: int, last: int) -> RangeResponse:
-        """Answer as for a reader, but NONE for a range that reaches above `hwm`."""
+        """Return the reader's answer, but NONE for a range that reaches above `hwm`."""
         if last > self.hwm:
             return RangeResponse.NONE
         return ValidWriteIdList.range_valid(self, first, last)
@@ -202,13 +203,15 @@ def check_exceptions(field: str, ids: Sequence[int], hwm: int) -> None:
     if not ids:
         return
     if not all(map(lt, ids, islice(ids, 1, None))):
-        raise ValueError(f"field {field}: the ids do not ascend, or one stands twice")
+        raise ValueError(f"field {field}: the ids must ascend without repeats")
     if ids[0] < 1 or ids[-1] > hwm:
-        raise ValueError(f"field {field}: {ids[0]} to {ids[-1]} is outside 1 to hwm {hwm}")
+        raise ValueError(
+            f"field {field}: the ids must lie in 1 to hwm {hwm}, got {ids[0]} to {ids[-1]}"
+        )
 
 
 def contains(ids: Sequence[int], member: int) -> bool:
-    """Tell whether ascending ids hold one."""
+    """Tell whether ascending ids contain an id."""
     at = bisect_left(ids, member)
     return at < len(ids) and ids[at] == member
 
@@ -219,7 +222,7 @@ def count(ids: Sequence[int], first: int, last: int) -> int:
 
 
 def response(found: int, first: int, last: int) -> RangeResponse:
-    """Say in Hive's words that `found` ids of a range have a property; below one means none."""
+    """Return Hive's word for `found` ids of a range; a negative number counts as zero."""
     assert first <= last, f"the range {first} to {last} is empty"
     if found <= 0:
         return RangeResponse.NONE
@@ -242,7 +245,7 @@ def compare(a: ValidWriteIdList, b: ValidWriteIdList) -> int:
     a_ids, b_ids = a.exceptions(), b.exceptions()
     for a_id, b_id in zip(a_ids, b_ids, strict=False):
         if a_id != b_id:
-            # The list with the greater id does not except the smaller one, which the other does.
+            # The smaller id is an exception of one list only, so the other list is newer.
             return sign(a_id - b_id)
     if len(a_ids) == len(b_ids):
         return sign(a.hwm - b.hwm)
@@ -252,8 +255,8 @@ def compare(a: ValidWriteIdList, b: ValidWriteIdList) -> int:
 
 
 def compare_to_longer(hwm: int, further: Sequence[int], longer_hwm: int) -> int:
-    """Compare a list with one that has the same exceptions and `further` ones."""
-    # Up to the first further exception the lists agree on every id the shorter one reaches.
+    """Compare a list with one that has the same exceptions and then `further` ones."""
+    # Below the first further exception both lists agree on every id.
     if hwm != further[0] - 1:
         return sign(hwm - (further[0] - 1))
     has_no_more = further[-1] == longer_hwm and further[-1] - further[0] == len(further) - 1
@@ -261,7 +264,7 @@ def compare_to_longer(hwm: int, further: Sequence[int], longer_hwm: int) -> int:
 
 
 def table_key(ids: ValidWriteIdList) -> str:
-    """Return the name by which tables are told apart."""
+    """Return the name of the table in the form in which names are compared."""
     return (ids.table or NO_TABLE_TEXT).lower()
 
 

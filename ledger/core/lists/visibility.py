@@ -1,12 +1,11 @@
-"""Visibility: how the lists come about that say what a reader may see.
+"""Visibility: the computation of the lists of ids that a reader may see.
 
-`valid_txn_list` is the list of a txn, or of a reader without one, as the state is now; what a txn
-holds is the list its TxnOpened stored. `valid_write_ids` turns a valid txn list into the valid
-write id list of one table. It reads the mappings write id -> txn as they are now, while the txn
-list stays as old as it is: that the answer is still the one of the old snapshot is what the cleanup
-watermark protects.
+`valid_txn_list` is the list of a txn, or of a reader without one, in the present state. A txn keeps
+the list in its TxnOpened. `valid_write_ids` turns a valid txn list into the valid write id list of
+one table. It combines the present mappings write id -> txn with a txn list that may be old. The
+cleanup watermark guarantees that the result is still the one of the old snapshot.
 
-Nothing here changes a state, and nothing here says what a list means: see `valid_lists`.
+This module changes no state. For the meaning of a list see `valid_lists`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,10 +16,10 @@ from ledger.core.state.domain import DomainState
 
 
 def valid_txn_list(state: DomainState, txn: int = 0) -> ValidTxnList:
-    """Return the valid txn list of `txn` as of now, or with 0 that of a reader without one.
+    """Return the present valid txn list of `txn`, or with 0 the list of a reader without a txn.
 
-    The high watermark is the txn's own id (without one: the largest given out), the exceptions are
-    the open and aborted ids below it, read-only ones left out (rule b1).
+    The high watermark is the txn's own id (without a txn: the largest id given out). The exceptions
+    are the open and aborted ids below it, without read-only txns (rule b1).
     """
     hwm = txn or state.txns.next_txn - 1
     below = txn or state.txns.next_txn
@@ -28,9 +27,9 @@ def valid_txn_list(state: DomainState, txn: int = 0) -> ValidTxnList:
 
 
 def held_txn_list(control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
-    """Return the list that `txn` holds since its TxnOpened, whose `inline` is true.
+    """Return the list that `txn` keeps from its TxnOpened, which must be `inline`.
 
-    Txns opened by the same event with a lower id are open for it.
+    Txns with a lower id from the same event count as open.
     """
     assert opened.inline, f"the snapshot of txn {txn} is not in its event"
     batch = () if opened.type == "read_only" else range(control.txn, txn)
@@ -43,12 +42,12 @@ def listed(hwm: int, still_open: tuple[int, ...], aborted: tuple[int, ...]) -> V
 
 
 def hides(txns: ValidTxnList, txn: int) -> bool:
-    """Tell whether a reader of `txns` must not see what this txn commits or has committed."""
+    """Tell whether a reader of `txns` must not see this txn's commit, past or future."""
     return not txns.is_valid(txn) and not txns.is_aborted(txn)
 
 
 def is_protected(txns: ValidTxnList, watermark: int) -> bool:
-    """Tell whether a list hides no txn below the watermark: so it is with those of open txns."""
+    """Tell whether a list hides no txn below the watermark, as is true for open txns."""
     return min((*txns.open[:1], txns.hwm + 1)) >= watermark
 
 
@@ -60,12 +59,11 @@ def valid_write_ids(
 ) -> ValidWriteIdList:
     """Return the write ids of a table that are valid for a reader of `txns`, uncut.
 
-    `mappings` are the table's rows (write id, txn) in ascending write id order, as they are now;
-    `last_write_id` is the highest id the table ever gave out, 0 if none. A write id without a row
-    is committed: only the rows of such ids are ever cleaned. A txn's own write id is valid in its
-    own list, before and after the commit, because its txn id is the high watermark of its txn list
-    and never an exception there. A txn above the list's high watermark counts as open for this
-    reader for ever, whatever became of it.
+    `mappings` are the table's present rows (write id, txn) in ascending write id order;
+    `last_write_id` is the highest id the table ever gave out, 0 if it gave out no id. A write id
+    without a row is committed, because only rows of committed ids are cleaned. A txn's own write id
+    is always valid in its own list: its txn id is the high watermark of the txn list and no
+    exception. A txn above the high watermark counts as open for this reader for ever.
     """
     rows = list(mappings)
     hwm = write_id_hwm(rows, txns.hwm, last_write_id)
@@ -77,14 +75,14 @@ def valid_write_ids(
 
 
 def write_id_hwm(rows: Sequence[tuple[int, int]], txn_hwm: int, last_write_id: int) -> int:
-    """Return the highest write id a reader may have to judge.
+    """Return the high watermark of a write id list.
 
-    It is the highest id of a txn up to `txn_hwm`, and `last_write_id` if no row has such a txn.
+    It is the highest id of a txn up to `txn_hwm`, or `last_write_id` if no row has such a txn.
     """
     covered = (write_id for write_id, txn in reversed(rows) if txn <= txn_hwm)
     highest_covered = next(covered, last_write_id)
     # Hive stops here and loses committed data: an older txn may hold the higher write id, and its
-    # row is cleaned first. The highest id without a row is committed, so it is covered as well.
+    # row is cleaned first. The highest id without a row is committed, so it is covered too.
     expected = zip(range(last_write_id, 0, -1), reversed(rows), strict=False)
     cleaned = (write_id for write_id, row in expected if row[0] != write_id)
     return max(highest_covered, next(cleaned, last_write_id - len(rows)))

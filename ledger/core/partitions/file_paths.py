@@ -8,7 +8,7 @@ ways: `a%20b` and `a b`, `x//a` and `x/./a`, `file:/t/a` and `file:///t/a`, and 
 import re
 from typing import Final
 
-# A scheme is followed by a slash: a partition folder such as `at=12:00` begins no scheme.
+# A slash must follow a scheme: the partition folder `at=12:00` is no scheme.
 SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 LOCAL: Final = frozenset({"", "localhost"})
@@ -28,9 +28,9 @@ def file_key(path: str, table: str = "") -> str:
 
 
 def path_key(path: str, location: str = "") -> str:
-    """Return the key of a file whose path is plain text, in which `%` stands for itself.
+    """Return the key of a file whose path is plain text, in which `%` is no escape.
 
-    `location` is that of its table.
+    `location` is the location of its table.
     """
     if is_plain(path):
         return path
@@ -38,14 +38,14 @@ def path_key(path: str, location: str = "") -> str:
 
 
 def is_plain(path: str) -> bool:
-    """Tell whether nothing but an escape can keep a path from being its own key."""
+    """Tell whether a path without escapes is its own key."""
     return not (
         "//" in path or "/." in path or ":/" in path or path[:1] in ("/", ".") or path[-1:] == "/"
     )
 
 
 def placed(scheme: str, authority: str, path: str, table: str) -> str:
-    """Return the key of a path in some file system, relative where it lies in the table."""
+    """Return the key of a path in a file system, relative if it lies in the table's folder."""
     key = normal(path)
     if scheme not in ("", FILE) or authority not in LOCAL:
         return f"{scheme}://{authority}{key}"
@@ -67,7 +67,7 @@ def parts_of(path: str) -> tuple[str, str, str]:
 
 
 def decoded(path: str) -> str:
-    """Return a path with its escapes decoded once; bytes that are no UTF-8 stay apart."""
+    """Return a path with its escapes decoded once; bytes that are not UTF-8 stay distinct."""
     if "%" not in path:
         return path
     found = ESCAPE.sub(lambda each: bytes.fromhex(each[1].decode()), path.encode())
@@ -75,7 +75,7 @@ def decoded(path: str) -> str:
 
 
 def normal(path: str) -> str:
-    """Return a path without empty segments, `.` and `..`, as far as the text tells."""
+    """Return a path without empty segments, `.` and `..`, except `..` at the start."""
     root = "/" if path.startswith("/") else ""
     kept: list[str] = []
     for segment in path.split("/"):

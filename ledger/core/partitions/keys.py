@@ -1,4 +1,4 @@
-"""Partition values as keys of an index: texts that Spark SQL holds for equal have equal keys."""
+"""Partition values as keys of an index: texts that are equal in Spark SQL have equal keys."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -9,7 +9,7 @@ from ledger.core.predicates.types import STRING, UndecidableError, parse_type
 
 # Name and Spark SQL type of each partition column, in the order of the partition values.
 PartitionSchema = tuple[tuple[str, str], ...]
-# The partition values of a file as they stand in the log; None and the empty text are NULL.
+# The partition values of a file as in the log; None and the empty text are NULL.
 Row = tuple[str | None, ...]
 
 
@@ -22,15 +22,15 @@ class Mark(Enum):
 
 Key = Value | Mark
 UNCASTABLE: Final = Mark.UNCASTABLE
-# What reading a text or computing with its value may raise; whatever it is, nothing is known then.
+# Exceptions from parsing a text or computing with its value: the result is then unknown.
 FAILURES: Final = (ArithmeticError, LookupError, ValueError)
 
 
 def key_of(value: str | None, spark_type: str) -> Key:
     """Return the hashable typed value of a partition value of the log.
 
-    NULL has its own key, and every text that is not a value of its type has UNCASTABLE: who
-    looks up keys must look up that one as well.
+    NULL has its own key. Every text that is not a value of its type has the key UNCASTABLE, so a
+    search for keys must also look up that key.
     """
     try:
         return reader(spark_type)(value)
@@ -39,13 +39,13 @@ def key_of(value: str | None, spark_type: str) -> Key:
 
 
 def reader(spark_type: str) -> Callable[[str | None], Key]:
-    """Return the function that turns partition values of a type into keys, one by one.
+    """Return the function that turns a partition value of a type into its key.
 
-    It raises one of FAILURES for a text that is not a value of the type. Raises UndecidableError if
-    the type is not judged.
+    The function raises one of FAILURES for a text that is not a value of the type. Raises
+    UndecidableError for an unsupported type.
     """
     found = parse_type(spark_type)
     if found is None:
-        raise UndecidableError(f"values of type {spark_type} are not judged")
+        raise UndecidableError(f"type {spark_type} is not supported")
     read = cast_between(STRING, found)
     return lambda value: read(value) if value else Mark.NULL

@@ -1,9 +1,9 @@
-"""Partitions: how the partition of a file is written, as Delta has it and as Hive does.
+"""Partitions: the texts of a partition, in Delta's form and in Hive's.
 
-A partition is one value per partition column of its table, in their order; a value is the text that
-stands in the log, or None for SQL NULL. On the wire it is a compact JSON array. Two texts can mean
-one partition ('01' and '1' of an int column), so all that must find the same partition compares
-typed values (`ledger.core.partitions.units`).
+A partition is one value per partition column of its table, in their order. A value is the text in
+the log, or None for SQL NULL. On the wire a partition is a compact JSON array. Two texts can mean
+one partition ('01' and '1' of an int column), so partitions are compared by typed values
+(`ledger.core.partitions.units`).
 """
 
 import json
@@ -18,8 +18,8 @@ from ledger.core.partitions.values import HIVE_NULL
 
 Values = tuple[str | None, ...]
 
-# Commits write to the same partitions again and again, and a check of a range asks for all of them:
-# what was read of their texts is kept.
+# Commits write to the same partitions again and again, and a range check reads all of them. So
+# parsed texts are cached.
 READ_KEPT: Final = 16_384
 ESCAPES: Final = re.compile("(?:%[0-9A-Fa-f]{2})+")
 
@@ -31,7 +31,7 @@ def partition_text(values: Sequence[str | None]) -> str:
 
 @lru_cache(READ_KEPT)
 def partition_values(text: str) -> Values | None:
-    """Return the values of a wire form, None if it is none."""
+    """Return the values of a wire form, None for any other text."""
     if len(text) > PARTITION_CHARS_MAX:
         return None
     try:
@@ -44,10 +44,10 @@ def partition_values(text: str) -> Values | None:
 
 
 def folder_values(text: str) -> dict[str, str | None] | None:
-    """Return the value of each column in a Hive text, `day=2024-01-01/hour=5`, by its lower name.
+    """Return the values in a Hive text, `day=2024-01-01/hour=5`, by lower column name.
 
-    Slashes at the ends and doubled ones say nothing. None is returned for a text that names a
-    column twice, holds a part without `=`, or escapes bytes that are no UTF-8.
+    Doubled slashes and slashes at the ends do not matter. Returns None for a text that names a
+    column twice, has a part without `=`, or escapes bytes that are not UTF-8.
     """
     pairs = [part.partition("=") for part in text.split("/") if part]
     try:
@@ -59,7 +59,7 @@ def folder_values(text: str) -> dict[str, str | None] | None:
 
 
 def hive_values(text: str, columns: Sequence[str]) -> Values | None:
-    """Return the values of a Hive text in the order of columns; None if its columns differ."""
+    """Return the values of a Hive text in the order of `columns`, None if its columns differ."""
     found = folder_values(text)
     names = [name.lower() for name in columns]
     if found is None or found.keys() != set(names):
@@ -70,16 +70,16 @@ def hive_values(text: str, columns: Sequence[str]) -> Values | None:
 def unescaped(text: str) -> str:
     """Return a part of a folder name without its escapes, `%2F` for `/` and `%C3%A9` for `é`.
 
-    Raises UnicodeDecodeError if a run of escapes is no UTF-8.
+    Raises UnicodeDecodeError if a run of escapes is not UTF-8.
     """
     return ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), text)
 
 
 def null_or(value: str) -> str | None:
-    """Return a value of a folder's name, None for what Hive writes for NULL."""
+    """Return a value in a folder's name, None for Hive's name of NULL."""
     return None if value == HIVE_NULL else value
 
 
 def typed(values: Values, schema: PartitionSchema) -> tuple[Key, ...]:
-    """Return the values as SQL compares them; equal partitions are equal here."""
+    """Return the values in the form in which SQL compares them: equal partitions are equal."""
     return tuple(key_of(value, kind) for value, (_, kind) in zip(values, schema, strict=False))

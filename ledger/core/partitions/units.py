@@ -1,12 +1,11 @@
-"""Partition units: what two commits can meet in, told apart by values and never by spelling.
+"""Partition units: the parts of a table where two commits can conflict, compared by values.
 
 A unit is the whole table, the rows of a table without partitions, or the partitions that share the
-values of the leading partition columns: `day=1` holds `day=1/hour=2`. Values are compared as the
-types of their columns compare them. What cannot be told for certain is the whole table.
+values of the leading partition columns: `day=1` contains `day=1/hour=2`. Values are compared by the
+types of their columns, never by spelling. A unit that cannot be identified is the whole table.
 
-Where a table does not say its columns, units are known by the columns they name themselves. Values
-then are compared so that two count as one if any type holds them for equal; units that name
-different columns meet.
+If the columns of a table are unknown, a unit has the columns that its text names. Two values then
+count as equal if they are equal in any type, and units that name different columns conflict.
 """
 
 import re
@@ -34,7 +33,7 @@ NUMBER: Final = re.compile(
 DAY: Final = re.compile(
     r"([0-9]{4})-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T][0-9]{1,2}(?::[0-9.]{1,12}){0,2})?)?"
 )
-# Such a text may be a number, an instant or an interval that another text stands for, too.
+# Such a text may be a number, an instant or an interval that has other spellings too.
 UNSURE: Final = re.compile(
     r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?[dfl]?|[+-]?[0-9]{4,7}-[0-9].*|t?[0-9]{1,2}:.*"
     r"|[+-]?(?:nan|inf|infinity)|interval\b.*",
@@ -44,9 +43,9 @@ UNSURE: Final = re.compile(
 
 @lru_cache(READ_KEPT)
 def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:
-    """Return the unit of a coarse write; as Hive's NULL, the unpartitioned one meets only itself.
+    """Return the unit of a coarse write; the unpartitioned unit conflicts only with itself.
 
-    A write of an unpartitioned unit in a table that has partition columns may be of any partition.
+    In a table with partition columns, an unpartitioned write is one of the whole table.
     """
     if write.scope == "partition":
         found = folder_values(write.partition)
@@ -57,7 +56,7 @@ def unit_of(write: CoarseWrite, schema: PartitionSchema) -> Unit:
 
 
 def leading_unit(values: dict[str, str | None], schema: PartitionSchema) -> Unit:
-    """Return the unit of values by lower column name, as far as they lead in the schema."""
+    """Return the unit of values by lower column name, up to the first column without a value."""
     names = [name.lower() for name, _ in schema]
     if not values.keys() <= set(names):
         return WHOLE_TABLE
@@ -66,21 +65,21 @@ def leading_unit(values: dict[str, str | None], schema: PartitionSchema) -> Unit
 
 
 def named_unit(values: dict[str, str | None]) -> Unit:
-    """Return the unit of values by lower column name, of columns whose types are not known."""
+    """Return the unit of values by lower column name, for columns of unknown type."""
     names = tuple(sorted(values))
     keys = tuple(identity_of(values[name], "") for name in names)
     return WHOLE_TABLE if Mark.UNCASTABLE in keys else ("named", names, keys)
 
 
 def unit_in(values: Values | None, schema: PartitionSchema) -> Unit:
-    """Return the unit that the partition of a file is, the whole table if it cannot be told."""
+    """Return the unit of a file's partition, the whole table if its values do not fit."""
     if not schema or values is None or len(values) != len(schema):
         return WHOLE_TABLE
     return typed_unit(values, schema)
 
 
 def typed_unit(values: Sequence[str | None], schema: PartitionSchema) -> Unit:
-    """Return the unit of values of the leading columns; without any it is the whole table."""
+    """Return the unit of values of the leading columns; without values it is the whole table."""
     keys = tuple(identity_of(value, kind) for value, (_, kind) in zip(values, schema, strict=False))
     return ("partition", *keys) if keys and Mark.UNCASTABLE not in keys else WHOLE_TABLE
 
@@ -92,7 +91,7 @@ def text_unit(text: str, schema: PartitionSchema) -> Unit:
 
 
 def identity_of(value: str | None, spark_type: str) -> Key:
-    """Return what tells a partition value from others of its column; `spark_type` "" = unknown."""
+    """Return the key that compares a partition value with others; `spark_type` "" = unknown."""
     if value is None or value in NULLS:
         return Mark.NULL
     if not spark_type:
@@ -106,9 +105,9 @@ def identity_of(value: str | None, spark_type: str) -> Key:
 
 
 def untyped_key(value: str) -> Key:
-    """Return a key that two texts share if some type of Spark SQL may hold them for equal.
+    """Return a key that two texts share if they may be equal in some type of Spark SQL.
 
-    A text of which that is not known has the key UNCASTABLE.
+    A text for which that is unknown has the key UNCASTABLE.
     """
     text = value.strip().casefold()
     if text in BOOLEANS:
@@ -121,9 +120,10 @@ def untyped_key(value: str) -> Key:
 
 
 def day_key(year: str, month: str, day: str | None) -> Key:
-    """Return the key of a day, which may stand for its first instant; that of a year is its number.
+    """Return the key of a day or of its first instant, as a date.
 
-    A year alone is a number, and a day as well: its first of January.
+    The first of January has the number of its year as key, because a year alone means that day and
+    that number.
     """
     try:
         found = date(int(year), int(month), int(day or 1))
@@ -134,9 +134,9 @@ def day_key(year: str, month: str, day: str | None) -> Key:
 
 
 def standing(kind: str, unit: Unit) -> Iterator[tuple[object, ...]]:
-    """Return the keys under which a changed unit stands, for later ones to meet it by.
+    """Return the keys under which a changed unit is entered into the conflict index.
 
-    A partition stands under each unit that holds it, too.
+    A partition is also entered under each unit that contains it.
     """
     yield kind, unit
     if unit[0] == "partition":
@@ -146,7 +146,7 @@ def standing(kind: str, unit: Unit) -> Iterator[tuple[object, ...]]:
 
 
 def meeting(kind: str, unit: Unit) -> Iterator[tuple[object, ...]]:
-    """Return the keys that find changed units of the same columns which meet a unit.
+    """Return the keys to look up the changed units that conflict with a unit of the same columns.
 
     Units that name other columns are found by `column_names`.
     """

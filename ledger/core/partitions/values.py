@@ -1,8 +1,8 @@
-"""Partition values as texts: one text for all spellings of a value, and what a column can hold.
+"""Partition values as texts: one text for all spellings of a value.
 
-`canonical` follows Spark: two texts have one canonical text exactly if Spark SQL reads one value of
-them ('01' and '1' of an INT). `written` is for a value that is about to be written: it must say
-what its column will hold, so a digit or a time of day that the type would lose is refused.
+`canonical` follows Spark: two texts have one canonical text exactly if Spark SQL reads the same
+value from them ('01' and '1' of an INT). `written` is for a value that is about to be written. The
+column must hold exactly that value, so a text with digits or a time that the type drops is refused.
 """
 
 import re
@@ -31,7 +31,7 @@ from ledger.core.predicates.casts import (
 )
 from ledger.core.predicates.types import BITS, DOUBLE, Kind, SparkType, parse_type
 
-# What Hive writes in a folder's name for NULL, and Delta too.
+# Hive and Delta write this in a folder's name for NULL.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 NULLS: Final = frozenset({"", HIVE_NULL})
 LENGTH_FORM: Final = re.compile(r"(?:var)?char(?:acter)?\s*\(\s*([0-9]{1,9})\s*\)")
@@ -45,8 +45,8 @@ QUOTED_CHARS_MAX: Final = 80
 class Form(NamedTuple):
     """How values of a type are spelled.
 
-    `wanted` says which texts the type takes. `read` returns the value of a text, `spell` the
-    canonical text of a value, and `keeps` tells whether the type has all that the text says.
+    `wanted` names the texts of the type. `read` returns the value of a text, `spell` the canonical
+    text of a value, and `keeps` whether the value has all digits of the text.
     """
 
     wanted: str
@@ -58,9 +58,9 @@ class Form(NamedTuple):
 def canonical(text: str | None, type_text: str) -> str | None:
     """Return the one text for all spellings of a partition value of a Spark SQL type.
 
-    None is NULL, as are the empty text and Hive's name of NULL. A text of a type that is not judged
-    is left as it is. Timestamps are in UTC; one without a zone is taken as UTC. Raises ValueError
-    for a text that is no value of the type.
+    None is NULL, as are the empty text and Hive's name of NULL. A text of an unsupported type is
+    unchanged. Timestamps are in UTC, also those without a zone. Raises ValueError for a text that
+    is no value of the type.
     """
     if text is None or text in NULLS:
         return None
@@ -71,9 +71,9 @@ def canonical(text: str | None, type_text: str) -> str | None:
 def written(text: str | None, type_text: str) -> str | None:
     """Return the text under which a new partition value is written.
 
-    It is the canonical one, but a timestamp with a zone ends with Z: Spark reads one without it in
-    the zone of its session. Raises ValueError for a text that is no value of the type, and for one
-    that says more than the type keeps.
+    It is the canonical text, but a timestamp with a zone ends with Z, because Spark reads one
+    without a zone in the zone of its session. Raises ValueError for a text that is no value of the
+    type, or that has more digits than the type keeps.
     """
     found = canonical(text, type_text)
     form = form_of(type_text)
@@ -85,7 +85,7 @@ def written(text: str | None, type_text: str) -> str | None:
 
 
 def read(form: Form, text: str) -> Any:
-    """Return the value of a text; raises ValueError if it is none."""
+    """Return the value of a text; raises ValueError if the text is no value."""
     try:
         return form.read(text)
     except FAILURES:
@@ -100,7 +100,7 @@ def refused(form: Form, text: str) -> ValueError:
 
 @lru_cache(maxsize=256)
 def form_of(type_text: str) -> Form | None:
-    """Return how values of a type are spelled, None for a type that is not judged."""
+    """Return how values of a type are spelled, None for an unsupported type."""
     length = LENGTH_FORM.fullmatch(type_text.strip().lower())
     if length is not None:
         return text_form(type_text, int(length[1]))
@@ -111,7 +111,7 @@ def form_of(type_text: str) -> Form | None:
 
 
 def kind_form(target: SparkType) -> Form:
-    """Return how values of a judged type are spelled."""
+    """Return how values of a supported type are spelled."""
     kind = target.kind
     if kind is Kind.DOUBLE:
         return DOUBLE_FORM
@@ -126,7 +126,7 @@ def kind_form(target: SparkType) -> Form:
 
 
 def wanted_of(target: SparkType) -> str:
-    """Return which texts a type takes."""
+    """Return a description of the texts of a type, for error messages."""
     name = str(target).upper()
     if target.kind in BITS:
         bound = 1 << (BITS[target.kind] - 1)
@@ -141,7 +141,7 @@ def wanted_of(target: SparkType) -> str:
 
 
 def text_form(type_text: str, length: int) -> Form:
-    """Return the form of texts of at most so many characters."""
+    """Return the form of texts with at most `length` characters."""
 
     def fitting(text: str) -> str:
         if len(text) > length:
@@ -168,14 +168,14 @@ def read_float(text: str) -> float:
 
 
 def double_text(number: float) -> str:
-    """Return a double as Spark and Delta's readers take it; there is one zero."""
+    """Return the text of a double that Spark and Delta's readers accept; -0.0 becomes 0.0."""
     if isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
     return "NaN" if number != number else repr(number or 0.0)  # noqa: PLR0124 - NaN only
 
 
 def float_text(number: float) -> str:
-    """Return the shortest digits that a float of 32 bits is read from."""
+    """Return the shortest text from which a float of 32 bits is read again."""
     if isinf(number) or number != number:  # noqa: PLR0124 - NaN only
         return double_text(number)
     shortest = (
@@ -187,17 +187,17 @@ def float_text(number: float) -> str:
 
 
 def is_finite_if_said(text: str, number: float) -> bool:
-    """Tell whether a number is infinite only where its text says so."""
+    """Tell whether a number is finite or its text names infinity."""
     return not isinf(number) or text.lower() in INFINITIES
 
 
 def keeps_all_digits(text: str, number: Decimal) -> bool:
-    """Tell whether a decimal is the number of its text, and not rounded."""
+    """Tell whether a decimal equals the number in its text, without rounding."""
     return DECIMALS.compare(Decimal(text), number) == 0
 
 
 def is_day_only(text: str, _: object) -> bool:
-    """Tell whether a text names a whole day and no time of it other than its beginning."""
+    """Tell whether a text names a whole day, without a time or with midnight."""
     found = DATE_FORM.fullmatch(text)
     ending = "" if found is None or found[3] is None else text[found.end(3) :]
     is_whole = found is not None and found[3] is not None
@@ -205,13 +205,13 @@ def is_day_only(text: str, _: object) -> bool:
 
 
 def is_micros(text: str, _: object) -> bool:
-    """Tell whether a text has no part of a second below a microsecond."""
+    """Tell whether a text has no digits below a microsecond."""
     found = TIMESTAMP_FORM.fullmatch(text)
     return found is not None and not (found[7] or "")[MICRO_DIGITS:].strip("0")
 
 
 def has_zone(text: str, type_text: str) -> bool:
-    """Tell whether a text of a timestamp names its zone."""
+    """Tell whether the text of a timestamp names a zone."""
     found = parse_type(type_text)
     if found is None or found.kind is not Kind.TIMESTAMP:
         return False
@@ -220,7 +220,7 @@ def has_zone(text: str, type_text: str) -> bool:
 
 
 def always(_text: str, _value: object) -> bool:
-    """Tell that a type keeps all that a text says."""
+    """Return True: every text of the type keeps all its digits."""
     return True
 
 

@@ -1,1 +1,1 @@
-"""Read predicates: their form on the wire, and their values as Spark SQL computes them."""
+"""Read predicates: their form on the wire, and their evaluation with the rules of Spark SQL."""

@@ -1,8 +1,8 @@
-"""CAST as Spark SQL does it in ANSI mode, in the session time zone that a timestamp's type names.
+"""CAST with the rules of Spark SQL's ANSI mode, in the session time zone of a timestamp's type.
 
-Values are Python's own: bool, int, float, Decimal, str, date, datetime without a zone (UTC for a
-timestamp), None for NULL. A cast gives exactly Spark's value or raises UndecidableError: because
-Spark fails too, or because the text is in a form too rare to be read here (years beyond 9999, NaN).
+Values are Python's: bool, int, float, Decimal, str, date, datetime without a zone (UTC for a
+timestamp), None for NULL. A cast gives exactly Spark's value or raises UndecidableError, either
+because Spark fails too, or because the text has an unsupported form (years beyond 9999, NaN).
 """
 
 import re
@@ -36,17 +36,17 @@ BOOLEANS: Final = {
 }
 INFINITIES: Final = {"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 ZONE_MAX: Final = timedelta(hours=18)
-# Wide enough for every decimal of Spark and for what is rounded to one.
+# Wide enough for every decimal of Spark, and for every number before it is rounded.
 DECIMALS: Final = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
 def read_boolean(text: str, _: SparkType) -> bool:
-    """Return the boolean a text stands for."""
+    """Return the boolean of a text."""
     return BOOLEANS[text.strip(SPACES).lower()]
 
 
 def read_whole(text: str, target: SparkType) -> int:
-    """Return the whole number of a text, if the type holds it."""
+    """Return the whole number of a text, if it fits the type."""
     return to_whole(matched(WHOLE_FORM, text)[0], target)
 
 
@@ -62,13 +62,13 @@ def read_decimal(text: str, target: SparkType) -> Decimal:
 
 
 def read_date(text: str, _: SparkType) -> date:
-    """Return the day a text begins with; a missing month or day is the first."""
+    """Return the day at the start of a text; a missing month or day is the first."""
     year, month, day = matched(DATE_FORM, text).groups(default="1")
     return date(int(year), int(month), int(day))
 
 
 def read_timestamp(text: str, target: SparkType) -> datetime:
-    """Return the instant of a text in UTC; without a zone it is one of the session's."""
+    """Return the instant of a text in UTC; without a zone it is in the zone of the session."""
     *fields, fraction, zone = matched(TIMESTAMP_FORM, text).groups(default="")
     year, month, day, hour, minute, second = (int(field or 0) for field in fields)
     micros = int(fraction[:6].ljust(6, "0"))
@@ -76,7 +76,7 @@ def read_timestamp(text: str, target: SparkType) -> datetime:
     if not zone:
         return to_utc(moment, target.zone)
     if target.kind is Kind.TIMESTAMP_NTZ:
-        raise UndecidableError(f"'{text}' has a zone, its type has none")
+        raise UndecidableError(f"the type has no zone, got '{text}'")
     return moment - offset(zone)
 
 
@@ -87,7 +87,7 @@ def offset(zone: str) -> timedelta:
     hours, _, minutes = zone[1:].partition(":")
     ahead = timedelta(hours=int(hours), minutes=int(minutes))
     if ahead > ZONE_MAX or int(minutes) > 59:  # noqa: PLR2004 - minutes of an hour
-        raise UndecidableError(f"no zone is {zone} from UTC")
+        raise UndecidableError(f"a zone must be at most {ZONE_MAX} from UTC, got {zone}")
     return -ahead if zone[0] == "-" else ahead
 
 
@@ -95,14 +95,14 @@ def matched(form: re.Pattern[str], text: str) -> re.Match[str]:
     """Return the match of a whole text, without the spaces around it."""
     found = form.fullmatch(text.strip(SPACES))
     if found is None:
-        raise UndecidableError(f"'{text}' has not the form of its type")
+        raise UndecidableError(f"'{text}' does not have the form of its type")
     return found
 
 
 def to_whole(number: Value, target: SparkType) -> int:
-    """Return a number cut at the point, if the integral type holds it.
+    """Return a number without its fraction, if it fits the integral type.
 
-    Spark takes long decimals for doubles on their way to all integral types but the widest.
+    Spark casts a decimal to an integral type by way of a double, except to BIGINT.
     """
     whole, bound = int(number), 1 << (BITS[target.kind] - 1)
     is_exact = not isinstance(number, Decimal) or target.kind is Kind.BIGINT
@@ -119,17 +119,17 @@ def to_double(number: Value, _: SparkType) -> float:
 
 
 def to_decimal(number: Value, target: SparkType) -> Decimal:
-    """Return a number rounded half up to the scale of a decimal type, if its digits fit."""
+    """Return a number rounded half up to the scale of a decimal type, if it fits."""
     step = Decimal(1).scaleb(-target.scale)
     rounded = Decimal(number).quantize(step, context=DECIMALS)
     if rounded and rounded.adjusted() >= target.precision - target.scale:
         raise UndecidableError(f"{number} is outside {target}")
-    # Spark's decimals know no zero with a sign.
+    # Spark's decimals have no negative zero.
     return rounded or abs(rounded)
 
 
 def to_truth(number: Value, _: SparkType) -> bool:
-    """Return whether a number is other than zero."""
+    """Return whether a number is not zero."""
     return bool(number != 0)
 
 
@@ -164,17 +164,17 @@ def date_text(day: date, _: SparkType) -> str:
 
 
 def timestamp_text(moment: datetime, _: SparkType) -> str:
-    """Return an instant with as many digits of a second as it has."""
+    """Return an instant, with fractions of a second only if it has some."""
     text = moment.isoformat(" ")
     return text.rstrip("0") if moment.microsecond else text
 
 
 def unchanged(value: Value, _: SparkType) -> Value:
-    """Return the value: both types have the same values."""
+    """Return the value itself: both types have the same values."""
     return value
 
 
-# Types whose casts are one function each: the integral types differ in their bounds only.
+# Kinds that share one function per cast: the integral types differ in their bounds only.
 FAMILIES: Final = {**dict.fromkeys(BITS, "integral"), Kind.TIMESTAMP_NTZ: "timestamp"}
 FROM_NUMBER: Final[Mapping[str, Cast]] = {
     "integral": to_whole,
@@ -186,7 +186,7 @@ CASTS: Final[Mapping[str, Mapping[str, Cast]]] = {
     "boolean": {**FROM_NUMBER, "boolean": unchanged, "string": boolean_text},
     "integral": {**FROM_NUMBER, "string": whole_text},
     "decimal": {**FROM_NUMBER, "string": decimal_text},
-    # To a decimal or a text Java goes by its shortest digits, which are not always Python's.
+    # No cast to decimal or string: Java's shortest digits are not always Python's.
     "double": {"integral": to_whole, "double": unchanged, "boolean": to_truth},
     "date": {"timestamp": to_midnight, "date": unchanged, "string": date_text},
     "timestamp": {"timestamp": unchanged, "date": to_date, "string": timestamp_text},
@@ -211,12 +211,12 @@ def family(kind: Kind) -> str:
 def cast_between(source: SparkType, target: SparkType) -> Callable[[Value], Value]:
     """Return the function that casts values other than NULL from one type to another.
 
-    The function raises an ArithmeticError, LookupError or ValueError (UndecidableError among them)
-    for a value whose cast is not known. Raises UndecidableError if no value's cast is.
+    The function raises an ArithmeticError, LookupError or ValueError (such as UndecidableError) for
+    a value that it cannot cast. Raises UndecidableError if there is no cast between the types.
     """
     cast = CASTS[family(source.kind)].get(family(target.kind))
     if cast is None:
-        raise UndecidableError(f"no cast from {source} to {target} is known")
+        raise UndecidableError(f"a cast from {source} to {target} is not supported")
     zone = source.zone or target.zone
     if zone and source.kind is not target.kind:
         return in_zone(cast, source, target)
@@ -224,7 +224,7 @@ def cast_between(source: SparkType, target: SparkType) -> Callable[[Value], Valu
 
 
 def in_zone(cast: Cast, source: SparkType, target: SparkType) -> Callable[[Value], Value]:
-    """Return a cast from or to a timestamp whose type names a zone."""
+    """Return a cast from or to a timestamp with a session time zone."""
     if source.kind is Kind.TIMESTAMP:
         return lambda value: cast(to_local(value, source.zone), target)
     if source.kind is Kind.DATE:

@@ -1,8 +1,8 @@
-"""Expressions that can be evaluated: typed as Spark SQL types them, compiled into closures.
+"""Expressions of predicates, typed with the rules of Spark SQL and compiled into closures.
 
-An expression takes the partition values of a file as the log has them and gives a value, None for
-NULL. What fails raises one of FAILURES, while it is built or while it is evaluated: the predicate
-then counts as TRUE. Expressions without columns are evaluated once, when they are built.
+An expression takes the partition values of a file as in the log and returns a value, None for NULL.
+A failure while it is built or evaluated raises one of FAILURES, and the predicate counts as TRUE.
+An expression without columns is evaluated once, when it is built.
 """
 
 import operator
@@ -42,7 +42,7 @@ BIGINT_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression and its type; `column` is the number of the column that it is, if it is one."""
+    """An expression and its type; `column` is the number of the column, if it is just a column."""
 
     type: SparkType
     value: Evaluate
@@ -73,27 +73,29 @@ def column(number: int, type_: SparkType) -> Typed:
 
 
 def only(type_: SparkType, number: int, *, key: Key) -> Points:
-    """Return that a boolean column is the one given key; nothing of other columns."""
+    """Return that a boolean column has this one key; no points for columns of other types."""
     return {number: frozenset({key})} if type_ == BOOLEAN else {}
 
 
 def cast(inner: Typed, target: SparkType) -> Typed:
     """Return the expression cast to a type.
 
-    Between instants and times of day of a zone that is judged of constants only: from others Spark
-    takes the cast away, and casts what they are compared with, which another answer comes of where
-    clocks change.
+    A cast between TIMESTAMP and TIMESTAMP_NTZ in a zone is supported for constants only. From other
+    expressions Spark removes the cast and casts the other side of the comparison instead, which
+    gives another result around a change of clocks.
     """
     if inner.type == target:
         return inner
     is_moved = {inner.type.kind, target.kind} == CLOCKS and not inner.constant
     if is_moved and (inner.type.zone or target.zone):
-        raise UndecidableError(f"a cast from {inner.type} to {target} is not judged in a zone")
+        raise UndecidableError(
+            f"a cast from {inner.type} to {target} in a zone is supported for constants only"
+        )
     return strict(target, cast_between(inner.type, target), inner)
 
 
 def strict(type_: SparkType, function: Callable[..., Value], *arguments: Typed) -> Typed:
-    """Return a function of values that is NULL where one of them is."""
+    """Return a function of values that is NULL if one of them is NULL."""
     values = [argument.value for argument in arguments]
 
     def value(row: Row) -> Value:
@@ -111,33 +113,33 @@ def strict(type_: SparkType, function: Callable[..., Value], *arguments: Typed) 
 def made(
     type_: SparkType, value: Evaluate, arguments: Sequence[Typed], points: Points | None = None
 ) -> Typed:
-    """Return an expression over others, evaluated now if none of them depends on a column."""
+    """Return an expression over others, evaluated now if all of them are constant."""
     if all(argument.constant for argument in arguments):
         return constant(type_, value(()))
     return Typed(type_, value, points=points or {})
 
 
 def compare(symbol: str, left: Typed, right: Typed) -> Typed:
-    """Return a comparison that is NULL where a side is."""
+    """Return a comparison that is NULL if one side is NULL."""
     type_ = compared_type(symbol, left, right)
     found = strict(BOOLEAN, COMPARISONS[symbol], cast(left, type_), cast(right, type_))
     return replace(found, points=equal_keys(left, right, type_) if symbol == "=" else {})
 
 
 def compared_type(symbol: str, left: Typed, right: Typed) -> SparkType:
-    """Return the type both sides are compared in.
+    """Return the type in which both sides are compared.
 
-    Spark answers an order between an integral value and a decimal literal beyond 64 bits without
-    looking at the value, even where it is NULL: such an order is not judged.
+    Spark decides an order between an integral value and a decimal literal beyond 64 bits from the
+    literal alone, even for NULL. Such an order is not supported.
     """
     kinds = {left.type.kind, right.type.kind}
     if symbol in ORDERS and kinds & BITS.keys() and any(map(is_beyond, (left, right))):
-        raise UndecidableError("Spark orders what is beyond 64 bits without looking at NULL")
+        raise UndecidableError("an order with a decimal beyond 64 bits is not supported")
     return common_type(left.type, right.type)
 
 
 def is_beyond(side: Typed) -> bool:
-    """Tell whether an expression is a decimal constant that 64 bits do not hold."""
+    """Tell whether an expression is a decimal constant beyond 64 bits."""
     if not side.constant or side.type.kind is not Kind.DECIMAL:
         return False
     value = side.value(())
@@ -145,7 +147,7 @@ def is_beyond(side: Typed) -> bool:
 
 
 def null_safe(left: Typed, right: Typed) -> Typed:
-    """Return `<=>`: equality that holds NULL for a value equal to itself only."""
+    """Return `<=>`: equality in which NULL is a value that equals only itself."""
     type_ = common_type(left.type, right.type)
     one, two = cast(left, type_).value, cast(right, type_).value
     points = equal_keys(left, right, type_, null=Mark.NULL)
@@ -153,9 +155,9 @@ def null_safe(left: Typed, right: Typed) -> Typed:
 
 
 def equal_keys(left: Typed, right: Typed, type_: SparkType, null: Mark | None = None) -> Points:
-    """Return the key of a column that equals a constant; `null` stands for NULL, None for no key.
+    """Return the key of a column that equals a constant; `null` is the key of NULL, None = no key.
 
-    Only if no two values of the column become equal, and none fails, when they are compared.
+    Returns points only if the cast for the comparison keeps all values of the column different.
     """
     for side, other in ((left, right), (right, left)):
         if side.column is not None and other.constant and embeds(side.type, type_):
@@ -168,7 +170,7 @@ def equal_keys(left: Typed, right: Typed, type_: SparkType, null: Mark | None = 
 def contains(inner: Typed, items: Sequence[Typed]) -> Typed:
     """Return IN over a list of constants."""
     if not all(item.constant for item in items):
-        raise UndecidableError("IN is judged over constants only")
+        raise UndecidableError("IN is supported with constants only")
     type_ = common_type(inner.type, *(item.type for item in items))
     listed = {cast(item, type_).value(()) for item in items}
     missing = None if None in listed else False
@@ -180,21 +182,21 @@ def contains(inner: Typed, items: Sequence[Typed]) -> Typed:
 
 
 def is_null(inner: Typed) -> Typed:
-    """Return whether a value is NULL."""
+    """Return IS NULL."""
     evaluate = inner.value
     points = {} if inner.column is None else {inner.column: frozenset({Mark.NULL})}
     return made(BOOLEAN, lambda row: evaluate(row) is None, (inner,), points)
 
 
 def negation(inner: Typed) -> Typed:
-    """Return NOT, which leaves NULL as it is."""
+    """Return NOT, which keeps NULL."""
     found = strict(BOOLEAN, operator.not_, truth(inner))
     points = {} if inner.column is None else only(inner.type, inner.column, key=False)
     return replace(found, points=points)
 
 
 def connected(word: str, arguments: Sequence[Typed]) -> Typed:
-    """Return AND or OR in three-valued logic, from left to right as far as needed."""
+    """Return AND or OR in three-valued logic, evaluated from left to right as far as needed."""
     decisive = word == "or"
     values = [truth(argument).value for argument in arguments]
 
@@ -213,5 +215,5 @@ def connected(word: str, arguments: Sequence[Typed]) -> Typed:
 def truth(inner: Typed) -> Typed:
     """Return the expression if it is a boolean or NULL."""
     if inner.type.kind not in {Kind.BOOLEAN, Kind.VOID}:
-        raise UndecidableError(f"a {inner.type} is no condition")
+        raise UndecidableError(f"a condition must be a boolean, got {inner.type}")
     return inner

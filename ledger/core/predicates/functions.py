@@ -1,6 +1,6 @@
-"""The arithmetic and the functions of predicates, as Spark SQL computes them in ANSI mode.
+"""The arithmetic and the functions of predicates, with the rules of Spark SQL's ANSI mode.
 
-What is not here, or here for fewer types than in Spark, is not judged: UndecidableError.
+A function or type that is not supported here raises UndecidableError.
 """
 
 import math
@@ -33,21 +33,21 @@ def arithmetic(symbol: str, left: Typed, right: Typed) -> Typed:
     """Return a sum, difference, product, quotient or remainder of integral values or doubles."""
     type_ = common_type(left.type, right.type)
     if type_ != DOUBLE and type_.kind not in BITS:
-        raise UndecidableError(f"arithmetic of {type_} is not judged")
+        raise UndecidableError(f"arithmetic of {type_} is not supported")
     result = DOUBLE if symbol == "/" else type_
     compute, fit = ARITHMETIC[symbol], cast_between(result, result)
 
     def function(one: Value, two: Value) -> Value:
         found = fit(compute(one, two))
         if found != found:  # noqa: PLR0124 - only NaN differs from itself
-            raise UndecidableError("NaN is not judged")
+            raise UndecidableError("NaN is not supported")
         return found
 
     return strict(result, function, cast(left, result), cast(right, result))
 
 
 def remainder(one: Value, two: Value) -> Value:
-    """Return the remainder with the sign of the first number, as Java has it."""
+    """Return the remainder with the sign of the first number, as in Java."""
     if isinstance(one, float):
         return math.fmod(one, two)
     return int(math.copysign(1, one)) * (abs(one) % abs(two))
@@ -60,15 +60,15 @@ def negative(inner: Typed) -> Typed:
     if inner.type.kind is Kind.DOUBLE:
         return strict(inner.type, operator.neg, inner)
     if inner.type.kind is Kind.DECIMAL:
-        # A zero has no sign here.
+        # Spark's decimals have no negative zero.
         return strict(inner.type, lambda value: value.copy_negate() if value else value, inner)
-    raise UndecidableError(f"a {inner.type} has no sign")
+    raise UndecidableError(f"the negative of {inner.type} is not supported")
 
 
 def absolute(inner: Typed) -> Typed:
     """Return the number without its sign."""
     if inner.type != DOUBLE and inner.type.kind not in BITS:
-        raise UndecidableError(f"abs of {inner.type} is not judged")
+        raise UndecidableError(f"abs of {inner.type} is not supported")
     fit = cast_between(inner.type, inner.type)
     return strict(inner.type, lambda value: fit(abs(value)), inner)
 
@@ -85,11 +85,11 @@ def coalesce(*arguments: Typed) -> Typed:
 
 
 def part_of(name: str, *kinds: Kind) -> Callable[[Typed], Typed]:
-    """Return the function that takes one field out of values of types of these kinds."""
+    """Return the function that extracts one field from values of these kinds of types."""
 
     def taken(inner: Typed) -> Typed:
         if inner.type.kind not in kinds:
-            raise UndecidableError(f"{name} of {inner.type} is not judged")
+            raise UndecidableError(f"{name} of {inner.type} is not supported")
         take, zone = operator.attrgetter(name), inner.type.zone
         return strict(INT, (lambda at: take(to_local(at, zone))) if zone else take, inner)
 
@@ -97,41 +97,41 @@ def part_of(name: str, *kinds: Kind) -> Callable[[Typed], Typed]:
 
 
 def of_text(type_: SparkType, function: Callable[[str], Value]) -> Callable[[Typed], Typed]:
-    """Return the function for texts that raises UndecidableError for other types."""
+    """Return a function of texts, which raises UndecidableError for other types."""
     return lambda inner: strict(type_, function, text_of(inner))
 
 
 def text_of(inner: Typed) -> Typed:
     """Return the expression if it is a text."""
     if inner.type != STRING:
-        raise UndecidableError(f"{inner.type} is no text")
+        raise UndecidableError(f"the argument must be a string, got {inner.type}")
     return inner
 
 
 def upper(text: str) -> str:
-    """Return a text in capitals; ASCII only, beyond it Java and Python differ."""
+    """Return a text in capitals; only for ASCII, because Java and Python differ beyond."""
     return text.upper() if text.isascii() else undecided(text)
 
 
 def lower(text: str) -> str:
-    """Return a text in small letters; ASCII only, beyond it Java and Python differ."""
+    """Return a text in small letters; only for ASCII, because Java and Python differ beyond."""
     return text.lower() if text.isascii() else undecided(text)
 
 
 def undecided(text: str) -> str:
     """Raise UndecidableError for a text."""
-    raise UndecidableError(f"'{text}' is not ASCII")
+    raise UndecidableError(f"the text must be ASCII, got '{text}'")
 
 
 def substring(text: Typed, start: Typed, *length: Typed) -> Typed:
     """Return SUBSTRING, which counts characters from 1, or from the end if negative."""
     if start.type != INT or any(each.type != INT for each in length):
-        raise UndecidableError("substring is judged with whole numbers only")
+        raise UndecidableError("substring is supported with INT positions only")
     return strict(STRING, cut, text_of(text), start, *length)
 
 
 def cut(text: str, start: int, length: int | None = None) -> str:
-    """Return a part of a text; what reaches beyond an end is cut away."""
+    """Return a part of a text, without what lies beyond its ends."""
     first = start - 1 if start > 0 else start + len(text) if start < 0 else 0
     end = len(text) if length is None else first + length
     return text[max(first, 0) : max(end, 0)]
@@ -140,7 +140,7 @@ def cut(text: str, start: int, length: int | None = None) -> str:
 def like(inner: Typed, pattern: Typed) -> Typed:
     """Return LIKE with a constant pattern and the default escape character."""
     if inner.constant or not pattern.constant:
-        raise UndecidableError("LIKE is judged of columns, with a constant pattern only")
+        raise UndecidableError("LIKE is supported on columns with a constant pattern only")
     text = text_of(pattern).value(())
     if text is None:
         return constant(BOOLEAN, None)
@@ -149,13 +149,13 @@ def like(inner: Typed, pattern: Typed) -> Typed:
 
 
 def like_tokens(pattern: str) -> list[str]:
-    """Return the pattern's characters, '%' and '_' for its wildcards, others led by the escape."""
+    """Return the tokens of a pattern: '%', '_', or the escape and a literal character."""
     tokens, characters = [], iter(pattern)
     for character in characters:
         if character == LIKE_ESCAPE:
             escaped = next(characters, "")
             if escaped not in {"%", "_", LIKE_ESCAPE}:
-                raise UndecidableError(f"'{pattern}' escapes what needs no escape")
+                raise UndecidableError(f"'{pattern}' escapes {escaped!r}, which needs no escape")
             tokens.append(LIKE_ESCAPE + escaped)
         else:
             tokens.append(character if character in "%_" else LIKE_ESCAPE + character)
@@ -163,12 +163,15 @@ def like_tokens(pattern: str) -> list[str]:
 
 
 def like_matches(text: str, tokens: Sequence[str]) -> bool:
-    """Tell whether a whole text fits; time grows with text times pattern, however hostile.
+    """Tell whether a whole text matches, in time of at most text times pattern.
 
-    Raises UndecidableError where that is too long: a client brings both.
+    Raises UndecidableError if that is too long, since a client may send any text and pattern.
     """
     if len(text) * len(tokens) > LIKE_STEPS_MAX:
-        raise UndecidableError(f"a text of {len(text)} characters against {len(tokens)} wildcards")
+        raise UndecidableError(
+            f"LIKE must take {LIKE_STEPS_MAX} steps at most, got {len(text)} characters times "
+            f"{len(tokens)} tokens"
+        )
     at = token = 0
     star, resume = -1, 0
     while at < len(text):
@@ -178,7 +181,7 @@ def like_matches(text: str, tokens: Sequence[str]) -> bool:
         elif wanted in {"_", LIKE_ESCAPE + text[at]}:
             at, token = at + 1, token + 1
         elif star >= 0:
-            # Only the last '%' need take more: what stood before it fits already.
+            # Only the last '%' needs to match more: everything before it matches already.
             resume += 1
             at, token = resume, star + 1
         else:

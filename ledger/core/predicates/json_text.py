@@ -1,7 +1,7 @@
-"""JSON that a client sent: read alike by everybody who reads the log.
+"""JSON from a client, with the same result in every reader of the log.
 
-How deep the interpreter can follow a text depends on how deep it stands itself. What one reader
-could read and another could not would lead them apart, so a text may be only so deep.
+The nesting that Python's parser can follow depends on the depth of its own stack. Readers that
+accept different texts would reach different states, so the depth of a text is bounded.
 """
 
 import json
@@ -11,7 +11,7 @@ DEPTH_MAX: Final = 60
 
 
 def read_json(text: str) -> Any:
-    """Return what a text says; raises ValueError if it is no JSON or deeper than `DEPTH_MAX`."""
+    """Return the value of a text; raises ValueError if it is no JSON or exceeds `DEPTH_MAX`."""
     try:
         found = json.loads(text)
     except RecursionError as problem:
@@ -22,12 +22,12 @@ def read_json(text: str) -> Any:
 
 
 def too_deep() -> ValueError:
-    """Return the error for a text that not everybody could read."""
-    return ValueError(f"more than {DEPTH_MAX} levels of JSON")
+    """Return the error for a text that some readers could not parse."""
+    return ValueError(f"JSON must have {DEPTH_MAX} levels at most, got more")
 
 
 def depth_of(tree: Any) -> int:
-    """Return how deep arrays and objects lie in each other, level by level: any depth will do."""
+    """Return how deep arrays and objects are nested, without recursion."""
     depth, level = 0, [tree]
     while level := [inner for node in level for inner in within(node)]:
         depth += 1
@@ -35,7 +35,7 @@ def depth_of(tree: Any) -> int:
 
 
 def within(node: Any) -> Any:
-    """Return what lies directly in an array or an object."""
+    """Return the values directly in an array or an object."""
     if isinstance(node, dict):
         return node.values()
     return node if isinstance(node, list) else ()

@@ -1,4 +1,4 @@
-"""Read predicates: their form on the wire, and what they say of a file's partition values.
+"""Read predicates: their form on the wire, and their evaluation on a file's partition values.
 
 A predicate is one compact JSON text, a tree of arrays that begin with a word:
 
@@ -8,20 +8,20 @@ A predicate is one compact JSON text, a tree of arrays that begin with a word:
     ["like", x, pattern]             the escape character is a backslash
     ["col", name]                    a column of the table, in any case of letters
     ["lit", text, type]              CAST(text AS type); NULL is ["lit", null, "void"]
-    ["unknown", sql, [name, ...]]    not representable, not deterministic: it reads these columns
-    ["unknown", sql]                 and this one may read anything
+    ["unknown", sql, [name, ...]]    not representable or not deterministic, reads these columns
+    ["unknown", sql]                 the same, but may read any column
     ["in_zone", zone, x]             x in a session of another time zone than UTC
 
-Types are Spark SQL's. The functions are those of `functions.FUNCTIONS`. An order between
-values is Spark's in ANSI mode in the session time zone that the predicate names, else in UTC: a
-timestamp without a zone, in a literal or a partition value, is taken as one of there.
+Types are Spark SQL's, functions are in `functions.FUNCTIONS`. Values compare as in Spark's ANSI
+mode, in the session time zone of the predicate, or in UTC. A timestamp without a zone, in a literal
+or a partition value, is in that zone.
 
-What is not judged counts as TRUE, so a predicate may match too much, never too little. From the
-root down through AND and OR, a part that is not understood, not deterministic or over other columns
-is TRUE; any other operator above it, NOT too, is TRUE as a whole. A part whose evaluation fails for
-a file, as with a partition value that is no value of its type, is TRUE for that file.
+An unsupported part counts as TRUE, so a predicate may match too much, never too little. From the
+root down through AND and OR, a part that is unknown, not deterministic or over other columns is
+TRUE. Any other operator above such a part, also NOT, is TRUE as a whole. A part whose evaluation
+fails for a file, for example on a partition value that is not of its type, is TRUE for that file.
 
-The predicates of the latest scans are kept compiled, for the next scan that has the same text.
+The predicates of the latest scans stay compiled, for the next scan with the same text.
 """
 
 from collections import OrderedDict
@@ -62,36 +62,36 @@ __all__ = [
 ]
 
 TRUE_PREDICATE: Final = '["lit","true","boolean"]'
-# About as many characters are held against a pattern in the time of a comparison.
+# About as many characters are matched against a pattern in the time of one comparison.
 STEPS_PER_COMPARISON: Final = 16
 LEAVES: Final = frozenset({"col", "lit"})
 
-# A node of the tree, as JSON gives it: nothing is known of what a client sends.
+# A node of the tree, as parsed from JSON: a client may send any value.
 Node = Any
 
 
 class Scope(NamedTuple):
-    """What names stand for: columns by number and type, timestamps in a session time zone."""
+    """The columns by lower name, with number and type, and the session time zone."""
 
     columns: Mapping[str, tuple[int, str]]
     zone: str = ""
 
     def type_of(self, text: str) -> SparkType:
-        """Return the type of a text; raises UndecidableError if it is not judged."""
+        """Return the type of a text; raises UndecidableError if it is not supported."""
         found = known_type(text)
-        is_read_there = self.zone and found.kind is Kind.TIMESTAMP
-        return found._replace(zone=self.zone) if is_read_there else found
+        has_zone = self.zone and found.kind is Kind.TIMESTAMP
+        return found._replace(zone=self.zone) if has_zone else found
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPredicate:
-    """What a predicate says of the partition values of a file.
+    """A predicate, ready to be evaluated on the partition values of a file.
 
-    `text` is its wire form. `matches` takes the values as they stand in the log, in the order of
-    the schema, and tells whether the predicate is TRUE or not decidable for them. `always` says
-    that it is so for any values. `equals` has, for each column number that is bound so, the only
-    keys of `key_of` that the value there can have in a match, besides UNCASTABLE. To ask it costs
-    as much as `operators` comparisons, and for each character of the values `wildcards` more steps.
+    `text` is its wire form. `matches` takes the values as in the log, in the order of the schema,
+    and returns whether the predicate is TRUE or not decidable for them. `always`: it matches any
+    values. `equals` maps the number of a bound column to the keys of `key_of` that its value has in
+    a match, besides UNCASTABLE. An evaluation costs about `operators` comparisons, and `wildcards`
+    more steps for each character of the values.
     """
 
     text: str
@@ -102,29 +102,28 @@ class CompiledPredicate:
     wildcards: int = 0
 
     def cost(self, text: str) -> int:
-        """Return what it takes to ask it of a partition, in comparisons."""
+        """Return the cost of an evaluation on one partition, in comparisons."""
         return self.operators + self.wildcards * len(text) // STEPS_PER_COMPARISON
 
 
 class Bound(NamedTuple):
-    """A condition that no matching file escapes, and the keys to which it confines columns."""
+    """A condition that holds for every matching file, and the keys that columns then have."""
 
     test: Callable[[Row], bool]
     points: Points
 
 
 ALWAYS: Final = Bound(lambda _row: True, {})
-# It confines the first column, which every partitioned table has, to no key at all.
+# It leaves no key for the first column, which every partitioned table has.
 NEVER: Final = Bound(lambda _row: False, {0: frozenset()})
 
 
 def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
-    """Return what a predicate in wire form says of partition values of a schema.
+    """Return a predicate in wire form, compiled for the partition columns of a schema.
 
-    Of the conjuncts at the top, those over other columns than the partition columns say nothing,
-    unless `derive` asks for what can be concluded from their parts, as DELETE and UPDATE do. Never
-    raises: a text that is not understood is TRUE, and so is every predicate without partition
-    columns.
+    A conjunct at the top that reads other columns counts as TRUE, unless `derive` allows
+    conclusions from its parts, as for DELETE and UPDATE. Never raises: an unknown text counts as
+    TRUE, and so does every predicate in a table without partition columns.
     """
     scope = Scope({name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)})
     tree = read_tree(text)
@@ -149,7 +148,7 @@ def words_of(tree: Node) -> Iterator[list[Node]]:
 
 
 def read_tree(text: str) -> Node:
-    """Return the tree of a text, None if it is none or too large."""
+    """Return the tree of a text, None if it is no JSON or too large."""
     try:
         return read_json(text) if len(text) <= PREDICATE_CHARS_MAX else None
     except ValueError:
@@ -187,7 +186,7 @@ def is_own(node: Node, scope: Scope) -> bool:
 
 
 def bound_of(node: Node, scope: Scope) -> Bound:
-    """Return the bound of a condition, widened where it is not understood."""
+    """Return the bound of a condition, widened for its unsupported parts."""
     match node:
         case ["and", *parts] if parts:
             return every(bound_of(part, scope) for part in parts)
@@ -200,7 +199,7 @@ def bound_of(node: Node, scope: Scope) -> Bound:
 
 
 def every(bounds: Iterable[Bound]) -> Bound:
-    """Return that all of the bounds hold."""
+    """Return the conjunction of bounds."""
     kept = [bound for bound in bounds if bound is not ALWAYS]
     if len(kept) < 2:  # noqa: PLR2004 - none and one need no conjunction
         return kept[0] if kept else ALWAYS
@@ -212,7 +211,7 @@ def every(bounds: Iterable[Bound]) -> Bound:
 
 
 def some(bounds: Iterable[Bound]) -> Bound:
-    """Return that one of the bounds holds."""
+    """Return the disjunction of bounds."""
     kept = [bound for bound in bounds if bound is not NEVER]
     if ALWAYS in kept:
         return ALWAYS
@@ -228,7 +227,7 @@ def some(bounds: Iterable[Bound]) -> Bound:
 
 
 def leaf(node: Node, scope: Scope) -> Bound:
-    """Return the bound of a condition that is judged as a whole."""
+    """Return the bound of a condition that is neither AND nor OR."""
     try:
         found = typed(node, scope)
     except FAILURES:
@@ -241,7 +240,7 @@ def leaf(node: Node, scope: Scope) -> Bound:
 
 
 def is_never_true(constant: object) -> bool:
-    """Tell whether a constant condition keeps every row out; the number 0 is no condition."""
+    """Tell whether a constant condition excludes every row; the number 0 is no condition."""
     return constant is None or constant is False
 
 
@@ -260,7 +259,7 @@ def judged(evaluate: Evaluate) -> Callable[[Row], bool]:
 def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
     node: Node, scope: Scope
 ) -> Typed:
-    """Return the expression of a node; raises one of FAILURES if it is not understood."""
+    """Return the expression of a node; raises one of FAILURES if it is not supported."""
 
     def inner(each: Node) -> Typed:
         return typed(each, scope)
@@ -295,21 +294,23 @@ def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
             return called(name, [inner(argument) for argument in arguments])
         case ["in_zone", str(zone), value]:
             return typed(value, within(scope, zone))
-    raise UndecidableError(f"{node} is not understood")
+    raise UndecidableError(f"{node} is not supported")
 
 
 def called(name: str, arguments: list[Typed]) -> Typed:
-    """Return a function of some arguments."""
+    """Return the call of a function."""
     function, fewest, most = FUNCTIONS[name]
     if not fewest <= len(arguments) <= most:
-        raise UndecidableError(f"{name} of {len(arguments)} arguments is not understood")
+        raise UndecidableError(
+            f"{name} must have {fewest} to {most} arguments, got {len(arguments)}"
+        )
     return function(*arguments)
 
 
 def within(scope: Scope, zone: str) -> Scope:
-    """Return a scope in another session time zone, by the one name that the zone has.
+    """Return a scope in another session time zone, by the canonical name of the zone.
 
-    One that is not known is left as it is: what needs its rules cannot be judged.
+    An unknown zone stays as it is, and an expression that needs its rules fails.
     """
     try:
         return scope._replace(zone=canonical_zone(zone))
@@ -318,27 +319,27 @@ def within(scope: Scope, zone: str) -> Scope:
 
 
 def known_type(text: str) -> SparkType:
-    """Return the type of a text; raises UndecidableError if it is not judged."""
+    """Return the type of a text; raises UndecidableError if it is not supported."""
     found = parse_type(text)
     if found is None:
-        raise UndecidableError(f"values of type {text} are not judged")
+        raise UndecidableError(f"type {text} is not supported")
     return found
 
 
 COMPILED_MAX: Final = 4_096
-# Compiled, a text takes up to forty times its length.
+# A compiled text takes up to forty times its length in memory.
 COMPILED_CHARS_MAX: Final = 4 * 1024 * 1024
-# A comparison takes microseconds. A part whose scans would take more of them, over all new
-# partitions, would hold up all others: they count as reading everything.
+# A comparison takes microseconds. A part whose scans need more of them, over all new partitions,
+# would delay all other commands: its scans count as reading everything.
 ASKED_MAX: Final = 100_000
 
 
 @dataclass(slots=True)
 class Predicates:
-    """Compiled predicates, the last used ones kept.
+    """A cache of compiled predicates, from which the least recently used leave.
 
     The scans of one part take at most `asked_max` steps over new partitions. `chars` is the length
-    of all that is kept.
+    of all texts in the cache.
     """
 
     compiled: OrderedDict[tuple[str, PartitionSchema, bool], CompiledPredicate] = field(
@@ -348,7 +349,7 @@ class Predicates:
     chars: int = 0
 
     def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
-        """Return a predicate ready to be asked."""
+        """Return a predicate, compiled for a schema."""
         key = text, schema, derive
         found = self.compiled.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""Predicates as Spark SQL, for people: a conflict shows the predicate that matched."""
+"""Predicates as Spark SQL, for messages: a conflict shows the predicate that matched."""
 
 import json
 import re
@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from ledger.core.predicates.types import number_type
 
-# A sign, at most one point, no exponent: what Spark reads as a number of the very same type.
+# A sign, at most one point, no exponent: Spark reads such a text as a number of the same type.
 PLAIN_NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?")
 QUOTES: Final = {"\\": "\\\\", "'": "\\'"}
 
 
 def sql_of(text: str) -> str:
-    """Return the Spark SQL of a predicate in wire form; a text that is none, as it stands."""
+    """Return the Spark SQL of a predicate in wire form; any other text is returned unchanged."""
     try:
         return sql_of_node(json.loads(text))
     except (ValueError, TypeError, IndexError, RecursionError):
@@ -20,7 +20,7 @@ def sql_of(text: str) -> str:
 
 
 def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for each form
-    """Return the SQL of one node; raises ValueError for what is none."""
+    """Return the SQL of one node; raises ValueError for an unknown form."""
     match node:
         case ["and" | "or" as word, *parts]:
             return f" {word.upper()} ".join(map(operand, parts))
@@ -31,7 +31,7 @@ def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for 
         case ["is_null", value]:
             return f"{operand(value)} IS NULL"
         case ["neg", ["lit", *_] as value]:
-            # A sign before a number is its own, and two of them begin a comment.
+            # A second sign before a number would begin a comment.
             return f"-({sql_of_node(value)})"
         case ["neg", value]:
             return f"-{operand(value)}"
@@ -48,15 +48,15 @@ def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for 
         case ["unknown", str(sql), *_]:
             return sql
         case ["in_zone", str(zone), value]:
-            # No text of Spark SQL says it: a session has one.
+            # Spark SQL has no syntax for the time zone of an expression.
             return f"{operand(value)} /* in time zone {json.dumps(zone)[1:-1]} */"
         case [str(symbol), left, right]:
             return f"{operand(left)} {symbol.upper()} {operand(right)}"
-    raise ValueError(f"{node} is no part of a predicate")
+    raise ValueError(f"unknown form of a predicate: {node}")
 
 
 def operand(node: Any) -> str:
-    """Return the SQL of a node, in brackets unless it stands for itself."""
+    """Return the SQL of a node, in brackets unless it is a constant, column, cast or call."""
     match node:
         case ["lit" | "col" | "cast" | "call", *_]:
             return sql_of_node(node)
@@ -65,7 +65,7 @@ def operand(node: Any) -> str:
 
 
 def literal_sql(text: str | None, type_: str) -> str:
-    """Return a constant: by itself if its form tells its type, else cast or named."""
+    """Return a constant: plain if its form implies its type, else with a cast or type name."""
     if text is None:
         return "NULL" if type_ == "void" else f"CAST(NULL AS {type_.upper()})"
     if type_ == "boolean" and text in {"true", "false"}:

@@ -1,8 +1,8 @@
-"""Time zones of sessions: what a time of day of a zone is in UTC, as Java's clock has it.
+"""Time zones of sessions: local times in UTC and back, with the rules of Java's clock.
 
-Zones are those of the pinned package tzdata, never those of a machine: whoever judges a predicate
-answers as every other does. A time that a zone skips is as much later, one that it has twice is the
-earlier of both. A zone is also an offset such as +02:00. UTC has the name "", and needs no rules.
+The zones come from the pinned package tzdata, never from the machine, so all readers judge a
+predicate alike. A local time that a zone skips counts as that much later, and one that occurs twice
+is the earlier instant. A zone may also be an offset such as +02:00. UTC has the name "".
 """
 
 import re
@@ -30,9 +30,9 @@ TABLES: Final = "tzdata"
 
 
 def canonical_zone(name: str) -> str:
-    """Return the one name of a zone that was written like this, "" for UTC.
+    """Return the canonical name of a zone, "" for UTC.
 
-    Raises UndecidableError for a zone that is not known.
+    Raises UndecidableError for an unknown zone.
     """
     if name in ALIASES_OF_UTC:
         return UTC_NAME
@@ -44,19 +44,19 @@ def canonical_zone(name: str) -> str:
 
 
 def offset_of(name: str) -> timedelta | None:
-    """Return how far ahead of UTC a zone is that is named by that, None for another name."""
+    """Return how far a zone is ahead of UTC if its name is an offset, else None."""
     found = OFFSET_FORM.fullmatch(name)
     if found is None:
         return None
     hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
     ahead = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     if ahead > OFFSET_MAX or max(minutes, seconds) >= SIXTY:
-        raise UndecidableError(f"no time zone is {name} from UTC")
+        raise UndecidableError(f"a time zone must be at most {OFFSET_MAX} from UTC, got {name}")
     return -ahead if found[1] == "-" else ahead
 
 
 def offset_name(ahead: timedelta) -> str:
-    """Return the name of the zone that is so far ahead of UTC."""
+    """Return the name of the zone with this offset from UTC."""
     sign, whole = "-" if ahead < timedelta() else "+", abs(ahead) // timedelta(seconds=1)
     minutes, seconds = divmod(whole, SIXTY)
     ending = f":{seconds:02}" if seconds else ""
@@ -65,28 +65,28 @@ def offset_name(ahead: timedelta) -> str:
 
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
-    """Return the names of all zones with rules of their own."""
+    """Return the names of all zones in tzdata."""
     return frozenset(read("zones").decode().split())
 
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
-    """Return the rules of a zone; raises UndecidableError for one that is not known."""
+    """Return the rules of a zone; raises UndecidableError for an unknown zone."""
     if name in ALIASES_OF_UTC:
         return UTC
     ahead = offset_of(name)
     if ahead is not None:
         return timezone(ahead)
-    # A name may come from anybody, and is looked for among those that there are.
+    # A client may send any name, so it is checked before it becomes part of a path.
     if name not in zone_names():
-        raise UndecidableError(f"no time zone is called {name!r}")
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - who stays in UTC never loads it
+        raise UndecidableError(f"unknown time zone {name!r}")
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - a process that stays in UTC never loads it
 
     return ZoneInfo.from_file(BytesIO(read(f"zoneinfo/{name}")), key=name)
 
 
 def read(name: str) -> bytes:
-    """Return a table of the package of zones; it is as fixed as the modules of a package are."""
+    """Return a file of tzdata, which is as fixed as the modules of a package."""
     from pkgutil import get_data  # noqa: PLC0415 - as above
 
     found = get_data(TABLES, name)
@@ -95,14 +95,14 @@ def read(name: str) -> bytes:
 
 
 def to_utc(local: datetime, zone: str) -> datetime:
-    """Return the instant of a time of day; skipped ones are later, of two the earlier is meant."""
+    """Return the instant of a local time: later if it is skipped, the earlier of two."""
     if not zone:
         return local
     return local.replace(tzinfo=zone_of(zone), fold=0).astimezone(UTC).replace(tzinfo=None)
 
 
 def to_local(moment: datetime, zone: str) -> datetime:
-    """Return the time of day of an instant."""
+    """Return the local time of an instant."""
     if not zone:
         return moment
     local = moment.replace(tzinfo=UTC).astimezone(zone_of(zone))
@@ -110,7 +110,7 @@ def to_local(moment: datetime, zone: str) -> datetime:
 
 
 def start_of_day(day: date, zone: str) -> datetime:
-    """Return the first instant of a day; a zone that skips its midnight begins it after that."""
+    """Return the first instant of a day, which is after midnight if the zone skips midnight."""
     midnight = datetime.combine(day, time())
     if not zone:
         return midnight
@@ -119,7 +119,7 @@ def start_of_day(day: date, zone: str) -> datetime:
     after = midnight.replace(tzinfo=rules, fold=1).utcoffset() or timedelta()
     if after <= before:
         return midnight - before
-    # Midnight is skipped: the change lies between what it would be by the rules before and after.
+    # Midnight is skipped. The change lies between midnight by the offsets before and after it.
     early, late = midnight - after, midnight - before
     while late - early > timedelta(seconds=1):
         middle = early + ((late - early) // 2 // timedelta(seconds=1)) * timedelta(seconds=1)

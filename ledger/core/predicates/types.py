@@ -1,7 +1,7 @@
-"""Spark SQL types of partition columns and literals, and the type Spark compares two of them in.
+"""Spark SQL types of partition columns and literals, and the type in which Spark compares them.
 
-The rules are those of Spark's ANSI mode. Types that no rule here covers are not read at all, and
-what has such a type is never judged: a predicate over it counts as TRUE.
+The rules are those of Spark's ANSI mode. Other types are not supported: a predicate over them
+counts as TRUE.
 """
 
 import re
@@ -10,13 +10,13 @@ from functools import lru_cache, reduce
 from typing import Final, NamedTuple
 
 DECIMAL_DIGITS_MAX: Final = 38
-# Anybody may name a type, and every reader of the log parses it: no two parts of the form can take
-# the same spaces, or a long text would cost its square.
+# A client may send any text as a type, and every reader of the log parses it. No two parts of the
+# form match the same spaces, or a long text would take quadratic time.
 TYPE_FORM: Final = re.compile(r"([a-z_]+)(?:\s*\(\s*([0-9]{1,5})\s*(?:,\s*([0-9]{1,3})\s*)?\))?")
 
 
 class UndecidableError(ValueError):
-    """Nothing certain can be said of an expression: the predicate it is in counts as TRUE."""
+    """The value of an expression is uncertain, so its predicate counts as TRUE."""
 
 
 class Kind(StrEnum):
@@ -36,7 +36,7 @@ class Kind(StrEnum):
     VOID = "void"
 
 
-# Other spellings Spark takes; the length of a varchar bounds what is written, not what is compared.
+# Other spellings in Spark. The length of a varchar limits writes, not comparisons.
 SPELLINGS: Final = {
     **{kind.value: kind for kind in Kind},
     "byte": Kind.TINYINT,
@@ -57,10 +57,10 @@ TIMES: Final = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
 
 class SparkType(NamedTuple):
-    """A type: its kind and, of a decimal only, the number of digits and those behind the point.
+    """A type: its kind and, for a decimal, the digits in all and behind the point.
 
-    Values of a timestamp are instants; `zone` is that of the session in which they are read and
-    written as a time of day, "" = UTC.
+    Values of a timestamp are instants. `zone` is the session time zone in which they are read and
+    written as local times, "" = UTC.
     """
 
     kind: Kind
@@ -88,7 +88,7 @@ VOID: Final = SparkType(Kind.VOID)
 
 @lru_cache(maxsize=256)
 def parse_type(text: str) -> SparkType | None:
-    """Return the type a Spark SQL text names, None if it is none that is judged here."""
+    """Return the type that a Spark SQL text names, None for an unsupported one."""
     found = TYPE_FORM.fullmatch(text.strip().lower())
     kind = SPELLINGS.get(found[1]) if found else None
     if found is None or kind is None:
@@ -100,13 +100,13 @@ def parse_type(text: str) -> SparkType | None:
 
 
 def decimal_type(precision: int, scale: int) -> SparkType | None:
-    """Return the decimal type of these digits, None if Spark has none so large."""
+    """Return the decimal type of these digits, None if they exceed Spark's maximum."""
     fits = 1 <= precision <= DECIMAL_DIGITS_MAX and scale <= precision
     return SparkType(Kind.DECIMAL, precision, scale) if fits else None
 
 
 def number_type(text: str) -> SparkType | None:
-    """Return the type of a number as it stands in SQL, by its form and size; None if none fits."""
+    """Return the type of a number in SQL by its form and size, None if it is too long."""
     if "e" in text.lower():
         return DOUBLE
     whole, point, fraction = text.removeprefix("-").partition(".")
@@ -114,7 +114,7 @@ def number_type(text: str) -> SparkType | None:
     precision = max(len(digits), len(fraction), 1)
     if precision > DECIMAL_DIGITS_MAX:
         return None
-    # As many negative numbers as not negative ones fit: -1 counts as 0, -2 as 1.
+    # The negative range is larger by one: -1 counts as 0, -2 as 1.
     size = int(digits or "0") - text.startswith("-")
     if point or size.bit_length() >= BITS[Kind.BIGINT]:
         return decimal_type(precision, len(fraction))
@@ -122,15 +122,15 @@ def number_type(text: str) -> SparkType | None:
 
 
 def common_type(first: SparkType, *others: SparkType) -> SparkType:
-    """Return the type Spark casts all of these to before it compares them.
+    """Return the type to which Spark casts all of these before it compares them.
 
-    Raises UndecidableError if Spark refuses, or would have to round.
+    Raises UndecidableError if Spark refuses to compare them, or would have to round.
     """
     return reduce(wider, others, first)
 
 
 def wider(left: SparkType, right: SparkType) -> SparkType:
-    """Return the type Spark casts both to; UndecidableError if there is none."""
+    """Return the type to which Spark casts both; raises UndecidableError if it refuses."""
     kinds = {left.kind, right.kind}
     if left == right or right.kind is Kind.VOID:
         return left
@@ -147,14 +147,14 @@ def wider(left: SparkType, right: SparkType) -> SparkType:
 
 
 def beside_text(other: SparkType) -> SparkType:
-    """Return what a text and a value of another type are compared as: never as texts."""
+    """Return the type in which a text and a value of another type compare: never STRING."""
     if other.kind in BITS:
         return BIGINT
     return DOUBLE if other.kind in NUMBERS else other
 
 
 def wider_number(left: SparkType, right: SparkType) -> SparkType:
-    """Return the number type that holds both, a double as soon as one is."""
+    """Return the number type that holds both, DOUBLE if one of them is DOUBLE."""
     kinds = {left.kind, right.kind}
     if Kind.DOUBLE in kinds:
         return DOUBLE
@@ -175,9 +175,9 @@ def as_decimal(number: SparkType) -> SparkType:
 
 
 def embeds(source: SparkType, target: SparkType) -> bool:
-    """Tell whether values of a type can all be cast to another and stay as different as before.
+    """Tell whether all values of a type can be cast to another and stay different.
 
-    Not where a zone reads them: two times of day may be one instant there, or one in UTC.
+    False for a timestamp in a zone: two local times may be one instant.
     """
     if source.zone:
         return False

@@ -1,7 +1,6 @@
-"""The state of one domain: what the fold of its events amounts to.
+"""The state of one domain: the result of the fold of its events.
 
-It is mutated in place by `evolve` and by nothing else; one fold owns it. `decide` and `housekeep`
-only read it.
+Only `evolve` changes it, in place, and one fold owns it. `decide` and `housekeep` only read it.
 """
 
 from collections.abc import Mapping
@@ -19,9 +18,9 @@ from ledger.core.state.txns import Txns
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where the log lost its end: nothing from behind `base` to before `position` is in it.
+    """A cut of the log: no event exists after `base` and before `position`.
 
-    Ids go on at `next_txn` and above the last write ids and versions in `floors`, by table.
+    Ids continue at `next_txn`, and above the last write ids and versions in `floors`, by table.
     """
 
     position: int
@@ -32,9 +31,9 @@ class Cut:
 
 @dataclass(slots=True)
 class DomainState:
-    """Everything a decision may depend on; `position` and `at` are those of the last event.
+    """Everything a decision may depend on; `position` and `at` are of the last event.
 
-    `cuts` are where the log lost its end, oldest first.
+    `cuts` are in order, oldest first.
     """
 
     position: int = 0
@@ -49,5 +48,5 @@ class DomainState:
     tables: Tables = field(default_factory=Tables)
     winners: ConflictIndex = field(default_factory=ConflictIndex)
     cuts: list[Cut] = field(default_factory=list)
-    # Not part of what happened: predicates in the form in which they are quick to ask.
+    # A cache, not part of the state: predicates in compiled form.
     predicates: Predicates = field(default_factory=Predicates, compare=False, repr=False)

@@ -1,7 +1,7 @@
-"""Sets of ids that answer their minimum at once; the only module that knows the bitmap library.
+"""Sets of ids with a fast minimum; the only module that uses the bitmap library.
 
-A 64-bit roaring bitmap keeps 100,000 neighbouring ids in a few bytes and is not seen by the garbage
-collector. It never reaches the wire or a digest: both use the sorted ids.
+A 64-bit roaring bitmap keeps 100,000 neighbouring ids in a few bytes, and the garbage collector
+does not scan it. It never reaches the wire or a digest: both use the sorted ids.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,8 +49,8 @@ class IdSet:
     def __iter__(self) -> Iterator[int]:
         """Iterate over the ids, ascending.
 
-        Of an empty bitmap the library, pyroaring 1.2.0, never frees the iterator: 220 bytes, which
-        a leader would lose with every txn that it opens.
+        pyroaring 1.2.0 never frees the iterator of an empty bitmap: a leader would lose 220 bytes
+        with every txn that it opens.
         """
         return iter(self._bits) if self._bits else iter(())
 

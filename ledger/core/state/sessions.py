@@ -1,7 +1,7 @@
-"""Sessions and what they were answered: the memory that makes a repeated command harmless.
+"""Sessions and their answers: the memory that makes a repeated command harmless.
 
-A session remembers the answers to its last 1,024 commands. An ended session is remembered with its
-answers until newer ones crowd it out, so that a late repeat is still told the first outcome.
+A session keeps the answers to its last 1,024 commands. An ended session is kept with its answers
+until newer ended sessions displace it, so a late repeat still gets the first answer.
 """
 
 from collections import OrderedDict
@@ -12,7 +12,7 @@ from ledger.core.limits import REMEMBERED_ANSWERS_MAX, REMEMBERED_SESSIONS_MAX, 
 
 
 class Answered(NamedTuple):
-    """The first answer to a command: where, what kind, and the ids from `first` on it gave out."""
+    """The first answer to a command: position, outcome, and `size` ids from `first` on."""
 
     position: int
     outcome: str
@@ -36,9 +36,9 @@ class Session:
     txns: dict[int, None] = field(default_factory=dict)
 
     def remember(self, n: int, answer: Answered) -> int:
-        """Keep the answer to command `n` and return by how many the answers kept have grown.
+        """Keep the answer to command `n` and return the growth in the number of kept answers.
 
-        A number outside the window was refused for it, and moves nothing.
+        A number outside the window was refused, so its answer is not kept.
         """
         answers = self.answers
         if n == self.last_n + 1:
@@ -67,7 +67,7 @@ class Sessions:
     ended_answers: int = 0
 
     def open_count(self) -> int:
-        """Return how many sessions are open."""
+        """Return the number of open sessions."""
         return len(self.by_number) - len(self.ended)
 
     def add(self, session: Session) -> None:
@@ -76,7 +76,7 @@ class Sessions:
         self.by_nonce[session.nonce] = session.number
 
     def end(self, number: int) -> None:
-        """End a session and forget the oldest ended ones beyond what is kept."""
+        """End a session, and forget the oldest ended sessions beyond the maximum."""
         session = self.by_number[number]
         assert session.is_open, f"session {number} ended twice"
         session.is_open = False
@@ -91,12 +91,12 @@ class Sessions:
             self.ended_answers += grown
             self._crowd_out()
 
-    def told_of(self, session: int, outcome: str, first: int) -> int:
-        """Return the position at which a session was told this of an id, 0 if it does not know."""
+    def answered_at(self, session: int, outcome: str, first: int) -> int:
+        """Return the position of a session's answer with this outcome and id, 0 if not kept."""
         known = self.by_number.get(session)
         answers = known.answers.values() if known is not None else ()
-        told = (each.position for each in answers if each[1:3] == (outcome, first))
-        return next(told, 0)
+        found = (each.position for each in answers if each[1:3] == (outcome, first))
+        return next(found, 0)
 
     def _crowd_out(self) -> None:
         while self.ended and (

@@ -1,7 +1,7 @@
-"""Progress and domains that chunks brought: those of a commit are too many, or too long, for one.
+"""Progress and domain metadata in staged chunks, for commits that do not fit one record.
 
 A chunk may carry progress of applications and domain metadata as well as files. The configuration
-of one domain may come in pieces: it is that of all entries of its name, one after the other.
+of one domain may come in pieces: it is the concatenation of all entries with its name.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from ledger.core.conflicts.footprints import TEXT_BYTES, joined, weight
 
 
 def whole_footprint(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
-    """Return one footprint of all its chunks, with the progress and domains of each."""
+    """Return the footprint joined from all its chunks, with the progress and domains of each."""
     found = joined(chunks, last)
     if not any(each.apps or each.domains for each in chunks):
         return found
@@ -24,7 +24,7 @@ def whole_footprint(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
 
 
 def whole_domains(pieces: Iterable[Domain]) -> list[Domain]:
-    """Return each domain once, with the configuration of all its pieces."""
+    """Return each domain once, with the joined configuration of its pieces."""
     found: dict[str, list[Domain]] = {}
     for piece in pieces:
         found.setdefault(piece.name, []).append(piece)
@@ -35,7 +35,7 @@ def whole_domains(pieces: Iterable[Domain]) -> list[Domain]:
 
 
 def repeated_app(footprint: Footprint) -> str:
-    """Return an application whose progress a footprint records twice, "" if there is none."""
+    """Return the first application that a footprint records twice, "" if all differ."""
     seen: set[str] = set()
     for app, _ in footprint.apps:
         if app in seen:
@@ -45,7 +45,7 @@ def repeated_app(footprint: Footprint) -> str:
 
 
 def staged_weight(chunk: Footprint) -> int:
-    """Return the bytes that a chunk takes in memory until its commit, about."""
+    """Return about how many bytes a chunk takes in memory until its commit."""
     apps = sum(TEXT_BYTES + len(each.app) for each in chunk.apps)
     domains = sum(TEXT_BYTES + len(each.name + each.configuration) for each in chunk.domains)
     return weight(chunk) + apps + domains

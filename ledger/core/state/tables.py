@@ -1,4 +1,4 @@
-"""The tables of a domain: incarnations by id, names, and changes that wait for their commit."""
+"""The tables of a domain: by id and by name, with the changes that wait for a commit."""
 
 import re
 from collections import OrderedDict
@@ -10,12 +10,12 @@ from ledger.core.commands import Protocol, TableDefinition
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.traits import DEFAULT_PROTOCOL, Traits, traits_of
 
-# Controls, ends of lines and halves of letters: a name with one breaks the row that shows it.
+# Control characters, line separators and surrogates: a name with one breaks the row that shows it.
 ODD_CHARACTER: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Change(NamedTuple):
-    """Who made a committed change of a table's metadata, and at which position."""
+    """A committed change of a table's metadata: its position, txn, session and operation."""
 
     position: int
     txn: int
@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far an application came in a table, and the position of the commit that said so."""
+    """The version an application reached in a table, and the position of that commit."""
 
     version: int
     position: int
@@ -34,9 +34,9 @@ class Progress(NamedTuple):
 class Table:
     """One incarnation of a table; `version` -1 = its creation is not committed yet.
 
-    `creator` is the open txn that alone may see it, 0 once it exists for all. `change` is the last
-    one, `named` the one that gave it its name, `committed_at` the time of its last version.
-    `traits` are derived from the definition.
+    `creator` is the open txn that created it and alone may see it, 0 once it is committed. `change`
+    is the last change, `named` the change that gave the table its name, `committed_at` the time of
+    its last version. `traits` are derived from the definition.
     """
 
     table: int
@@ -65,7 +65,7 @@ class Table:
         self.traits = traits_of(definition)
 
     def clean(self, write_id: int) -> None:
-        """Note that a mapping is gone; below `mapped_from` none is left."""
+        """Note that a mapping is gone; no mapping is left below `mapped_from`."""
         self.cleaned_ahead.add(write_id)
         while self.mapped_from in self.cleaned_ahead:
             self.cleaned_ahead.remove(self.mapped_from)
@@ -89,12 +89,12 @@ class Pending(NamedTuple):
 
 
 def redefines(changes: Iterable[Pending]) -> bool:
-    """Tell whether there is more among the changes of a table than another name."""
+    """Tell whether the changes of a table include more than renames."""
     return any(change.kind != "rename" for change in changes)
 
 
 def by_table(changes: Iterable[Pending]) -> dict[int, list[Pending]]:
-    """Return the changes of a txn by table, those of each in order."""
+    """Return the changes of a txn by table, in order within each table."""
     found: dict[int, list[Pending]] = {}
     for change in changes:
         found.setdefault(change.table, []).append(change)
@@ -102,7 +102,7 @@ def by_table(changes: Iterable[Pending]) -> dict[int, list[Pending]]:
 
 
 def name_key(catalog: str, name: str) -> tuple[str, str]:
-    """Return the key under which a name is claimed; names differ by more than case, as in Hive."""
+    """Return the key of a name; as in Hive, names that differ only in case are equal."""
     return catalog, name.lower()
 
 
@@ -110,7 +110,7 @@ def name_key(catalog: str, name: str) -> tuple[str, str]:
 class Tables:
     """Tables by id and by name; `pending` holds the changes of open txns in order.
 
-    `dropped` are the drops remembered last, oldest first, for who loses against one.
+    `dropped` are the latest drops, oldest first, for the evidence of txns that lose to a drop.
     """
 
     next_table: int = 1
@@ -120,7 +120,7 @@ class Tables:
     dropped: OrderedDict[int, Change] = field(default_factory=OrderedDict)
 
     def visible(self, table: int, txn: int) -> Table | None:
-        """Return a table that `txn` may name: one that exists for all, or one of its own."""
+        """Return a table if it is committed or created by `txn`, else None."""
         found = self.by_id.get(table)
         if found is None or found.creator not in (0, txn):
             return None
@@ -132,7 +132,7 @@ class Tables:
         return self.by_id[table] if table is not None else None
 
     def claim(self, table: Table, name: str, change: Change) -> None:
-        """Give a table its (new) name by a change; the name is free, decide saw to that."""
+        """Give a table its (new) name by a change; `decide` made sure that the name is free."""
         key = name_key(table.catalog, name)
         assert key not in self.names, f"name {key} is held by table {self.names[key]}"
         self.names[key] = table.table
@@ -146,17 +146,17 @@ class Tables:
             del self.names[key]
 
     def drop(self, table: Table, change: Change) -> None:
-        """Remove a table for ever, and remember for a while who did so to one that was there."""
+        """Remove a table for ever, and remember the drop of a committed one for a while."""
         self.release(table)
         del self.by_id[table.table]
         if table.creator:
-            return  # Nobody else ever saw it.
+            return  # No other txn ever saw it.
         self.dropped[table.table] = change
         if len(self.dropped) > DROPS_REMEMBERED_MAX:
             self.dropped.popitem(last=False)
 
 
 def odd_character(name: str) -> str | None:
-    """Return the first character that no new name may hold, None without one."""
+    """Return the first character of a name that no new name may contain, or None."""
     found = ODD_CHARACTER.search(name)
     return None if found is None else found[0]

@@ -1,7 +1,7 @@
-"""Traits of a table: what its definition and protocol mean to decisions.
+"""Traits of a table: the facts in its definition and protocol that decisions need.
 
-A definition is read once and its traits kept, as decisions ask for them again and again. Features
-are the names in a protocol; a commit in flight may meet one that was added meanwhile.
+The traits are computed once per definition, because decisions read them again and again. Features
+are the names in a protocol; another commit may add one while a commit is in flight.
 """
 
 from itertools import chain
@@ -19,7 +19,7 @@ LEGACY_FEATURES: Final = (
     (6, ("identityColumns",)),
 )
 FEATURES_NAMED_FROM: Final = 7
-# Every other feature, once added, may make files of commits in flight wrong (facts a.4, step 1).
+# Any other feature, once added, may invalidate files of commits in flight (facts a.4, step 1).
 HARMLESS_FEATURES: Final = frozenset(
     {
         "appendOnly",
@@ -39,7 +39,7 @@ HARMLESS_FEATURES: Final = frozenset(
         "vacuumProtocolCheck",
     }
 )
-# Those of delta-spark 4.4.0. What a later one forbids or asks of files nobody here can tell.
+# The features of delta-spark 4.4.0. The rules of later features for files are unknown here.
 KNOWN_FEATURES: Final = HARMLESS_FEATURES | frozenset(
     {
         "adaptiveMetadata-preview",
@@ -64,7 +64,7 @@ KNOWN_FEATURES: Final = HARMLESS_FEATURES | frozenset(
 
 
 def features_of(protocol: Protocol) -> frozenset[str]:
-    """Return the features a protocol has, those of the legacy versions included."""
+    """Return the features of a protocol, with those that legacy versions imply."""
     if protocol.min_writer >= FEATURES_NAMED_FROM:
         return frozenset(protocol.features)
     legacy = (names for version, names in LEGACY_FEATURES if protocol.min_writer >= version)
@@ -72,10 +72,11 @@ def features_of(protocol: Protocol) -> frozenset[str]:
 
 
 def protocol_change(before: Protocol, after: Protocol | None, *, enforced: bool) -> str:
-    """Return what a protocol action means to commits in flight; "" without one.
+    """Return the kind of a protocol action, "" if `after` is None.
 
-    "beyond" adds a feature that is not known here, "breaks" takes one away, or adds one that files
-    may not obey where that is `enforced`: none of them survives either. "adds" is all else.
+    "beyond" adds an unknown feature. "breaks" removes a feature, or adds one that files in flight
+    may violate, if that is `enforced`. No commit in flight survives these two. "adds" is any other
+    action.
     """
     if after is None:
         return ""
@@ -97,8 +98,8 @@ LEVEL_OF: Final = {level.lower(): level for level in LEVELS}
 class Traits(NamedTuple):
     """The isolation level, the partition columns with their types, and two switches.
 
-    The type of a partition column is "" where the table does not say its columns.
-    `enforces_features` makes commits fail whose files a feature enabled meanwhile may forbid.
+    The type of a partition column is "" if the definition has no such column. With
+    `enforces_features`, a commit fails if a feature enabled meanwhile may forbid its files.
     """
 
     level: IsolationLevel
@@ -110,7 +111,7 @@ class Traits(NamedTuple):
 def traits_of(definition: TableDefinition) -> Traits:
     """Return the traits of a definition; an unknown level counts as the strongest.
 
-    Keys are known in any case of letters, as those that Delta defines are.
+    The keys of properties may have any case of letters, as in Delta.
     """
     properties = {each.key.lower(): each.value for each in definition.properties}
     level = properties.get(LEVEL_PROPERTY.lower(), DEFAULT_LEVEL)
@@ -124,9 +125,9 @@ def traits_of(definition: TableDefinition) -> Traits:
 
 
 def partitioned_by(definition: TableDefinition) -> tuple[tuple[str, str, int], ...]:
-    """Return name, type and id of each partition column: equal ones give files equal values.
+    """Return name, type and id of each partition column: equal results keep the values of files.
 
-    The ids are asked for, too: one change may give the name of one column to another.
+    The id is needed because one change may move the name of a column to another column.
     """
     ids = {column.name.lower(): column.id for column in definition.columns}
     schema = traits_of(definition).schema
@@ -134,7 +135,7 @@ def partitioned_by(definition: TableDefinition) -> tuple[tuple[str, str, int], .
 
 
 def known_key(key: str) -> str:
-    """Return a property's key as it is known: those of Delta and the ledger in any case."""
+    """Return a property's key as it is compared: Delta's and the ledger's keys ignore case."""
     lower = key.lower()
     return lower if lower.startswith(KNOWN_IN_ANY_CASE) else key
 

@@ -1,8 +1,8 @@
-"""The txns of a domain: which are open, which aborted ids still matter, and the watermark.
+"""The txns of a domain: the open ones, the aborted ids that still matter, and the watermark.
 
-Txn ids are dense and rise, and the least open id that a txn sees at its own open never falls with
-the id. So the oldest open txn carries the minimum of the whole min history (HIVE-18747), and every
-question here is answered in O(1) however long the history is.
+Txn ids are dense and rise, and a later txn never sees a lower least open id when it opens. So the
+oldest open txn has the minimum of the whole min history (HIVE-18747), and every look-up here takes
+O(1), however long the history is.
 """
 
 from collections import OrderedDict
@@ -22,8 +22,8 @@ TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
 class OpenTxn:
     """A txn between its open and its end; `opened` is a position, `deadline` milliseconds.
 
-    `write_ids`, `metadata` and `staged` are by table id: the id it has there, how many metadata
-    events, and the chunks of its footprint that came before the commit.
+    `write_ids`, `metadata` and `staged` are by table id: its write id, the number of its metadata
+    events, and the staged chunks of its footprint.
     """
 
     txn: int
@@ -41,7 +41,7 @@ class OpenTxn:
         self.staged.setdefault(table, []).append(chunk)
 
     def waiting_bytes(self) -> int:
-        """Return the size of the chunks that wait."""
+        """Return the size of the staged chunks in memory."""
         return sum(staged_weight(chunk) for chunks in self.staged.values() for chunk in chunks)
 
 
@@ -53,17 +53,17 @@ class AbortedTxn:
     wrote: set[int]
 
     def key(self, txn: int, table: int) -> int:
-        """Return what this txn is found by among the writers of a table: its write id, if any."""
+        """Return the key of this txn among the writers of a table: its write id, else -txn."""
         return self.write_ids.get(table, -txn)
 
 
 @dataclass(slots=True)
 class Txns:
-    """All txns of a domain that are not simply committed and old.
+    """All txns of a domain, except those committed long ago.
 
-    `mappings` is TXN_TO_WRITE_ID of the ended txns, {txn: {table: write id}}; those of open txns
-    lie with them, `mapped` is how many there are of both. Everything below `cleaned_below` has left
-    it. `writers` are the aborted txns with data in a table, by their keys.
+    `mappings` is TXN_TO_WRITE_ID of the ended txns, {txn: {table: write id}}. Open txns keep their
+    own mappings; `mapped` is the number of both. No mapping is left of txns below `cleaned_below`.
+    `writers` are the aborted txns with data in a table, by `AbortedTxn.key`.
     """
 
     next_txn: int = 1
@@ -73,7 +73,7 @@ class Txns:
     watermark: int = 1
     mappings: dict[int, dict[int, int]] = field(default_factory=dict)
     cleaned_below: int = 1
-    # Derived from the fields above; kept so that no question costs more than its answer.
+    # Derived from the fields above, so that each look-up takes O(1) or the size of its result.
     open_visible: IdSet = field(default_factory=IdSet)
     aborted_ids: IdSet = field(default_factory=IdSet)
     pinning: IdSet = field(default_factory=IdSet)
@@ -94,11 +94,11 @@ class Txns:
             self.digest ^= exception_hash(txn.txn, aborted=False)
 
     def oldest_open(self) -> OpenTxn | None:
-        """Return the open txn of the least id, or None."""
+        """Return the open txn with the least id, or None."""
         return next(iter(self.open.values()), None)
 
     def min_open(self) -> int:
-        """Return the least open id, or the next id: what a txn opened now adds to min history."""
+        """Return the least open id, or the next id: the entry of a new txn in the min history."""
         return next(iter(self.open), self.next_txn)
 
     def give(self, txn: OpenTxn, table: int, write_id: int) -> None:
@@ -108,14 +108,14 @@ class Txns:
         self.index_open(table, write_id)
 
     def index_open(self, table: int, write_id: int) -> None:
-        """Enter a write id of an open txn into the derived sets."""
+        """Add a write id of an open txn to the derived sets."""
         ids = self.open_ids.get(table)
         if ids is None:
             ids = self.open_ids[table] = IdSet()
         ids.add(write_id)
 
     def first_open(self, table: int, last_write_id: int) -> int:
-        """Return the least write id of a table that has not ended; it only ever rises."""
+        """Return the least write id of a table whose txn has not ended; it never falls."""
         ids = self.open_ids.get(table)
         return last_write_id + 1 if ids is None else ids.minimum(last_write_id + 1)
 
@@ -131,7 +131,7 @@ class Txns:
         self.mapped += 1
 
     def clean(self) -> list[tuple[int, int, int]]:
-        """Let some mappings below the watermark go; return them as (table, write id, txn)."""
+        """Remove some mappings below the watermark; return them as (table, write id, txn)."""
         until = min(self.watermark, self.cleaned_below + CLEAN_TXNS_MAX)
         gone: list[tuple[int, int, int]] = []
         while self.cleaned_below < until and len(gone) < CLEAN_MAPPINGS_MAX:
@@ -160,7 +160,7 @@ class Txns:
         return ended
 
     def index_aborted(self, txn: int, left: AbortedTxn) -> None:
-        """Enter an aborted txn into the derived sets."""
+        """Add an aborted txn to the derived sets."""
         self.aborted_ids.add(txn)
         if left.wrote:
             self.pinning.add(txn)
@@ -168,7 +168,7 @@ class Txns:
             self.writers.setdefault(table, {})[left.key(txn, table)] = txn
 
     def release(self, txn: int, table: int) -> None:
-        """Note that no data of an aborted txn is left in `table`."""
+        """Note that `table` holds no more data of an aborted txn."""
         left = self.aborted[txn]
         assert table in left.wrote, f"txn {txn} has no data in table {table} to forget"
         left.wrote.discard(table)
@@ -181,7 +181,7 @@ class Txns:
             self.pinning.discard(txn)
 
     def release_table(self, table: int) -> None:
-        """Note that a table is gone, and with it all that aborted txns left there."""
+        """Note that a table is gone, with all data of aborted txns in it."""
         for txn in self.writers.pop(table, {}).values():
             left = self.aborted[txn]
             left.wrote.discard(table)
@@ -189,7 +189,7 @@ class Txns:
                 self.pinning.discard(txn)
 
     def forget(self, txn: int) -> None:
-        """Drop an aborted txn of which no data is left; from now on it reads as committed."""
+        """Forget an aborted txn without data; from now on its id counts as committed."""
         left = self.aborted.pop(txn)
         assert not left.wrote, f"txn {txn} forgotten with data in tables {sorted(left.wrote)}"
         self.aborted_ids.discard(txn)
@@ -197,7 +197,7 @@ class Txns:
         self.digest ^= exception_hash(txn, aborted=True)
 
     def status(self, txn: int) -> tuple[TxnStatus, int]:
-        """Return what is known of a txn, and the position of its end where that is remembered."""
+        """Return the status of a txn, and the position of its end or 0 if not remembered."""
         if txn in self.open:
             return "open", 0
         code = self.ended.get(txn)
@@ -235,7 +235,7 @@ class Txns:
 def exception_hash(txn: int, *, aborted: bool) -> int:
     """Return a 63-bit hash of one exception; a list's digest is the xor over its exceptions.
 
-    It finds a list that belongs to another position, it does not defend against forgery.
+    The digest detects a list of another position. It is no protection against forgery.
     """
     mixed = (txn * 2 + aborted) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     mixed ^= mixed >> 29

@@ -1,11 +1,11 @@
-"""The cleanup watermark: below which txn id mappings of write ids may go (HIVE-18747); and marks.
+"""The cleanup watermark of mappings (HIVE-18747), and the cleaning marks of tables.
 
-`Z` is the least open id any open txn saw when it opened, `A` the least aborted id whose data may
-still be there, and `W = min(Z, A, next txn id)`. Every live snapshot sees all txns below `W` as
-committed, so a mapping row below it says nothing that its absence does not say too.
+`Z` is the least open id that any open txn saw when it opened, `A` the least aborted id that may
+still have data, and `W = min(Z, A, next txn id)`. Every live snapshot sees all txns below `W` as
+committed, so mapping rows below `W` can be removed without effect.
 
-Beyond Hive a table has a mark of its own, for its files. Only snapshots of open txns that were
-taken while the table was there hold it, and no aborted txn does: nobody reads what that left.
+Unlike in Hive, a table also has a mark for its files. Snapshots of open txns that were taken while
+the table existed hold it back. Aborted txns do not, because no reader sees their data.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ class Watermark(NamedTuple):
 
 
 def bounds(txns: Txns) -> Watermark:
-    """Return the watermark of the state and what bounds it, in O(1)."""
+    """Return the watermark of the state and its bounds, in O(1)."""
     oldest = txns.oldest_open()
     open_bound = oldest.min_open if oldest is not None else txns.next_txn
     aborted_bound = txns.pinning.minimum(txns.next_txn)
@@ -33,20 +33,20 @@ def bounds(txns: Txns) -> Watermark:
 
 
 class Snapshot(NamedTuple):
-    """What an open txn may see: everything committed up to `position`, where it opened."""
+    """The snapshot of an open txn: everything committed up to `position`, where it opened."""
 
     position: int
     txn: int
 
 
 class Lifetime(NamedTuple):
-    """From which position on a table exists for all (0 = not yet), and from which no more (0)."""
+    """The positions at which a table was committed and dropped, 0 = not yet."""
 
     created: int
     dropped: int = 0
 
     def covers(self, position: int) -> bool:
-        """Tell whether a snapshot of this position shows the table."""
+        """Tell whether the table is in a snapshot of this position."""
         return 0 < self.created <= position and not self.is_over(position)
 
     def is_over(self, position: int) -> bool:
@@ -57,9 +57,9 @@ class Lifetime(NamedTuple):
 class TableMark(NamedTuple):
     """How far the files of a table may be cleaned; neither number ever falls.
 
-    A file removed at or before `position` is in no snapshot that is open or will be. All of these
-    see every write id below `write_id` as ended: what a compaction put in the place of such ids can
-    be read by all, what aborted ones left by nobody. `txn` holds the mark there, 0 = nobody does.
+    A file removed at or before `position` is in no open or future snapshot. All these snapshots see
+    every write id below `write_id` as ended. So all can read a compaction of such ids, and no
+    reader needs the data of aborted ones. `txn` is the txn that holds the mark back, 0 = no txn.
     """
 
     position: int
@@ -72,10 +72,10 @@ def table_mark(
 ) -> TableMark:
     """Return the mark of a table as of position `now`.
 
-    `snapshots` are those of the open txns in the order in which they opened; only the first that
-    shows the table is looked at, so any before its creation may be left out. `first_open` returns
-    the least write id of the table that had not ended at a position (`Txns.first_open`): it never
-    falls, so its value at the oldest snapshot is what that snapshot and all later ones allow.
+    `snapshots` are those of the open txns in the order in which they opened. Only the first one
+    with the table counts, so earlier ones may be left out. `first_open` returns the least write id
+    of the table that had not ended at a position (`Txns.first_open`). It never falls, so its value
+    at the oldest snapshot holds for all later ones too.
     """
     held = next((each for each in snapshots if life.covers(each.position)), Snapshot(now, 0))
     return TableMark(held.position, first_open(held.position), held.txn)
