@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from ledger.cli.root import whole_app
 from ledger.machine.exit_codes import ExitCode
 from tests.command_line import invoked
-from tests.docs.pages import ROOT, all_blocks, page, pages, spans
+from tests.docs.pages import ROOT, Block, all_blocks, page, pages, spans
 
 PROGRAM: Final = "lakeledger"
 SHELL: Final = "".join(each.text for each in all_blocks("sh"))
@@ -25,6 +25,7 @@ LINES: Final = sorted(
 MENTIONS: Final = sorted(
     {span for span in re.findall(r"`(lakeledger [^`]+)`", IN_LINES) if "..." not in span}
 )
+ANSWERS: Final = [each for each in all_blocks("text") if each.text.startswith("$ ")]
 OK: Final = "Missing nothing"
 LEFT_OUT: Final = ("Missing", "Option")
 TARGETS: Final = sorted(set(re.findall(r"\bmake ([a-z]+)", SHELL + IN_LINES)))
@@ -92,6 +93,16 @@ def test_options_are_known(mention: str) -> None:
 def test_unknown_options_are_seen(line: str) -> None:
     """An option, a command or an argument that is not there is told."""
     assert not refusal(line).startswith(LEFT_OUT)
+
+
+@pytest.mark.parametrize("block", ANSWERS, ids=str)
+def test_shown_answers(block: Block) -> None:
+    """What a page shows as the answer of a command is in it."""
+    asked, *shown = block.text.splitlines()
+    done = invoked(*arguments_of(asked.removeprefix("$ ")))
+
+    assert done.exit_code == 0, done.output
+    assert set(shown) <= set(done.stdout.splitlines())
 
 
 def test_exit_codes_are_all_there() -> None:

@@ -34,6 +34,13 @@ def test_words(path: str) -> None:
     assert odd_words(page(path)) == []
 
 
+def test_words_of_changes() -> None:
+    """So does what the changelog says, and each change that waits for a release."""
+    paths = [ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "changes").glob("*.md"))]
+    texts = [Page(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    assert [word for text in texts for word in odd_words(text)] == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
