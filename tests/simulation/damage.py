@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 STRIKES_S: Final = (5.0, 14.0)
-LOST_MAX: Final = 40
+LOST_MAX: Final = 20
 # Where the first events of a log are damaged there is no ledger to go on from, only a backup.
 GENESIS: Final = 3
 ABSENT_S: Final = (0.0, 10.0)

@@ -16,7 +16,7 @@ from ledger.log.port import Topic
 # Faults strike in the first part of a run; afterwards everything has to come to rest.
 FAULTS_FROM_S: Final = 1.5
 FAULTS_UNTIL_S: Final = 17.0
-DAMAGED_SHARE: Final = 0.3
+DAMAGED_SHARE: Final = 0.25
 OFTEN_SHARE: Final = 0.5
 
 

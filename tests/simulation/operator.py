@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 COMES_S: Final = (0.5, 4.0)
 AGAIN_S: Final = (0.3, 1.0)
 TRIES_MAX: Final = 40
-# A log loses up to forty events at a time, each of which may have opened three txns.
-MARGIN: Final = 120
+# So many txns an event may have opened, and so many more than events an operator counts as lost.
+TXNS_AN_EVENT: Final = 3
 # How often an operator thinks of having rows made anew.
 ANEW: Final = 0.7
 NAMED: Final = re.compile(r"--pass-over (\d+)")
@@ -84,12 +84,13 @@ class Operator:
         """Lead the ledger back once it is time."""
         if self._world.timeline.now_s < self.acts_s:
             return
-        self.acts_s = inf
         self._stop()
         self._cut()
         for process in self._processes():
             if self._chance.random() < ANEW:
                 process.give_up()
+        # Until here whoever stops at the damage calls nobody: the operator is there.
+        self.acts_s = inf
         self._start()
 
     def _processes(self) -> Sequence["Process"]:
@@ -118,9 +119,8 @@ class Operator:
 
     def _try_to_cut(self) -> None:
         world = self._world
-        found = survey(
-            self._log, None, margin=MARGIN, passed=self._passed, others=list(self._rows())
-        )
+        margin = TXNS_AN_EVENT * len(world.lost.events)
+        found = survey(self._log, None, margin=margin, passed=self._passed, others=self._rows())
         event = append_cut(
             self._log,
             world.variant.found(found),
