@@ -23,6 +23,7 @@ from ledger.log.replay import Progress, Replay
 from ledger.log.restored import check_finished
 from ledger.recovery.beside import BackupBeside
 from ledger.recovery.left_out import LeftOut
+from ledger.recovery.unanswered import unanswered_in
 from ledger.recovery.witnesses import (
     LOST,
     LOST_TXNS_MAX,
@@ -116,9 +117,9 @@ def survey(
         lost += more
     head = replay.acceptor.head
     verdicts = [judge(each, state, head, chains) for each in witnesses]
-    unanswered = max(0, log.ends(Topic.COMMANDS)[1] - head.last_cmd - 1)
+    unanswered, ids = unanswered_in(log, state, head)
     if margin is None:
-        margin = unanswered + margin_for(witnesses, verdicts)
+        margin = ids + margin_for(witnesses, verdicts)
     return Survey(
         state,
         head,

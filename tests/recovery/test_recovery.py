@@ -7,9 +7,11 @@ import pytest
 
 from ledger.config.settings import SequencerSettings
 from ledger.core.acceptance import LogHead
+from ledger.core.commands import OpenTxn
 from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
+from ledger.log.codec import encode_command
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.folder import STORE
@@ -18,6 +20,7 @@ from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
 from ledger.testing import InMemoryLedger
 from projections.queries import open_reads
+from tests.driver import NEVER
 from tests.recovery.logs import commits, followed, led, surveyed
 
 
@@ -193,6 +196,25 @@ def test_commands_of_another_topic() -> None:
     assert event.control.cmd == -1
     with led(log) as ledger:
         assert commits(ledger, count=1)
+
+
+def test_many_txns_of_one_command() -> None:
+    """Ids go on above all that commands may have been given whose answers are lost."""
+    log, size, count = MemoryLog(), 900, 20
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+    table = 1
+    with closing(log.writer(Topic.COMMANDS)) as writer:
+        for n in range(count):
+            asked = OpenTxn(7, n + 1, NEVER, "default", size, 0, [table])
+            writer.append(b"7", encode_command(asked))
+            writer.append(b"7", encode_command(OpenTxn(7, n + 1, NEVER, "default", 10**9, 0)))
+            writer.append(b"7", b"what is this")
+    found = survey(log, None)
+    assert found.unanswered == 3 * count
+    assert found.seen.next_txn > found.state.txns.next_txn + count * size
+    assert found.seen.tables[table][0] > count * size
+    assert found.seen.next_txn < 10**6
 
 
 def damage(log: MemoryLog, offset: int) -> None:

@@ -1,0 +1,66 @@
+"""Unanswered: the commands that a log does not answer, and how many ids their answers may have had.
+
+Each of them may have been answered in what was lost. One command may ask for a thousand txns, so
+ids go further than positions.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final, NamedTuple
+
+from ledger.core.acceptance import LogHead
+from ledger.core.commands import AllocateWriteIds, Command, OpenTxn
+from ledger.core.state.domain import DomainState
+from ledger.errors import LogUnavailableError
+from ledger.log.codec import decode_command
+from ledger.log.port import Log, Topic
+
+READ_MAX: Final = 5_000
+READ_S: Final = 10.0
+
+
+class Unanswered(NamedTuple):
+    """How many commands have no answer, and the most ids of one kind that these had together."""
+
+    commands: int
+    ids: int
+
+
+def unanswered_in(log: Log, state: DomainState, head: LogHead) -> Unanswered:
+    """Return what the commands topic holds behind the last command that the log answers.
+
+    Raises LogUnavailableError if it cannot be read.
+    """
+    start, end = log.ends(Topic.COMMANDS)
+    is_same = log.topic_id(Topic.COMMANDS) == state.commands_topic
+    first = max(start, head.last_cmd + 1) if is_same else start
+    most = state.limits.txns_per_open_max
+    ids = sum(asked_for(each, most) for each in commands(log, first, end))
+    return Unanswered(max(0, end - first), ids)
+
+
+def commands(log: Log, first: int, end: int) -> Iterator[Command]:
+    """Return the commands between two offsets."""
+    with closing(log.reader(Topic.COMMANDS, first)) as reader:
+        while reader.next_offset() < end:
+            records = reader.read(READ_MAX, READ_S)
+            if not records:
+                raise LogUnavailableError(
+                    f"the command at offset {reader.next_offset()} did not come within "
+                    f"{READ_S:.0f} s; see whether the broker runs"
+                )
+            yield from (decode_command(each.value) for each in records)
+
+
+def asked_for(command: Command, most: int) -> int:
+    """Return how many txns, or write ids of one table, the answer to a command may have given.
+
+    A ledger opens no more than `most` txns at once.
+    """
+    match command:
+        case OpenTxn():
+            return max(1, min(command.size, most))
+        case AllocateWriteIds():
+            return max(1, len(command.txns))
+        case _:
+            return 1
