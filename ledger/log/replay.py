@@ -34,7 +34,7 @@ class Replay:
 
     `acceptor` tells what counted and what did not, `end` is the offset at which the pass stops.
     `progress` is told offsets read and the end, batch by batch. Records at the offsets `passed` do
-    not count; `dropped` is told of each record that does not.
+    not count; `dropped` is told of each record that does not, and of the position before it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Replay:
         log: Log,
         progress: Progress = lambda _done, _end: None,
         passed: Container[int] = (),
-        dropped: Callable[[Record], None] = lambda _record: None,
+        dropped: Callable[[Record, int], None] = lambda _record, _position: None,
     ) -> None:
         self.acceptor = Acceptor(LogHead())
         self._batches = BatchAcceptor(log, self.acceptor, 0, passed)
@@ -75,7 +75,7 @@ class Replay:
             if event is not None:
                 yield event
             else:
-                self._dropped(record)
+                self._dropped(record, self.acceptor.head.position)
 
 
 def read_batch(

@@ -4,7 +4,7 @@ An event whose bytes are damaged takes with it all that came behind it. Those re
 the log, and say to what ids and positions it had come.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ledger.core.decide.cut import Seen
@@ -27,21 +27,30 @@ from ledger.log.port import Record
 class LeftOut:
     """Takes the records that do not count, and adds up to what they had come."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed: Collection[int]) -> None:
         self.records = 0
+        self._passed = passed
+        # The most by which a position may have been ahead of its offset.
+        self._lead: int | None = None
         self._position = 0
         self._epoch = 0
         self._next_txn = 1
         self._next_table = 1
         self._tables: dict[int, tuple[int, int]] = {}
 
-    def take(self, record: Record) -> None:
-        """Take one record; what is no event of this version tells nothing."""
+    def take(self, record: Record, position: int) -> None:
+        """Take one record, behind the event at a position.
+
+        What is no event of this version tells no ids.
+        """
+        if record.offset in self._passed:
+            self._note(position + 1, record.offset)
         try:
             event = decode_event(record.value)
         except (UnreadableError, IncompatibleError):
             return
         self.records += 1
+        self._note(event.control.position, record.offset)
         self._position = max(self._position, event.control.position)
         self._epoch = max(self._epoch, event.control.epoch)
         self._add(event)
@@ -49,6 +58,17 @@ class LeftOut:
     def seen(self) -> Seen:
         """Return the last that was given by them."""
         return Seen(self._position, self._epoch, self._next_txn, self._next_table, self._tables)
+
+    def position(self, end: int) -> int:
+        """Return the last position that a log which ends there may have given.
+
+        A claim does not say which position it had, so each record may have had one.
+        """
+        return 0 if self._lead is None else self._lead + end - 1
+
+    def _note(self, position: int, offset: int) -> None:
+        lead = position - offset
+        self._lead = lead if self._lead is None else max(self._lead, lead)
 
     def _add(self, event: Event) -> None:
         control, body = event

@@ -104,7 +104,7 @@ def survey(
         rows = [(name, opened.enter_context(closing(each))) for name, each in rows_kept(store)]
         witnesses += [rows_witness(*each) for each in rows]
         beside = BackupBeside(backup, created) if backup is not None else None
-        left_out, state = LeftOut(), DomainState()
+        left_out, state = LeftOut(passed), DomainState()
         replay = Replay(log, progress, passed, left_out.take)
         chains = followed(replay, state, {each.seen.position for each in witnesses}, beside)
         lost = [txn for name, each in rows for txn in lost_in_rows(name, each, state)]
@@ -116,6 +116,9 @@ def survey(
         witnesses.append(witness)
         lost += more
     head = replay.acceptor.head
+    known = [seen_in(state, head.epoch), *(each.seen for each in witnesses)]
+    if passed:
+        known.append(Seen(left_out.position(replay.end)))
     verdicts = [judge(each, state, head, chains) for each in witnesses]
     unanswered, ids = unanswered_in(log, state, head)
     if margin is None:
@@ -128,7 +131,7 @@ def survey(
         verdicts,
         unanswered,
         margin,
-        beyond(most([seen_in(state, head.epoch), *(each.seen for each in witnesses)]), margin),
+        beyond(most(known), margin),
         each_once(lost),
         is_copy=is_refused(log, created),
         shared=beside.shared if beside is not None else None,

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from ledger.config.settings import SequencerSettings
-from ledger.core.acceptance import LogHead
+from ledger.core.acceptance import LogHead, RecordKind
 from ledger.core.commands import OpenTxn
 from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.codec import encode_command
+from ledger.log.codec import encode_command, record_kind
 from ledger.log.memory import MemoryLog
-from ledger.log.port import Topic
+from ledger.log.port import Record, Topic
 from ledger.machine.folder import STORE
 from ledger.machine.former_rows import set_rows_aside
 from ledger.recovery.cutting import append_cut
@@ -142,6 +142,27 @@ def test_what_came_behind_a_damaged_record() -> None:
         now = ledger.table("planes")
     assert txn > max(txns)
     assert (now.last_write_id, now.version) > (row.last_write_id, row.version)
+
+
+def test_a_claim_behind_a_damaged_record() -> None:
+    """A claim holds no position, and the one that it had is not given again."""
+    log = MemoryLog()
+    with led(log) as ledger:
+        ledger.create_table("planes", layout="directories")
+        commits(ledger)
+    with led(log) as ledger:
+        ledger.create_table("flights")
+    events = log.topics[Topic.EVENTS].records
+    log.cut(Topic.EVENTS, max(each.offset for each in events if is_claim(each)) + 1)
+    last = len(events)
+    damage(log, last - 3)
+    found = survey(log, None, passed=[last - 3], margin=0)
+    assert append_cut(log, found, "a bad disk", [last - 3]).control.position > last
+
+
+def is_claim(record: Record) -> bool:
+    """Tell whether a record is a claim to lead."""
+    return record_kind(record.value) is RecordKind.FENCED
 
 
 def test_a_reader_that_had_read_a_record_before_it_was_damaged(tmp_path: Path) -> None:
