@@ -1,6 +1,7 @@
 """Read errors: what a reader is told that asks for what is not there, whatever it reads from."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from ledger.core.limits import NUMBER_MAX
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
@@ -11,8 +12,11 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.reads.metadata import POLICIES, TABLE, Bounds, Read
+from ledger.reads.metadata import AT_HAND, POLICIES, TABLE, Bounds, Read
 from ledger.reads.whole_numbers import whole
+
+# Numbers and names as they come with nearly every read: there is nothing to convert.
+PLAIN: Final = (int, str)
 
 
 def is_number(number: int) -> bool:
@@ -22,7 +26,8 @@ def is_number(number: int) -> bool:
 
 def check_number(name: str, number: int) -> None:
     """Raise ValueError for what can be no position, version or id, TypeError for no number."""
-    if not is_number(whole(name, number)):
+    plain = number if type(number) is int else whole(name, number)
+    if not 0 <= plain <= NUMBER_MAX:
         raise ValueError(f"{name} is {number}; it is a number from 0 to 2**63 - 1")
 
 
@@ -31,20 +36,27 @@ def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
 
     What is no number, or no list, at all raises TypeError.
     """
+    if bounds is not AT_HAND:
+        check_bounds(bounds)
+    for each in reads:
+        check_table(each)
+        if each.own_txn or type(each.own_txn) is not int:
+            check_number("own_txn", each.own_txn)
+        if not isinstance(each.write_ids, ValidWriteIdList | None):
+            raise TypeError(
+                f"write_ids is {each.write_ids!r}, which is no list; ValidWriteIdList.parse makes "
+                "one of a text"
+            )
+
+
+def check_bounds(bounds: Bounds) -> None:
+    """Raise ValueError for a token, a wait, a lag or a policy that can be none."""
     check_number("token", bounds.token)
     check_number("max_wait_ms", bounds.max_wait_ms)
     if bounds.max_lag_ms is not None:
         check_number("max_lag_ms", bounds.max_lag_ms)
     if bounds.policy not in POLICIES:
         raise ValueError(f"policy is {bounds.policy!r}; it is one of: {', '.join(POLICIES)}")
-    for each in reads:
-        check_table(each)
-        check_number("own_txn", each.own_txn)
-        if not isinstance(each.write_ids, ValidWriteIdList | None):
-            raise TypeError(
-                f"write_ids is {each.write_ids!r}, which is no list; ValidWriteIdList.parse makes "
-                "one of a text"
-            )
 
 
 def check_table(read: Read) -> None:
@@ -90,6 +102,8 @@ def check_list_is_of(catalog: str, name: str, write_ids: ValidWriteIdList) -> No
 
 def plain_read(read: Read) -> Read:
     """Return a read whose numbers are plain ones; raises TypeError for what is no whole number."""
+    if type(read.own_txn) is int and read.table_id is None and type(read.table) in PLAIN:
+        return read
     return read._replace(
         table=read.table if isinstance(read.table, str) else whole("table", read.table),
         table_id=None if read.table_id is None else whole("table_id", read.table_id),

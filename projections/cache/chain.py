@@ -4,12 +4,13 @@ Versions stand in the order of their commits, not of their write ids: the later 
 was decided with the earlier one in sight.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
+from ledger.core.lists.valid_lists import contains
+from projections.cache.ids import ReaderIds
+
 Content = TypeVar("Content")
-Sees = Callable[[int], bool]
-"""Tells whether a write id is valid for a reader; 0 always is."""
 
 
 class Version(NamedTuple, Generic[Content]):
@@ -40,9 +41,18 @@ class Chain(Generic[Content]):
         if not version.write_id:
             del self.versions[:at]
 
-    def newest(self, sees: Sees) -> Version[Content] | None:
-        """Return the newest version that a reader sees."""
-        return next((each for each in reversed(self.versions) if sees(each.write_id)), None)
+    def newest(self, ids: ReaderIds | None) -> Version[Content] | None:
+        """Return the newest version that a reader sees; one without ids sees all."""
+        if ids is None:
+            return self.versions[-1] if self.versions else None
+        hwm, exceptions = ids
+        for version in reversed(self.versions):
+            write_id = version.write_id
+            if not write_id or (
+                write_id <= hwm and not (exceptions and contains(exceptions, write_id))
+            ):
+                return version
+        return None
 
     def last(self) -> Version[Content] | None:
         """Return the newest version of all."""
@@ -52,12 +62,12 @@ class Chain(Generic[Content]):
         """Return what the thing is after all versions, None if it is gone or never was."""
         return self.versions[-1].content if self.versions else None
 
-    def cut(self, sees: Sees) -> bool:
+    def cut(self, ids: ReaderIds) -> bool:
         """Drop what is never the answer for a reader who sees at least these ids; tell as `trim`.
 
         Who sees the oldest version that stays needs none from before it.
         """
-        oldest = self.newest(sees)
+        oldest = self.newest(ids)
         return oldest is not None and self.trim(len(self.versions) - self.versions.index(oldest))
 
     def trim(self, most: int) -> bool:

@@ -57,7 +57,6 @@ class Weighed(NamedTuple):
     size: int
 
 
-NOTHING_WAITS: Final = Waiting(0)
 EXACT_MAX: Final = 16
 
 
@@ -171,8 +170,8 @@ class Entry:
         left = tuple(sorted({*floor.exceptions, *filter(floor.sees, self.ids.aborted)}))
         self.floor = self.floor.joined(lowered(floor.hwm, left))
         before = self.length()
-        names = self.name.cut(floor.sees)
-        states = self.states is not None and self.states.cut(floor.sees)
+        names = self.name.cut(floor)
+        states = self.states is not None and self.states.cut(floor)
         self.is_trimmed = self.is_trimmed or names or states
         self.ids.clean(floor)
         return before - self.length()
@@ -188,8 +187,10 @@ class Entry:
 
     def is_named(self, key: Name, ids: ReaderIds | None) -> bool:
         """Tell whether the table has a name for a reader."""
-        found = self.name.newest(sees_all if ids is None else ids.sees)
-        return found is not None and found.content is not None and name_key(*found.content) == key
+        version = self.name.newest(ids)
+        if version is None or version.content is None:
+            return False
+        return version.content == key or name_key(*version.content) == key
 
     def is_dropped(self) -> bool:
         """Tell whether the table ends with the last version of its name."""
@@ -207,12 +208,13 @@ class Entry:
         reason = self.refuses(ids, own_txn, self.states)
         if reason is not None:
             return self._find_exact(what, ids, own_txn, reason)
-        sees = sees_all if ids is None else ids.sees
-        names, states = self.name.newest(sees), self.states.newest(sees)
-        own = self.waiting.get(own_txn, NOTHING_WAITS).effect()
-        name = own.name or (names and names.content)
-        objects = own.objects or (states and states.content)
-        is_gone = own.drops or (names is not None and names.content is None)
+        names, states = self.name.newest(ids), self.states.newest(ids)
+        name, objects = names and names.content, states and states.content
+        is_gone = names is not None and names.content is None
+        if own_txn in self.waiting:
+            own = self.waiting[own_txn].effect()
+            name, objects = own.name or name, own.objects or objects
+            is_gone = own.drops or is_gone
         if is_gone or not name or not objects or what not in objects:
             return Found(None, "before_floor" if self.is_trimmed else "absent")
         is_newest = names is self.name.last() and states is self.states.last()
@@ -226,11 +228,13 @@ class Entry:
             return "null_list" if takes_list else None
         if not takes_list and ids != NO_IDS:
             return "incomparable"
-        if self.waiting.get(own_txn, NOTHING_WAITS).commit is not None:
+        if own_txn in self.waiting and self.waiting[own_txn].commit is not None:
             return "pending"
-        unknown = self.ids.first_unknown(ids.without(self.ids.id_of(own_txn)))
+        others = ids.without(self.ids.id_of(own_txn)) if own_txn else ids
+        unknown = self.ids.first_unknown(others)
         if not unknown:
-            return None if ids.covers(self.floor) else "before_floor"
+            covers = self.floor is NO_IDS or ids.covers(self.floor)
+            return None if covers else "before_floor"
         if not own_txn and self.ids.lacks_committed(ids):
             return "incomparable"
         return "pending" if self.ids.open.get(unknown) in self.waiting else "ahead_of_cache"
@@ -270,11 +274,6 @@ class Entry:
         """Begin with the creation, if nothing that followed it has gone by."""
         if effect.creates and self.states is None and not self.has_missed:
             self.states = Chain()
-
-
-def sees_all(_write_id: int) -> bool:
-    """See every version."""
-    return True
 
 
 def is_external(objects: Objects | None) -> bool:

@@ -154,9 +154,12 @@ class CacheState:
         """Return the entry a reader means: by its id, else the last that took the name for it."""
         if wanted.table is not None or wanted.name is None:
             return self.entries.get(wanted.table or 0)
-        named = (self.entries[table] for table in self.names.takers(wanted.name))
         key = name_key(*wanted.name)
-        return next((each for each in named if each.is_named(key, wanted.ids)), None)
+        for table in self.names.takers(key):
+            entry = self.entries[table]
+            if entry.is_named(key, wanted.ids):
+                return entry
+        return None
 
 
 def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
@@ -235,8 +238,14 @@ def read(cache: CacheState, wanted: Wanted) -> Answer:
     Its position is that of the cache, or of the store that the entry was filled from if that was
     ahead of the cache and still is.
     """
-    entry = cache.resolve(wanted)
-    position = cache.position if entry is None else max(cache.position, entry.since)
+    return seen_in(cache, cache.resolve(wanted), wanted)
+
+
+def seen_in(cache: CacheState, entry: Entry | None, wanted: Wanted) -> Answer:
+    """Return what a reader sees in the entry it means, as `read` does."""
+    position = cache.positions.last
+    if entry is not None and entry.since > position:
+        position = entry.since
     if position < wanted.token or (wanted.own_txn and not wanted.token):
         return Answer(None, "store", position, "token")
     if entry is None:
@@ -244,7 +253,7 @@ def read(cache: CacheState, wanted: Wanted) -> Answer:
     found = entry.find(wanted.what, wanted.ids, wanted.own_txn)
     if found.value is None:
         return Answer(None, "store", position, found.reason)
-    if wanted.name is not None and not is_called(found.name, wanted.name):
+    if wanted.name not in (None, found.name) and not is_called(found.name, wanted.name):
         return Answer(None, "store", position, "id_mismatch")
     return Answer(found.value, "cache", max(position, found.position), found.reason)
 

@@ -30,8 +30,11 @@ class CacheFold(Protocol):
         """Apply an accepted event, once; return the tables whose entries it may have changed."""
         ...
 
-    def read(self, wanted: Wanted) -> Answer:
-        """Return what a reader sees, or why the store is to be asked."""
+    def read(self, wanted: Wanted) -> tuple[int, Answer]:
+        """Return the table that a reader means, 0 if unknown, and what it sees of it.
+
+        An answer without a value says why the store is to be asked.
+        """
         ...
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
@@ -44,10 +47,6 @@ class CacheFold(Protocol):
 
     def tables(self) -> Iterable[int]:
         """Return the tables that there are entries of."""
-        ...
-
-    def table_of(self, wanted: Wanted) -> int:
-        """Return the table that a reader means, 0 if it is not known here."""
         ...
 
     def size(self, table: int) -> int:
@@ -90,9 +89,11 @@ class ManyVersions(CacheFold):
         """Apply an accepted event, once; return the tables with other objects or changes now."""
         return fold.apply(self._cache, event)
 
-    def read(self, wanted: Wanted) -> Answer:
-        """Return what a reader sees, or why the store is to be asked."""
-        return fold.read(self._cache, wanted)
+    def read(self, wanted: Wanted) -> tuple[int, Answer]:
+        """Return the table that a reader means, and what it sees of it."""
+        entry = self._cache.resolve(wanted)
+        answer = fold.seen_in(self._cache, entry, wanted)
+        return (entry.table if entry is not None else 0), answer
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered; tell whether that is of use."""
@@ -105,11 +106,6 @@ class ManyVersions(CacheFold):
     def tables(self) -> Iterable[int]:
         """Return the tables that there are entries of."""
         return self._cache.entries
-
-    def table_of(self, wanted: Wanted) -> int:
-        """Return the table that a reader means, 0 if it is not known here."""
-        entry = self._cache.resolve(wanted)
-        return entry.table if entry is not None else 0
 
     def size(self, table: int) -> int:
         """Return about how many bytes the objects of a table take, 0 if none are held."""
@@ -165,9 +161,10 @@ class OneVersion(CacheFold):
         )
         return {each.table for each in about}
 
-    def read(self, wanted: Wanted) -> Answer:
-        """Return what a reader sees, or why the store is to be asked."""
-        return self._cache.read(wanted)
+    def read(self, wanted: Wanted) -> tuple[int, Answer]:
+        """Return the table that a reader means, and what it sees of it."""
+        entry = self._cache.resolve(wanted)
+        return (entry.table if entry is not None else 0), self._cache.read(wanted)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered, if nothing is held."""
@@ -180,11 +177,6 @@ class OneVersion(CacheFold):
     def tables(self) -> Iterable[int]:
         """Return the tables that there are entries of."""
         return self._cache.entries
-
-    def table_of(self, wanted: Wanted) -> int:
-        """Return the table that a reader means, 0 if it is not known here."""
-        entry = self._cache.resolve(wanted)
-        return entry.table if entry is not None else 0
 
     def size(self, table: int) -> int:
         """Return about how many bytes the objects of a table take, 0 if none are held."""

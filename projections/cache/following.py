@@ -136,10 +136,12 @@ class FollowedEntries(Entries):
             self._check()
             if not self._has_come:
                 return [Answer(None, "store", self._fold.position, "ahead_of_cache")] * len(wanted)
+            answers: list[Answer] = []
             for each in wanted:
-                self.tables.touch(self._fold.table_of(each))
-            answers = [self._fold.read(each) for each in wanted]
-            return at_one_position(answers, self._fold.position)
+                table, answer = self._fold.read(each)
+                self.tables.touch(table)
+                answers.append(answer)
+            return at_one_position(answers, self._fold.position) if len(answers) > 1 else answers
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered."""

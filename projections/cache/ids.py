@@ -134,6 +134,8 @@ class IdStates:
         """Return an id valid in `ids` whose end the log has not told, 0 if there is none."""
         if ids.hwm > self.hwm:
             return ids.hwm
+        if not self.open:
+            return 0
         return next((each for each in self.open if ids.sees(each)), 0)
 
     def lacks_committed(self, ids: ReaderIds) -> bool:

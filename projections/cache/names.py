@@ -24,9 +24,9 @@ class TakenNames:
             takers.remove(table)
         takers.append(table)
 
-    def takers(self, name: Name) -> tuple[int, ...]:
-        """Return the tables that took a name, the last one first."""
-        return tuple(reversed(self._takers.get(name_key(*name), ())))
+    def takers(self, key: Name) -> tuple[int, ...]:
+        """Return the tables that took a name, by its key, the last one first."""
+        return tuple(reversed(self._takers.get(key, ())))
 
     def forget(self, name: Name, table: int) -> None:
         """Note that no reader can find a table under a name any more."""

@@ -39,7 +39,8 @@ class CacheProcess(CacheReads):
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, all as of one position; raises LimitExceededError too."""
-        self._check_wait(bounds)
+        if bounds.max_wait_ms > self._max_wait_ms:
+            raise self._too_long()
         return self.cache.metadata(reads, bounds)
 
     def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
@@ -48,7 +49,8 @@ class CacheProcess(CacheReads):
         Now is no earlier than the token: an older list would hide what that stands for. A position
         that the lists have not come to is waited for as well.
         """
-        self._check_wait(bounds)
+        if bounds.max_wait_ms > self._max_wait_ms:
+            raise self._too_long()
         asked = read._replace(catalog=read.catalog or self.cache.catalog)
         began_s = monotonic()
         listed = self._listed(asked, bounds)
@@ -116,13 +118,12 @@ class CacheProcess(CacheReads):
     def close(self) -> None:
         """Leave the cache to its maker."""
 
-    def _check_wait(self, bounds: Bounds) -> None:
-        if bounds.max_wait_ms > self._max_wait_ms:
-            raise LimitExceededError(
-                f"a read waits for at most {self._max_wait_ms} ms here (cache.max_wait_ms); ask "
-                "again to wait longer",
-                reason=Reason.LIMIT_EXCEEDED.value,
-            )
+    def _too_long(self) -> LimitExceededError:
+        return LimitExceededError(
+            f"a read waits for at most {self._max_wait_ms} ms here (cache.max_wait_ms); ask "
+            "again to wait longer",
+            reason=Reason.LIMIT_EXCEEDED.value,
+        )
 
     def _listed(self, asked: ReadAt, bounds: Bounds) -> Read:
         """Return a read with its list, as soon as lists are those of token and position."""

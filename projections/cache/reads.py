@@ -145,48 +145,35 @@ class MetadataCache(MetadataReads):
         ValueError for an impossible table, txn, token, wait, lag or policy and for the list of
         another table, and TypeError for other types.
         """
-        asked = Read(table, write_ids, table_id, what, own_txn)
-        return self.read_many(
-            [asked], token=token, max_wait_ms=max_wait_ms, max_lag_ms=max_lag_ms, policy=policy
-        )[0]
+        read = Read(table, write_ids, table_id, what, own_txn)
+        return self.metadata([read], Bounds(token or 0, max_wait_ms, max_lag_ms, policy))[0]
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
-        """Return what readers see, all as of one position; raises as `read`."""
-        return self.read_many(reads, **bounds._asdict())
-
-    def read_many(
-        self,
-        reads: Sequence[Read],
-        *,
-        token: int | None = None,
-        max_wait_ms: int = MAX_WAIT_MS,
-        max_lag_ms: int | None = None,
-        policy: Policy = "list",
-    ) -> list[Answer]:
         """Return several answers as of one position: all from the cache, or all from the store.
 
         Raises as `read`.
         """
-        check_reads(reads, Bounds(token or 0, max_wait_ms, max_lag_ms, policy))
-        seen = whole("token", token or 0)
-        least = self._least_position(seen, max_lag_ms, policy)
-        plain = [plain_read(each) for each in reads]
-        wanted = [self._wanted(each, seen, least) for each in plain]
-        until_s = monotonic() + max_wait_ms / 1000
-        answers = self._from_cache(wanted, until_s)
-        check_not_left_out(seen, self.entries.gaps() if seen else ())
-        if any(answer.value is None for answer in answers):
-            told = self._told_by_store(wanted, until_s, max_wait_ms)
-            # Rows of before a cut may lie there until they are made anew.
-            check_not_left_out(told[0].position if told else 0, self.entries.gaps())
-            found = [each.value(asked.what) for asked, each in zip(wanted, told, strict=True)]
-            # Before the entries keep any of it: ids of another table would be taken for its own.
-            check_lists(plain, found, self.catalog)
-            answers = self._from_store(wanted, answers, told)
+        check_reads(reads, bounds)
+        token, least = bounds.token, bounds.token
+        if bounds is not AT_HAND:
+            token = whole("token", bounds.token)
+            least = self._least_position(token, bounds.max_lag_ms, bounds.policy)
+        wanted = [self._wanted(read, token, least) for read in reads]
+        until_s = monotonic() + bounds.max_wait_ms / 1000
+        answers = self.entries.read_many(wanted)
+        values = [answer.value for answer in answers]
+        if None in values:
+            answers = self._after_waiting(wanted, answers, until_s)
+            values = [answer.value for answer in answers]
+        if token:
+            check_not_left_out(token, self.entries.gaps())
+        if None in values:
+            answers = self._instead(reads, wanted, answers, until_s, bounds.max_wait_ms)
         else:
-            check_lists(plain, [answer.value for answer in answers], self.catalog)
+            check_lists(reads, values, self.catalog)
         with self._counting:
-            self.counts.update((answer.source, answer.reason) for answer in answers)
+            for answer in answers:
+                self.counts[answer.source, answer.reason] += 1
         return answers
 
     def check_store(self) -> None:
@@ -231,28 +218,57 @@ class MetadataCache(MetadataReads):
 
     def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
         """Return a read as entries and store know it; own changes need a token of their own."""
-        table, listed, table_id, what, own_txn, catalog = asked
+        table, listed, table_id, what, own_txn, catalog = plain_read(asked)
         ids = None if listed is None else ReaderIds.of(listed)
         name = (catalog or self.catalog, table) if isinstance(table, str) else None
         number = table_id if isinstance(table, str) else table
         needed = 0 if own_txn and not token else least
         return Wanted(name, ids, number, what, own_txn, needed)
 
-    def _from_cache(self, wanted: Sequence[Wanted], until_s: float) -> list[Answer]:
-        """Return what the entries say, after a wait if all that is missing is behind."""
+    def _after_waiting(
+        self, wanted: Sequence[Wanted], answers: list[Answer], until_s: float
+    ) -> list[Answer]:
+        """Return what the entries say later, if waiting may bring all that is missing."""
         began_s, has_waited = monotonic(), False
         while True:
-            answers = self.entries.read_many(wanted)
             missed = [pair for pair in zip(wanted, answers, strict=True) if pair[1].value is None]
             left_s = until_s - monotonic()
             if not missed or left_s <= 0 or not all(may_come(*pair) for pair in missed):
                 break
             has_waited = True
             self.entries.advance(min(left_s, ADVANCE_S), answers[0].position)
+            answers = self.entries.read_many(wanted)
         if has_waited:
             with self._counting:
                 self.waits.note(monotonic() - began_s, in_vain=bool(missed) and left_s <= 0)
         return answers
+
+    def _instead(
+        self,
+        reads: Sequence[Read],
+        wanted: Sequence[Wanted],
+        answers: Sequence[Answer],
+        until_s: float,
+        max_wait_ms: int,
+    ) -> list[Answer]:
+        """Return what the store answers to all reads, as some cannot be answered from entries."""
+        stored = self._told_by_store(wanted, until_s, max_wait_ms)
+        # Rows of before a cut may lie there until they are made anew.
+        check_not_left_out(stored[0].position if stored else 0, self.entries.gaps())
+        values = [found.value(asked.what) for asked, found in zip(wanted, stored, strict=True)]
+        # Before the entries keep any of it: ids of another table would be taken for its own.
+        check_lists(reads, values, self.catalog)
+        self._keep(wanted, answers, stored)
+        missed = next(answer.reason for answer in answers if answer.value is None)
+        return [
+            Answer(
+                value,
+                "store",
+                found.position,
+                missed if answer.value is not None else answer.reason,
+            )
+            for value, found, answer in zip(values, stored, answers, strict=True)
+        ]
 
     def _told_by_store(
         self, wanted: Sequence[Wanted], until_s: float, max_wait_ms: int
@@ -269,21 +285,15 @@ class MetadataCache(MetadataReads):
             found = self._store.read_many(wanted)
         return found
 
-    def _from_store(
+    def _keep(
         self, wanted: Sequence[Wanted], answers: Sequence[Answer], found: Sequence[Stored]
-    ) -> list[Answer]:
-        """Return what the store said to all of them, and let the entries keep what they lack."""
-        missed = next(answer.reason for answer in answers if answer.value is None)
-        told_all: list[Answer] = []
-        for asked, told, answer in zip(wanted, found, answers, strict=True):
+    ) -> None:
+        """Let the entries keep what the store said where they had no answer."""
+        for asked, stored, answer in zip(wanted, found, answers, strict=True):
             if answer.value is None:
-                is_kept = self.entries.fill(asked, told)
+                is_kept = self.entries.fill(asked, stored)
                 with self._counting:
                     self.fills[is_kept] += 1
-            reason = missed if answer.value is not None else answer.reason
-            value = told.value(asked.what)
-            told_all.append(Answer(value, "store", told.position, reason))
-        return told_all
 
 
 def may_come(wanted: Wanted, answer: Answer) -> bool:

@@ -20,7 +20,6 @@ from ledger.reads.errors import no_list
 from ledger.reads.metadata import Answer, Read, ReadAt
 from ledger.reads.port import Identity, TableRow
 from projections.cache import rows_as_entries
-from projections.cache.entry import sees_all
 from projections.cache.fold import Wanted
 from projections.cache.lists import Lists
 from projections.cache.published import PublishedRows
@@ -212,7 +211,7 @@ def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
     number = asked.table_id
     if number is None:
         name = asked.catalog, asked.table or ""
-        number = rows_as_entries.table_named(rows, name, sees_all)
+        number = rows_as_entries.table_named(rows, name, None)
     row = lookups.table(rows, number)
     if row is None:
         meant = asked.table if asked.table_id is None else asked.table_id

@@ -19,7 +19,7 @@ from ledger.reads.lineage import Gap
 from ledger.reads.metadata import Answer
 from ledger.reads.port import Identity, Reached
 from projections.cache import rows_as_entries
-from projections.cache.entry import Entry, sees_all
+from projections.cache.entry import Entry
 from projections.cache.fold import CacheState, Stored, Wanted, cut, read
 from projections.cache.ids import ReaderIds
 from projections.cache.source import (
@@ -186,8 +186,7 @@ class RowEntries(Entries):
     def _read(self, wanted: Wanted) -> Answer:
         table = wanted.table
         if table is None and wanted.name is not None:
-            sees = sees_all if wanted.ids is None else wanted.ids.sees
-            table = rows_as_entries.table_named(self._rows, wanted.name, sees)
+            table = rows_as_entries.table_named(self._rows, wanted.name, wanted.ids)
         if table is None or not lookups.is_row_number(table):
             return read(self._cache, wanted)
         by_id = wanted._replace(table=table)

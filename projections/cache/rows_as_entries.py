@@ -16,8 +16,8 @@ from ledger.core.limits import NUMBER_MAX
 from ledger.core.state.tables import Pending, name_key
 from ledger.reads.metadata import Name, Objects, objects_of
 from projections.cache.bootstrap import effect_of_change
-from projections.cache.chain import Chain, Sees, Version
-from projections.cache.entry import Entry, Waiting, sees_all
+from projections.cache.chain import Chain, Version
+from projections.cache.entry import Entry, Waiting
 from projections.cache.fold import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.cache.ids import IdStates, ReaderIds
 from projections.cache.objects import Effect, shared
@@ -62,20 +62,22 @@ def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterato
         )
 
 
-def newest(rows: RowReader, kind: bytes, table: int, sees: Sees) -> Change | None:
+def newest(rows: RowReader, kind: bytes, table: int, ids: ReaderIds | None) -> Change | None:
     """Return the newest change of one kind that a reader sees, None if it sees none.
 
     Nothing but the changes of that kind which it does not see is passed over.
     """
-    return next((each for each in changes(rows, kind, table) if sees(each.write_id)), None)
+    seen = (
+        change for change in changes(rows, kind, table) if ids is None or ids.sees(change.write_id)
+    )
+    return next(seen, None)
 
 
 def stored(rows: RowReader, wanted: Wanted) -> Stored:
     """Return what a reader sees of a table, under the name it asks for."""
     position = lookups.position(rows)
-    sees = sees_all if wanted.ids is None else wanted.ids.sees
-    table = wanted.table or (table_named(rows, wanted.name, sees) if wanted.name else 0)
-    name, objects, is_dropped = visible(rows, table, sees)
+    table = wanted.table or (table_named(rows, wanted.name, wanted.ids) if wanted.name else 0)
+    name, objects, is_dropped = visible(rows, table, wanted.ids)
     waits = waiting(rows, table, wanted.own_txn)
     own = waits[wanted.own_txn].effect() if waits else Effect()
     name, objects = own.name or name, own.objects or objects
@@ -86,10 +88,10 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
     return Stored(position, is_settled, is_current, table, name, objects, may_settle)
 
 
-def table_named(rows: RowReader, name: Name, sees: Sees) -> int:
+def table_named(rows: RowReader, name: Name, ids: ReaderIds | None) -> int:
     """Return the table that took a name last, as far as the reader sees, and still has it; or 0."""
     named = (
-        table for table in takers(rows, name) if is_called(visible_name(rows, table, sees), name)
+        table for table in takers(rows, name) if is_called(visible_name(rows, table, ids), name)
     )
     return next(named, 0)
 
@@ -121,15 +123,17 @@ def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
             yield change.table
 
 
-def visible_name(rows: RowReader, table: int, sees: Sees) -> Name | None:
+def visible_name(rows: RowReader, table: int, ids: ReaderIds | None) -> Name | None:
     """Return the name of a table for a reader, None if it does not exist for it."""
-    named = newest(rows, NAMED, table, sees)
+    named = newest(rows, NAMED, table, ids)
     return named and named.name
 
 
-def visible(rows: RowReader, table: int, sees: Sees) -> tuple[Name | None, Objects | None, bool]:
+def visible(
+    rows: RowReader, table: int, ids: ReaderIds | None
+) -> tuple[Name | None, Objects | None, bool]:
     """Return what a table is for a reader, None if it is not there yet, and whether it is gone."""
-    named, defined = (newest(rows, kind, table, sees) for kind in (NAMED, DEFINED))
+    named, defined = (newest(rows, kind, table, ids) for kind in (NAMED, DEFINED))
     if named is not None and named.is_dropped:
         return None, None, True
     objects = defined and objects_of(definition(rows, table, defined.position))

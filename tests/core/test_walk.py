@@ -1,34 +1,17 @@
 """How many calls one decision costs: a reader, too, has to walk through all of them."""
 
-import sys
-from collections import Counter
-from types import FrameType
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from ledger.core.commands import CommitTxn
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import TxnCommitted
 from tests.core.parts import part, partition, table_of
 from tests.driver import Driver
+from tests.walk import calls_of
 
 CALLS_MAX: Final = 90
 FLIGHTS: Final = table_of(("a", "int"), ("p", "int"), by=["p"])
-
-
-def calls_of(asks: Any) -> tuple[Any, Counter[str]]:
-    """Return what a function returns, and how often each function was called meanwhile."""
-    calls: Counter[str] = Counter()
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            calls[frame.f_code.co_qualname] += 1
-
-    sys.setprofile(count)
-    try:
-        answer = asks()
-    finally:
-        sys.setprofile(None)
-    return answer, calls
 
 
 def test_a_commit_of_one_file_is_a_short_walk() -> None:
@@ -40,7 +23,7 @@ def test_a_commit_of_one_file_is_a_short_walk() -> None:
     write = part(table, adds=[partition("1")], rows_added=1)
     command = CommitTxn(*driver.asks(session), txn, [write])
 
-    body, calls = calls_of(lambda: decide(driver.state, command, driver.now))
+    body, calls = calls_of(partial(decide, driver.state, command, driver.now))
 
     assert isinstance(body, TxnCommitted)
     assert sum(calls.values()) <= CALLS_MAX, calls.most_common(200)

@@ -5,6 +5,7 @@ from itertools import permutations
 import pytest
 
 from projections.cache.chain import Chain, Version
+from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.names import TakenNames
 from tests.driver import CATALOG
 
@@ -44,9 +45,10 @@ def test_newest_that_is_seen() -> None:
     """A reader finds the newest version it sees, whatever the order of the write ids."""
     chain = chain_of((3, 2), (5, 1), (9, 3))
 
-    assert chain.newest(lambda write_id: write_id < 3) == Version(5, 1, "as of 5")
-    assert chain.newest(lambda write_id: write_id == 2) == Version(3, 2, "as of 3")
-    assert chain.newest(lambda _: False) is None
+    assert chain.newest(ReaderIds(2, ())) == Version(5, 1, "as of 5")
+    assert chain.newest(ReaderIds(2, (1,))) == Version(3, 2, "as of 3")
+    assert chain.newest(NO_IDS) is None
+    assert chain.newest(None) == Version(9, 3, "as of 9")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_history_is_cut(least: int, positions: list[int], *, tells: bool) -> Non
     """What was before the newest version that all see goes; without one nothing does."""
     chain = chain_of((3, 1), (5, 2), (9, 3))
 
-    assert chain.cut(lambda write_id: write_id == least) is tells
+    assert chain.cut(ReaderIds(least, tuple(range(1, least)))) is tells
     assert [each.position for each in chain.versions] == positions
 
 

@@ -10,7 +10,7 @@ from ledger.core.commands import TableKind
 from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.reads.metadata import Read
+from ledger.reads.metadata import Bounds, Read
 from projections.cache.fold import Wanted
 from projections.cache.folds import CacheFold, ManyVersions, OneVersion
 from projections.cache.following import FollowedEntries
@@ -65,7 +65,7 @@ def test_what_is_seen_without_a_list_is_not_kept_of_a_managed_table(fold: Begin)
     kept = cache.fill(by_list(table, None), stored(domain.rows, by_list(table, None)))
 
     assert not kept
-    assert location(cache.read(by_list(table, "0:"))) is None
+    assert location(cache.read(by_list(table, "0:"))[1]) is None
 
 
 @FOLDS
@@ -83,11 +83,11 @@ def test_several_tables_are_not_read_at_several_positions(fold: Begin) -> None:
         while not entries.has_come:
             entries.advance(1.0)
         filled = [cache.read(second, None) for _ in range(2)]
-        behind = cache.read_many(reads, max_wait_ms=0)
+        behind = cache.metadata(reads, Bounds(max_wait_ms=0))
         reached = log.bring()
         while entries.position() < reached:
             entries.advance(1.0)
-        there = cache.read_many(reads)
+        there = cache.metadata(reads)
 
     assert [(location(each), each.source) for each in filled] == [("y0", "store"), ("y0", "cache")]
     assert {each.position for each in (*filled, *behind, *there)} == {reached}
@@ -112,7 +112,7 @@ def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> Non
         cache.apply(event)
 
     assert kept == [False, True]
-    assert location(cache.read(reader)) == "x1"
+    assert location(cache.read(reader)[1]) == "x1"
 
 
 @FOLDS
@@ -123,7 +123,7 @@ def test_nothing_is_told_of_a_table_that_is_not_held(fold: Begin) -> None:
     cache = fold(domain.state)
     cache.evict(table)
 
-    assert [cache.table_of(by_list(each, "0:")) for each in (table, 9)] == [table, 0]
+    assert [cache.read(by_list(each, "0:"))[0] for each in (table, 9)] == [table, 0]
     for each in (table, 9):
         said = cache.size(each), cache.length(each), cache.is_aged(each), cache.tag(each)
         assert said == (0, 0, False, None)
@@ -156,7 +156,7 @@ class Evicted:
 
     def read(self, ids: str) -> str | None:
         """Return where the table lies for a list, None if the cache does not tell."""
-        return location(self.cache.read(by_list(self.table, ids)))
+        return location(self.cache.read(by_list(self.table, ids))[1])
 
 
 @FOLDS
@@ -189,7 +189,7 @@ def test_what_came_from_the_store_is_not_older_for_coming_again(fold: Begin) -> 
     for event in behind:
         cache.apply(event)
 
-    assert (kept, location(cache.read(reader))) == ([True, True], "v1")
+    assert (kept, location(cache.read(reader)[1])) == ([True, True], "v1")
 
 
 @FOLDS

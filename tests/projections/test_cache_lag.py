@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ledger.reads.metadata import Read
+from ledger.reads.metadata import Bounds, Read
 from projections.cache.fold import Stored, Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
@@ -118,7 +118,7 @@ def test_the_store_is_waited_for(in_memory: Followed) -> None:
     cache = MetadataCache(RowEntries(in_memory.reader), Coming(in_memory), CATALOG)
 
     reads = [Read("none", None), Read(table, listed("1:"))]
-    none, found = cache.read_many(reads, max_wait_ms=LONG_MS)
+    none, found = cache.metadata(reads, Bounds(max_wait_ms=LONG_MS))
 
     assert (none.value, none.reason, cache.waits.count) == (None, "absent", 0)
     assert (location(found), found.source) == ("v1", "store")

@@ -189,7 +189,7 @@ def test_numbers_of_numpy(cached: Cached) -> None:
     """Whoever keeps ids in arrays asks with what is in them, and is told of plain ones."""
     np = pytest.importorskip("numpy")
     asked = Read("t", listed("0:"), np.int64(cached.table))
-    for answer in cached.cache.read_many([asked, asked._replace(table=np.int64(cached.table))]):
+    for answer in cached.cache.metadata([asked, asked._replace(table=np.int64(cached.table))]):
         assert isinstance(answer.value, TableMetadata)
         assert type(answer.value.table) is int
 
@@ -230,8 +230,8 @@ def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
     position = cached.catch_up()
     there = [Read("t", listed("1:")), Read(other, listed("0:"))]
 
-    hits = cached.cache.read_many(there)
-    misses = cached.cache.read_many([*there, Read("nowhere", None)])
+    hits = cached.cache.metadata(there)
+    misses = cached.cache.metadata([*there, Read("nowhere", None)])
 
     assert [location(each) for each in hits] == ["v1", "u0"]
     assert {(each.source, each.position) for each in hits} == {("cache", position)}

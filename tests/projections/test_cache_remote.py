@@ -10,7 +10,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LedgerError, LogUnavailableError, TopicMissingError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.reads.metadata import Read, ReadAt
+from ledger.reads.metadata import Bounds, Read, ReadAt
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.published import AGAIN_S, FIRST_READ_MAX_MS, PublishedRows
@@ -199,7 +199,7 @@ def test_one_position(far: Far) -> None:
     far.go_on("v1")
     far.cache.read(1, None, max_wait_ms=0)
     reads = [Read(far.table, ValidWriteIdList("t", hwm, (), (), None)) for hwm in (0, 1)]
-    answers = far.cache.read_many(reads, max_wait_ms=0)
+    answers = far.cache.metadata(reads, Bounds(max_wait_ms=0))
     assert [location(each) for each in answers] == ["v0", "v1"]
     assert {(each.source, each.position) for each in answers} == {("cache", 6)}
     assert far.entries.at_ms() == far.domain.events[5].control.at

@@ -126,5 +126,5 @@ def test_the_name_costs_an_old_list_no_alter(times: int) -> None:
     rows = Counted(domain.rows)
     assert wanted.table is not None
 
-    assert rows_as_entries.visible_name(rows, wanted.table, ReaderIds(0, ()).sees) == wanted.name
+    assert rows_as_entries.visible_name(rows, wanted.table, ReaderIds(0, ())) == wanted.name
     assert rows.given == 1

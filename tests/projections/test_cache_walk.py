@@ -1,0 +1,34 @@
+"""A cache hit is a short walk: one look-up, and a comparison of lists."""
+
+from contextlib import closing
+from functools import partial
+from typing import Final
+
+from ledger.reads.metadata import Read
+from projections.cache.following import FollowedEntries
+from projections.cache.lists import ReadLists
+from projections.cache.process import CacheProcess
+from projections.cache.store import Reopened
+from projections.queries import StoreReads
+from tests.conformance.case_ledger import ManualClock
+from tests.projections.cached import Cached, listed
+from tests.projections.followed import Followed
+from tests.walk import calls_of
+
+CALLS_MAX: Final = 40
+
+
+def test_a_hit_is_a_short_walk() -> None:
+    """The newest version for a reader who sees all that is committed, from loaded entries."""
+    domain = Followed()
+    with closing(FollowedEntries.start(domain.log)) as entries:
+        cached = Cached(domain, entries, ManualClock())
+        process = CacheProcess(cached.cache, ReadLists(Reopened(lambda: StoreReads(domain.reader))))
+        process.wait(domain.head.position, 10_000)
+        read = Read("t", listed("0"))
+        process.metadata([read])
+
+        answers, calls = calls_of(partial(process.metadata, [read]))
+
+    assert answers[0].source == "cache"
+    assert sum(calls.values()) <= CALLS_MAX, calls.most_common(200)
