@@ -192,8 +192,8 @@ class _Copy:
             f"the backup in {self._place.path} goes to position {head.position} with chain "
             f"{head.chain.hex()}, and the log of ledger {manifest.name} does not hold that record: "
             "the log lost its end or was written anew. Nothing was changed. Keep this backup, it "
-            "may be the last copy of what the log lost; to back up the log as it is now, choose "
-            "another path"
+            "may be the last copy of what the log lost: lakeledger recover --backup "
+            f"{self._place.path} lists that. To back up the log as it is now, choose another path"
         )
 
     def _gather(self, records: Sequence[Record]) -> None:
