@@ -18,8 +18,9 @@ from ledger.machine.endpoints import ANY_PORT, Endpoint
 from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
 from projections.cache.following import FollowedEntries
-from projections.fold.follower import follow
+from projections.fold.follower import Follower
 from projections.queries import open_reads
+from projections.store.rocks_store import RocksStore
 from projections.web.readers import Readers
 from projections.web.server import WebServer
 from projections.web.serving import read_pages
@@ -86,8 +87,9 @@ class FollowerThread:
 
     def _run(self) -> None:
         try:
-            with closing(self._where.log()) as log:
-                follow(log, self.store, self._stop, rebuild=self._rebuild)
+            make = RocksStore.rebuild if self._rebuild else RocksStore.open
+            with closing(self._where.log()) as log, make(self.store) as rows:
+                Follower(log, rows, caught_up=rows.publish).run(self._stop)
         except BaseException as error:  # noqa: BLE001 - shown to whoever looks
             self.error = error
 

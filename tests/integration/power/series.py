@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from gc import collect
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -123,6 +124,8 @@ def struck(home: Path, plans: Sequence[Plan], chance: Random, facts: Counter[str
             ]
             for each in ledgers:
                 each.roles.end()
+    # Errors hold the clients that they came from, each with a key of the few that threads have.
+    collect()
     return found
 
 
