@@ -17,6 +17,7 @@ from ledger.reads.errors import (
     check_number,
     check_reads,
     dropped_table,
+    list_lost,
     list_too_old,
     plain_read,
     unknown_table,
@@ -112,6 +113,8 @@ class StoreReads(Reads):
         """Return the write ids of a table that a reader of `txns` may see."""
         rows = self._fresh()
         row = self._table(table)
+        if (lost := snapshots.lost_in(rows, txns)) is not None:
+            raise list_lost(*lost)
         if snapshots.hides_cleaned(rows, table, txns):
             raise list_too_old(table, snapshots.watermark(rows))
         return snapshots.valid_write_ids(rows, row, txns)

@@ -157,6 +157,16 @@ def list_too_old(table: int, watermark: int) -> SnapshotTooOldError:
     )
 
 
+def list_lost(txn: int, cut: int) -> SnapshotTooOldError:
+    """Return the error for a list of what the log lost."""
+    return SnapshotTooOldError(
+        f"the list holds txn {txn} valid, which was lost by the cut at position {cut}. Take a new "
+        "list, and look up what is committed",
+        reason=Reason.SNAPSHOT_TOO_OLD.value,
+        subject=txn,
+    )
+
+
 def unknown_object(table: str | int, what: str, position: int) -> UnknownTableError:
     """Return the error for metadata that is not there for a reader."""
     found = f"table {table}" if what == TABLE else f"object {what!r} of table {table}"

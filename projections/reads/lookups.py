@@ -92,7 +92,7 @@ def reached(rows: RowReader, seen: Reached) -> Reached:
 def gaps(rows: RowReader) -> list[Gap]:
     """Return what cuts left out of the log, oldest first."""
     found = rows.scan(CUT, prefix_end(CUT))
-    return [Gap(read_value(data), last_number(key)) for key, data in found]
+    return [Gap(read_value(data)[0], last_number(key)) for key, data in found]
 
 
 def chain_at(rows: RowReader, position: int) -> str:

@@ -15,6 +15,7 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.port import MappingRow, TableRow
 from projections.reads import lookups, version_lookups
 from projections.rows.keys import (
+    CUT,
     EXCEPTIONS,
     HISTORY,
     MAPPING,
@@ -121,6 +122,20 @@ def hides_cleaned(rows: RowReader, table: int, txns: ValidTxnList) -> bool:
         return True
     later = commits_since(rows, table, txns.hwm + 1) if txns.hwm + 1 < low else ()
     return any(txn < low and visibility.hides(txns, txn) for txn in later)
+
+
+def lost_in(rows: RowReader, txns: ValidTxnList) -> tuple[int, int] | None:
+    """Return a txn that a list from before a cut holds valid and the log lost, and the cut.
+
+    A later list ends behind the lost txns. One made while they are taken up holds none valid.
+    """
+    for key, data in rows.scan(CUT, prefix_end(CUT)):
+        _, first, following = read_value(data)
+        if first <= txns.hwm < following - 1:
+            lost = filter(txns.is_valid, range(first, txns.hwm + 1))
+            if txn := next(lost, 0):
+                return txn, last_number(key)
+    return None
 
 
 def has_committed(rows: RowReader, txn: int, table: int) -> bool:

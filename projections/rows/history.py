@@ -6,7 +6,8 @@ and then a row of another kind lists all open and aborted txns. So the list as o
 the last such row at or before it and the history from there on: its cost does not grow with the
 age of the oldest txn, and it reads nothing written later (law 6).
 
-Where the log lost its end and was cut, a row says from which position to which nothing is in it.
+Where the log lost its end and was cut, a row says behind which position nothing is in it, and from
+which txn to before which one all are lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -71,7 +72,8 @@ def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
     position = applied.control.position
     yield number_key(HISTORY, position), brief(applied, body).value()
     if isinstance(body, LogCut):
-        yield number_key(CUT, position), value(body.base)
+        lost = applied.state.txns.next_txn, body.next_txn
+        yield number_key(CUT, position), value((body.base, *lost))
     # Every spacing is a multiple of the least one.
     if position % EXCEPTIONS_EVERY == 0 and position % spacing(applied.state) == 0:
         yield number_key(EXCEPTIONS, position), exceptions(applied.state)

@@ -1,9 +1,11 @@
 """Rows over a log that lost its end and was cut: they say what a state in memory says."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.decide.cut import beyond, seen_in
+from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reached
 from projections.queries import StoreReads
 from tests.core.cutting import cut, filled, shortened
@@ -72,3 +74,28 @@ def test_what_was_lost_is_told() -> None:
         "power cut",
     )
     assert reads.reach(0, Reached(), 0).position == short.head.position
+
+
+def test_lists_of_what_was_lost() -> None:
+    """A list that holds a lost txn valid is refused by the cut; all lists of the log are not."""
+    whole = Driver()
+    session = whole.open_session()
+    table = whole.create_table(session, "planes")
+    length = len(whole.records)
+    before = StoreReads(rows_of(whole).reader()).valid_txns()
+    for _ in range(3):
+        txn = whole.open_txn(session)
+        whole.allocate(session, [txn], [table])
+        whole.commit(session, txn)
+    lost = StoreReads(rows_of(whole).reader()).valid_txns()
+    short = shortened(whole, length)
+    event = cut(short, beyond(seen_in(whole.state, whole.head.epoch), 5))
+    list(filled(short))
+    reads = StoreReads(rows_of(short).reader())
+
+    told = f"by the cut at position {event.control.position}"
+    with pytest.raises(SnapshotTooOldError, match=told):
+        reads.valid_write_ids(table, lost)
+    there = [each.position for each in reads.history(0, len(short.records))]
+    for each in (before, *(reads.valid_txns(position) for position in there)):
+        assert not reads.valid_write_ids(table, each).is_valid(1)
