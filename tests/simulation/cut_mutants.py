@@ -1,10 +1,8 @@
 """Parts of mutants that go wrong where a log lost its end: readers, a leader, an operator."""
 
 from ledger.core.decide.cut import seen_in
-from ledger.core.events.events import Event
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import LogReader, Record, Topic
-from ledger.reads.port import Reached
 from ledger.recovery.survey import Survey
 from tests.simulation.variant import SimulatedLeader, SimulatedSequencer
 
@@ -51,8 +49,3 @@ def only_log(found: Survey) -> Survey:
 def only_txns(found: Survey) -> Survey:
     """Cut above the txns that were seen, and give write ids and versions again."""
     return found._replace(seen=found.seen._replace(tables=seen_in(found.state, 0).tables))
-
-
-def position_alone(event: Event) -> Reached:
-    """Keep the position of an event, and not of which log it is."""
-    return Reached(event.control.position)

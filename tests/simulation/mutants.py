@@ -24,7 +24,6 @@ from tests.simulation.cut_mutants import (
     HeedlessAcceptor,
     only_log,
     only_txns,
-    position_alone,
 )
 from tests.simulation.faults import DAMAGE, Fault
 from tests.simulation.faulty_log import ProcessWriter
@@ -256,7 +255,6 @@ MUTANTS: Final = (
         batches=HeedlessAcceptor,
         shown_by=DAMAGE,
     ),
-    Mutant("lineage not kept by readers of rows", reached=position_alone, shown_by=DAMAGE),
     Mutant("cuts not compared by readers", batches=CutlessAcceptor, shown_by=(Fault.FLIPPED,)),
     Mutant("ids given again behind a cut", sequencer=ForgetfulSequencer, shown_by=DAMAGE),
     Mutant("cut not above what was seen", found=only_log, shown_by=DAMAGE),

@@ -87,7 +87,6 @@ def test_a_seed_decides_everything(seed: int) -> None:
         ("ids given again behind a cut", Fault.LOST_SUFFIX),
         ("cut not above what was seen", Fault.RESTORED),
         ("cut not above the ids of tables", Fault.RESTORED),
-        ("lineage not kept by readers of rows", Fault.RESTORED),
         ("acknowledged before it is flushed", Fault.POWER),
     ],
 )

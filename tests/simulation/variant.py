@@ -12,7 +12,6 @@ from ledger.core.commands import Command
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import (
     Body,
-    Event,
     TxnAborted,
     TxnCommitted,
     TxnOpened,
@@ -24,7 +23,6 @@ from ledger.log.acceptor import Rule
 from ledger.log.batches import BatchAcceptor
 from ledger.log.kafka.topic_settings import FLUSHED
 from ledger.log.port import Topic
-from ledger.reads.port import Reached
 from ledger.recovery.survey import Survey
 from ledger.sequencer.leader import Leader
 from ledger.sequencer.sequencer import Sequencer
@@ -58,17 +56,12 @@ def as_found(found: Survey) -> Survey:
     return found
 
 
-def reached(event: Event) -> Reached:
-    """Return what a client keeps that has seen an event."""
-    return Reached(event.control.position, event.control.chain.hex())
-
-
 @dataclass(frozen=True)
 class Variant:
     """One build of the code: its accept rule, its sequencer, what clients and followers read by.
 
-    Also what an operator makes of a survey, what a client that reads rows keeps of an event, and
-    which topics are flushed before a record of theirs is acknowledged.
+    Also what an operator makes of a survey, and which topics are flushed before a record of theirs
+    is acknowledged.
     """
 
     name: str
@@ -76,7 +69,6 @@ class Variant:
     sequencer: type[Sequencer] = SimulatedSequencer
     batches: type[BatchAcceptor] = BatchAcceptor
     found: Callable[[Survey], Survey] = as_found
-    reached: Callable[[Event], Reached] = reached
     flushed: frozenset[Topic] = FLUSHED
 
 
