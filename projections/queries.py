@@ -44,7 +44,7 @@ from ledger.reads.port import (
     WatermarkRow,
 )
 from ledger.reads.turns import PAUSE_MIN_S, in_turn, wait_for
-from ledger.reads.whole_numbers import takes_whole_numbers, whole
+from ledger.reads.whole_numbers import whole, whole_or_none
 from projections.cache.reads import MetadataCache
 from projections.reads import (
     conflict_lookups,
@@ -66,7 +66,6 @@ def open_reads(path: Path) -> "StoreReads":
     return StoreReads(RocksReader.open(path))
 
 
-@takes_whole_numbers
 class StoreReads(Reads):
     """Answers from the rows of one store, to any thread; closes its reader."""
 
@@ -87,15 +86,17 @@ class StoreReads(Reads):
 
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
-        return wait_for(self.position, position, timeout_ms)
+        asked = whole("position", position), whole("timeout_ms", timeout_ms)
+        return wait_for(self.position, *asked)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
         """Return how far the rows are as soon as they have come to `position` and to `seen`."""
-        wanted = max(position, seen.position)
+        wanted, wait_ms = whole("position", position), whole("timeout_ms", timeout_ms)
+        wanted = max(wanted, seen.position)
         found = self._reached(seen)
         if found.position >= wanted:
             return found
-        self.wait(wanted, timeout_ms)
+        self.wait(wanted, wait_ms)
         return self._reached(seen)
 
     @in_turn
@@ -115,17 +116,18 @@ class StoreReads(Reads):
         row = self._table(table)
         if (lost := snapshots.lost_in(rows, txns)) is not None:
             raise list_lost(*lost)
-        if snapshots.hides_cleaned(rows, table, txns):
-            raise list_too_old(table, snapshots.watermark(rows))
+        if snapshots.hides_cleaned(rows, row.table, txns):
+            raise list_too_old(row.table, snapshots.watermark(rows))
         return snapshots.valid_write_ids(rows, row, txns)
 
     @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
         """Return the write ids of a table that are valid at a position, or now."""
         rows = self._fresh()
-        row, txns = self._table(table), snapshots.valid_txns(rows, self._applied(position))
+        row, place = self._table(table), self._applied(position)
+        txns = snapshots.valid_txns(rows, place)
         if position is not None:
-            check_list_left(txns, snapshots.watermark(rows), position)
+            check_list_left(txns, snapshots.watermark(rows), place)
         return snapshots.valid_write_ids(rows, row, txns)
 
     @in_turn
@@ -136,7 +138,7 @@ class StoreReads(Reads):
     @in_turn
     def table(self, table: int) -> TableRow | None:
         """Return an incarnation of a table."""
-        return lookups.table(self._fresh(), table)
+        return lookups.table(self._fresh(), whole("table", table))
 
     @in_turn
     def table_named(self, catalog: str, name: str) -> TableRow | None:
@@ -153,7 +155,7 @@ class StoreReads(Reads):
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         """Return what a table was for all as of a position, or is now."""
         rows = self._fresh()
-        return lookups.definition(rows, table, self._applied(position))
+        return lookups.definition(rows, whole("table", table), self._applied(position))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position.
@@ -176,18 +178,19 @@ class StoreReads(Reads):
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""
-        return lookups.txn(self._fresh(), txn)
+        return lookups.txn(self._fresh(), whole("txn", txn))
 
     @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the open txns, oldest first."""
         sets = self._txns_now()
-        return lookups.txns(self._rows, sorted(sets.open | sets.read_only)[:limit])
+        return lookups.txns(self._rows, sorted(sets.open | sets.read_only)[: whole("limit", limit)])
 
     @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
-        return lookups.txns(self._rows, sorted(self._txns_now().aborted)[:limit])
+        aborted = sorted(self._txns_now().aborted)
+        return lookups.txns(self._rows, aborted[: whole("limit", limit)])
 
     @in_turn
     def counts(self) -> Counts:
@@ -197,12 +200,12 @@ class StoreReads(Reads):
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""
-        return lookups.outcome(self._fresh(), session, n)
+        return lookups.outcome(self._fresh(), whole("session", session), whole("n", n))
 
     @in_turn
     def session(self, session: int) -> SessionRow | None:
         """Return a session."""
-        return lookups.session(self._fresh(), session)
+        return lookups.session(self._fresh(), whole("session", session))
 
     @in_turn
     def session_of(self, nonce: bytes) -> int | None:
@@ -224,18 +227,19 @@ class StoreReads(Reads):
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
         """Return the paths that no snapshot needs, by the position of their last removal."""
-        rows = self._fresh()
-        return mark_lookups.released_files(rows, self._table(table), limit, since, path)
+        rows, most, behind = self._fresh(), whole("limit", limit), whole("since", since)
+        return mark_lookups.released_files(rows, self._table(table), most, behind, path)
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark."""
-        return mark_lookups.aborted_write_ids(self._fresh(), self._table(table), limit)
+        rows, most = self._fresh(), whole("limit", limit)
+        return mark_lookups.aborted_write_ids(rows, self._table(table), most)
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""
-        return list(lookups.history(self._fresh(), after, limit))
+        return list(lookups.history(self._fresh(), whole("after", after), whole("limit", limit)))
 
     @in_turn
     def files(
@@ -249,42 +253,43 @@ class StoreReads(Reads):
         vector: str = "",
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table."""
-        rows = self._fresh()
-        place, dropped = self._applied(position), self._table(table).dropped
+        rows, most = self._fresh(), whole_or_none("limit", limit)
+        place, row = self._applied(position), self._table(table)
         if version is not None:
-            place = self._version(table, version).position
-        if 0 < dropped <= place:
-            raise dropped_table(table, dropped)
-        return listings.files(rows, table, place, limit, behind=(path, vector))
+            place = self._version(row.table, whole("version", version)).position
+        if 0 < row.dropped <= place:
+            raise dropped_table(row.table, row.dropped)
+        return listings.files(rows, row.table, place, most, behind=(path, vector))
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""
-        rows = self._fresh()
-        return listings.paths(rows, table, path_hash) if lookups.is_row_number(table) else []
+        rows, number = self._fresh(), whole("table", table)
+        return listings.paths(rows, number, path_hash) if lookups.is_row_number(number) else []
 
     @in_turn
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
         """Return a version, or the last one up to a position or a time."""
-        rows = self._fresh()
+        rows, number, time = self._fresh(), whole("table", table), whole("at", at)
+        place = whole_or_none("position", position)
         if version is not None:
-            return version_lookups.version(rows, table, version)
-        if at:
-            return version_lookups.at_time(rows, table, at)
-        return version_lookups.at_position(rows, table, self._applied(position))
+            return version_lookups.version(rows, number, whole("version", version))
+        if time:
+            return version_lookups.at_time(rows, number, time)
+        return version_lookups.at_position(rows, number, self._applied(place))
 
     @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first."""
-        rows = self._fresh()
-        return list(version_lookups.versions(rows, self._table(table).table, limit, below))
+        rows, most, end = self._fresh(), whole("limit", limit), whole_or_none("below", below)
+        return list(version_lookups.versions(rows, self._table(table).table, most, end))
 
     @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
         """Return how far an application came in a table."""
-        return version_lookups.app(self._fresh(), table, app)
+        return version_lookups.app(self._fresh(), whole("table", table), app)
 
     @in_turn
     def apps(self, table: int) -> Sequence[AppRow]:
@@ -295,7 +300,7 @@ class StoreReads(Reads):
     @in_turn
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
-        return version_lookups.protocol(self._fresh(), table)
+        return version_lookups.protocol(self._fresh(), whole("table", table))
 
     @in_turn
     def domains(self, table: int) -> Sequence[Domain]:
@@ -306,17 +311,19 @@ class StoreReads(Reads):
     @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:
         """Return why a txn lost."""
-        return conflict_lookups.conflict(self._fresh(), txn)
+        return conflict_lookups.conflict(self._fresh(), whole("txn", txn))
 
     @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
         """Return the conflicts that follow position `after`."""
-        return list(conflict_lookups.conflicts(self._fresh(), after, limit))
+        rows, start, most = self._fresh(), whole("after", after), whole("limit", limit)
+        return list(conflict_lookups.conflicts(rows, start, most))
 
     @in_turn
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
-        return listings.anomalies(self._fresh(), table, limit, after)
+        rows, number = self._fresh(), whole_or_none("table", table)
+        return listings.anomalies(rows, number, whole("limit", limit), whole("after", after))
 
     @in_turn
     def close(self) -> None:
@@ -350,14 +357,16 @@ class StoreReads(Reads):
         if position is None:
             return applied
         check_number("position", position)
-        if position > applied:
-            raise ReaderBehindError(applied, position, 0)
-        return position
+        wanted = whole("position", position)
+        if wanted > applied:
+            raise ReaderBehindError(applied, wanted, 0)
+        return wanted
 
     def _table(self, table: int) -> TableRow:
-        found = lookups.table(self._rows, table)
+        number = whole("table", table)
+        found = lookups.table(self._rows, number)
         if found is None:
-            raise unknown_table(table, lookups.position(self._rows))
+            raise unknown_table(number, lookups.position(self._rows))
         return found
 
     def _version(self, table: int, version: int) -> VersionRow:

@@ -32,10 +32,9 @@ from ledger.reads.port import (
     VersionRow,
     WatermarkRow,
 )
-from ledger.reads.whole_numbers import takes_whole_numbers
+from ledger.reads.whole_numbers import numbers, numbers_given, whole
 
 
-@takes_whole_numbers
 class HttpReads(HttpQuestions, Reads):
     """The read model behind a URL such as `http://host:8181`; threads may share it.
 
@@ -53,34 +52,39 @@ class HttpReads(HttpQuestions, Reads):
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
         """Return how far the rows are as soon as they have come to `position` and to `seen`."""
+        wanted = whole("position", position)
 
         def ask(part_ms: int) -> Reached:
-            asked = {"at_least": position, "seen": seen.position, "chain": seen.chain or None}
+            asked = {"at_least": wanted, "seen": seen.position, "chain": seen.chain or None}
             given = {**asked, "max_wait_ms": part_ms}
             return from_json(Reached, self._asked("GET", "/reached", given, wait_ms=part_ms))
 
-        return in_parts(ask, timeout_ms)
+        return in_parts(ask, whole("timeout_ms", timeout_ms))
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
         """Return the valid txn list as of a position, or as of now."""
-        return self._get(ValidTxnList, "/snapshot", position=position)
+        return self._get(ValidTxnList, "/snapshot", **numbers_given(position=position))
 
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         """Return the write ids of a table that a reader of `txns` may see."""
-        path = f"/tables/{table}/valid-write-ids"
+        path = of_table(table, "/valid-write-ids")
         return from_json(ValidWriteIdList, self._asked("POST", path, {}, to_json(txns)))
 
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
         """Return the write ids of a table that are valid at a position, or now."""
-        return self._get(ValidWriteIdList, f"/tables/{table}/valid-write-ids", position=position)
+        return self._get(
+            ValidWriteIdList,
+            of_table(table, "/valid-write-ids"),
+            **numbers_given(position=position),
+        )
 
     def mappings(self, table: int) -> Sequence[MappingRow]:
         """Return TXN_TO_WRITE_ID of a table from the watermark on."""
-        return self._get(list[MappingRow], f"/tables/{table}/mappings")
+        return self._get(list[MappingRow], of_table(table, "/mappings"))
 
     def table(self, table: int) -> TableRow | None:
         """Return an incarnation of a table."""
-        return self._find(TableRow, f"/tables/{table}")
+        return self._find(TableRow, of_table(table))
 
     def table_named(self, catalog: str, name: str) -> TableRow | None:
         """Return the table that holds a name now."""
@@ -93,8 +97,8 @@ class HttpReads(HttpQuestions, Reads):
 
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         """Return what a table was for all as of a position, or is now."""
-        path = f"/tables/{table}/definition"
-        return self._find(TableDefinition, path, position=position)
+        path = of_table(table, "/definition")
+        return self._find(TableDefinition, path, **numbers_given(position=position))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""
@@ -107,15 +111,15 @@ class HttpReads(HttpQuestions, Reads):
 
     def txn(self, txn: int) -> TxnRow | None:
         """Return a txn."""
-        return self._find(TxnRow, f"/txns/{txn}")
+        return self._find(TxnRow, f"/txns/{whole('txn', txn)}")
 
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the open txns, oldest first."""
-        return self._get(list[TxnRow], "/txns/open", limit=limit)
+        return self._get(list[TxnRow], "/txns/open", **numbers(limit=limit))
 
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         """Return the aborted txns that are not forgotten."""
-        return self._get(list[TxnRow], "/txns/aborted", limit=limit)
+        return self._get(list[TxnRow], "/txns/aborted", **numbers(limit=limit))
 
     def counts(self) -> Counts:
         """Return how many txns, tables and mappings there are now."""
@@ -123,11 +127,13 @@ class HttpReads(HttpQuestions, Reads):
 
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
         """Return the first answer to a command."""
-        return self._find(OutcomeRow, f"/sessions/{session}/outcomes/{n}")
+        return self._find(
+            OutcomeRow, f"/sessions/{whole('session', session)}/outcomes/{whole('n', n)}"
+        )
 
     def session(self, session: int) -> SessionRow | None:
         """Return a session."""
-        return self._find(SessionRow, f"/sessions/{session}")
+        return self._find(SessionRow, f"/sessions/{whole('session', session)}")
 
     def session_of(self, nonce: bytes) -> int | None:
         """Return the session that was opened last with this nonce."""
@@ -139,22 +145,26 @@ class HttpReads(HttpQuestions, Reads):
 
     def table_mark(self, table: int) -> TableMarkRow:
         """Return how far a table may be cleaned."""
-        return self._get(TableMarkRow, f"/tables/{table}/mark")
+        return self._get(TableMarkRow, of_table(table, "/mark"))
 
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
         """Return the paths that no snapshot needs, by the position of their last removal."""
-        asked = f"/tables/{table}/released-files"
-        return self._get(list[FileRow], asked, limit=limit, since=since, path=path or None)
+        asked = of_table(table, "/released-files")
+        return self._get(
+            list[FileRow], asked, **numbers(limit=limit, since=since), path=path or None
+        )
 
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark."""
-        return self._get(list[MappingRow], f"/tables/{table}/aborted-write-ids", limit=limit)
+        return self._get(
+            list[MappingRow], of_table(table, "/aborted-write-ids"), **numbers(limit=limit)
+        )
 
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
         """Return the events that follow position `after`."""
-        return self._get(list[HistoryRow], "/history", after=after, limit=limit)
+        return self._get(list[HistoryRow], "/history", **numbers(after=after, limit=limit))
 
     def files(
         self,
@@ -170,10 +180,8 @@ class HttpReads(HttpQuestions, Reads):
         if limit is not None:
             return self._get(
                 list[FileRow],
-                f"/tables/{table}/files",
-                position=position,
-                version=version,
-                limit=limit,
+                of_table(table, "/files"),
+                **numbers_given(position=position, version=version, limit=limit),
                 path=path or None,
                 vector=vector or None,
             )
@@ -191,47 +199,53 @@ class HttpReads(HttpQuestions, Reads):
 
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""
-        return self._get(list[str], f"/tables/{table}/paths", hash=path_hash)
+        return self._get(list[str], of_table(table, "/paths"), hash=path_hash)
 
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
         """Return a version, or the last one up to a position or a time."""
-        path = f"/tables/{table}/version"
-        return self._find(VersionRow, path, version=version, position=position, at=at or None)
+        path = of_table(table, "/version")
+        return self._find(
+            VersionRow,
+            path,
+            **numbers_given(version=version, position=position, at=whole("at", at) or None),
+        )
 
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first."""
-        path = f"/tables/{table}/versions"
-        return self._get(list[VersionRow], path, limit=limit, below=below)
+        path = of_table(table, "/versions")
+        return self._get(
+            list[VersionRow], path, **numbers(limit=limit), **numbers_given(below=below)
+        )
 
     def app(self, table: int, app: str) -> AppRow | None:
         """Return how far an application came in a table."""
-        return self._find(AppRow, f"/tables/{table}/apps/named", name=app)
+        return self._find(AppRow, of_table(table, "/apps/named"), name=app)
 
     def apps(self, table: int) -> Sequence[AppRow]:
         """Return the applications that recorded progress in a table."""
-        return self._get(list[AppRow], f"/tables/{table}/apps")
+        return self._get(list[AppRow], of_table(table, "/apps"))
 
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
-        return self._find(Protocol, f"/tables/{table}/protocol")
+        return self._find(Protocol, of_table(table, "/protocol"))
 
     def domains(self, table: int) -> Sequence[Domain]:
         """Return the domain metadata of a table."""
-        return self._get(list[Domain], f"/tables/{table}/domains")
+        return self._get(list[Domain], of_table(table, "/domains"))
 
     def conflict(self, txn: int) -> ConflictRow | None:
         """Return why a txn lost."""
-        return self._find(ConflictRow, f"/txns/{txn}/conflict")
+        return self._find(ConflictRow, f"/txns/{whole('txn', txn)}/conflict")
 
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
         """Return the conflicts that follow position `after`."""
-        return self._get(list[ConflictRow], "/conflicts", after=after, limit=limit)
+        return self._get(list[ConflictRow], "/conflicts", **numbers(after=after, limit=limit))
 
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         """Return commits that say what cannot be."""
-        asked = {"table": table, "after": after or None, "limit": limit}
+        asked = numbers_given(table=table) | numbers(after=after, limit=limit)
         return self._get(list[AnomalyRow], "/anomalies", **asked)
 
 
@@ -252,3 +266,8 @@ class HttpCache(HttpQuestions, CacheReads):
     def verify(self, tables: int) -> Verified:
         """Let it compare some of the tables it holds with its store."""
         return from_json(Verified, self._asked("POST", "/cache/verify", {"tables": tables}))
+
+
+def of_table(table: int, path: str = "") -> str:
+    """Return a path below that of a table."""
+    return f"/tables/{whole('table', table)}{path}"

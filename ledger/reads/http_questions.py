@@ -27,7 +27,7 @@ from ledger.reads.metadata import (
     Read,
     settled,
 )
-from ledger.reads.whole_numbers import takes_whole_numbers, whole
+from ledger.reads.whole_numbers import whole
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200
@@ -47,7 +47,6 @@ Kind = TypeVar("Kind")
 Given = str | int | bytes | None
 
 
-@takes_whole_numbers
 class HttpQuestions(MetadataReads):
     """Asks a URL such as `http://host:8181`; threads may share it.
 
@@ -70,12 +69,13 @@ class HttpQuestions(MetadataReads):
 
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
+        wanted = whole("position", position)
 
         def ask(part_ms: int) -> int:
-            given = {"at_least": position, "timeout_ms": part_ms}
+            given = {"at_least": wanted, "timeout_ms": part_ms}
             return from_json(int, self._asked("GET", "/position", given, wait_ms=part_ms))
 
-        return in_parts(ask, timeout_ms)
+        return in_parts(ask, whole("timeout_ms", timeout_ms))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
         """Return what readers see, in their order, all as of one position."""

@@ -49,10 +49,10 @@ from ledger.reads.port import (
     WatermarkRow,
 )
 from ledger.reads.turns import in_turn, wait_for
-from ledger.reads.whole_numbers import takes_whole_numbers
 from tests.oracle.fold import StateFold
 from tests.oracle.metadata import is_settled, metadata
 from tests.oracle.rows import End, open_parts
+from tests.oracle.whole_numbers import takes_whole_numbers
 
 
 @takes_whole_numbers
