@@ -53,7 +53,7 @@ def test_nothing_to_release(project: Path) -> None:
 
 
 def test_a_change_has_a_kind(project: Path) -> None:
-    """A file whose name has no kind is told by its name."""
+    """The error about a file without a kind names the file."""
     add(project, "a.improved.md", "Better.\n")
     with pytest.raises(ValueError, match=r"a\.improved\.md must be named <what>\.<kind>\.md"):
         fragments(project / "docs" / "changes")

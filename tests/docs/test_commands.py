@@ -91,7 +91,7 @@ def test_options_are_known(mention: str) -> None:
     "line", ["lakeledger status --colour", "lakeledger stat", "lakeledger status x"]
 )
 def test_unknown_options_are_seen(line: str) -> None:
-    """An option, a command or an argument that is not there is told."""
+    """An unknown option, command or argument is refused."""
     assert not refusal(line).startswith(LEFT_OUT)
 
 

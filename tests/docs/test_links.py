@@ -39,7 +39,7 @@ def test_links(path: str) -> None:
 
 
 def test_dead_links_are_seen() -> None:
-    """A link to a page or a section that is not there is told."""
+    """A link to a missing page or section is found."""
     wrong = Page("docs/x.md", "[a](none.md) [b](http.md#none) [c](http.md#paths) [d](\n#none)\n")
     assert dead(wrong) == ["none.md", "http.md#none", "#none"]
 

@@ -16,6 +16,6 @@ def test_made(name: str) -> None:
 
 
 def test_marks_are_needed() -> None:
-    """A page that lost its marks is told, not left as it is."""
+    """A page without its marks is an error, not left as it is."""
     with pytest.raises(ValueError, match="once, not 0 times"):
         between("events", "no marks", "made")

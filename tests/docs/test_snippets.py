@@ -85,7 +85,7 @@ class Desk:
             env=self._environ,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=400,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
