@@ -12,11 +12,10 @@ from typing import Any, Final, get_args
 
 from ledger.core.events.events import Body, Control
 from tests.docs.pages import ROOT
-from tests.docs.sdk_page import escaped
+from tests.docs.sdk_page import escaped, index
 
 SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
 WIDTH: Final = 150
-ABOUT_EVENTS: Final = "The schema id stands behind the name."
 ABOUT_RECORDS: Final = "## Records within events\n"
 
 Schema = Mapping[str, Any]
@@ -27,14 +26,15 @@ def tables() -> str:
     numbers = json.loads((SCHEMAS / "index.json").read_text(encoding="utf-8"))
     names = sorted((each.__name__ for each in get_args(Body)), key=lambda name: int(numbers[name]))
     schemas = [schema_of(name) for name in names]
-    parts = [ABOUT_EVENTS, ""]
+    parts = [index(names), ""]
     for schema in schemas:
         own = schema["fields"][len(Control._fields) :]
-        parts += section(f"### {schema['name']}, {numbers[schema['name']]}", schema, own)
+        about = f"{schema['doc']} The schema id is {numbers[schema['name']]}."
+        parts += section(schema["name"], about, own)
     parts.append(ABOUT_RECORDS)
     inner = {each["name"]: each for schema in schemas for each in records(schema["fields"])}
     for name in sorted(inner):
-        parts += section(f"### {name}", inner[name], inner[name]["fields"])
+        parts += section(name, inner[name]["doc"], inner[name]["fields"])
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -61,10 +61,10 @@ def records(kind: Any) -> Iterator[Schema]:
             pass
 
 
-def section(heading: str, schema: Schema, fields: Iterable[Schema]) -> Iterator[str]:
+def section(name: str, about: str, fields: Iterable[Schema]) -> Iterator[str]:
     """Yield the heading, the text and the table of a record."""
-    yield f"{heading}\n"
-    yield "\n".join(textwrap.wrap(escaped(schema["doc"]), WIDTH)) + "\n"
+    yield f"### {name}\n"
+    yield "\n".join(textwrap.wrap(escaped(about), WIDTH)) + "\n"
     yield "| Field | Type | Is |"
     yield "|---|---|---|"
     for each in fields:

@@ -18,6 +18,7 @@ from ledger.reads.http import HttpCache, HttpReads
 from ledger.reads.port import Reads
 from ledger.sdk.definitions import TableChanges, TableOptions
 from projections.cache.reads import MetadataCache
+from tests.docs.pages import anchor
 
 HEAD: Final = """\
 # SDK reference
@@ -71,7 +72,15 @@ def page() -> str:
             parts += [*body_of(each, "####")]
     parts.append("## Errors\n")
     parts += [error_line(name, each) for name, each in sorted(errors.items())]
+    headings = [part.removeprefix("## ").strip() for part in parts if part.startswith("## ")]
+    parts.insert(1, f"{index(headings)}\n")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def index(headings: Iterable[str]) -> str:
+    """Return links to the sections of a page, in as many lines as they take."""
+    words = [f"[{each}](#{anchor(each)})" for each in headings]
+    return "\n".join(textwrap.wrap(", ".join(words), WIDTH, break_on_hyphens=False))
 
 
 def is_error(each: Any) -> bool:
