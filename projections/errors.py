@@ -1,19 +1,19 @@
 """What can go wrong with a row store.
 
 StoreError
-├── StoreMissingError      nothing was ever stored there, or it was removed
+├── StoreMissingError      no store was written there, or it was removed
 ├── StoreLockedError       another process writes it
-├── StoreForeignError      its rows were made from another log (also a SettingsError)
-├── StoreVersionError      its rows are laid out by another version (also an IncompatibleError)
-├── StoreDamagedError      its files do not hold what was written
-├── CacheTopicMissingError there is no cache topic: nobody has published to it yet
+├── StoreForeignError      its rows come from another log (also a SettingsError)
+├── StoreVersionError      its rows have another format (also an IncompatibleError)
+├── StoreDamagedError      its files are damaged
+├── CacheTopicMissingError there is no cache topic: no feeder has published yet
 ├── NothingPublishedError  the cache topic holds no rows of this log
-├── PublishedLoadingError  what it holds is being read
-├── StoreUnavailableError  the operating system refuses: disk full, no permission, files in motion
+├── PublishedLoadingError  the cache topic is being read
+├── StoreUnavailableError  the operating system refuses: disk full, no permission, files replaced
 └── StoreClosedError       used after close
 PublishedElsewhereError    another process publishes to the same cache topic
 
-A store holds nothing that the log does not hold: the way out of every damage is to rebuild it.
+The log holds all that a store holds: a rebuild repairs every damage.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from pathlib import Path
 from ledger.errors import IncompatibleError, LedgerError, SettingsError
 
 PUBLISH = "Run one `lakeledger serve feeder --publish` on a host that reads the events"
-_END = " ."  # How sentences of RocksDB and of the operating system may end.
+_END = " ."  # Messages of RocksDB and of the operating system may end so.
 
 
 class StoreError(LedgerError):
@@ -35,14 +35,14 @@ class StoreMissingError(StoreError):
 
     def __init__(self, root: Path) -> None:
         super().__init__(
-            f"no store at {root}: nothing was published there yet, or it was removed. Start the "
+            f"no store at {root}: no process has published one there, or it was removed. Start the "
             "process that writes it, or correct the path, then open it again"
         )
         self.root = root
 
 
 class StoreLockedError(StoreError):
-    """Another process writes this store; `holder` is what that process says of itself."""
+    """Another process writes this store; `holder` describes that process."""
 
     retry_unchanged = True
 
@@ -60,47 +60,47 @@ class StoreVersionError(StoreError, IncompatibleError):
 
     def __init__(self, found: int, wanted: int) -> None:
         super().__init__(
-            f"the store holds rows of format {found}, this program wants {wanted}. Make the "
-            "rows anew with --rebuild, of lakeledger up or of the role that writes them, or run "
-            "the program that did"
+            f"the store must hold rows of format {wanted}, got format {found}. Make the rows anew "
+            "with --rebuild, of lakeledger up or of the role that writes them, or run the version "
+            "of the program that wrote them"
         )
         self.found = found
         self.wanted = wanted
 
 
 class StoreForeignError(StoreError, SettingsError):
-    """The rows were made from another log than the one at hand."""
+    """The rows were made from another log than the configured one."""
 
     def __init__(self, rows_topic: str, log_topic: str) -> None:
         super().__init__(
-            f"the store was made from topic {rows_topic}, the log at hand is topic {log_topic}; "
-            "nothing was changed. Follow the log the rows come from, or make them anew from this "
-            "one with --rebuild"
+            f"the rows of the store come from topic {rows_topic}, the configured log is topic "
+            f"{log_topic}; nothing was changed. Follow the log that the rows come from, or make "
+            "them anew from this one with --rebuild"
         )
         self.rows_topic = rows_topic
         self.log_topic = log_topic
 
 
 class StoreDamagedError(StoreError):
-    """The files of the store do not hold what was written to them."""
+    """The files of the store are damaged or incomplete."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
             f"the store at {path} is damaged: {what.rstrip(_END)}. The log still holds everything: "
-            "look after the disk, and make the rows anew with --rebuild, of lakeledger up or of "
-            "the role that writes them"
+            "check the disk, and make the rows anew with --rebuild, of lakeledger up or of the "
+            "role that writes them"
         )
         self.path = path
 
 
 class StoreUnavailableError(StoreError):
-    """The operating system refused; nothing of the change at hand was stored."""
+    """The operating system refused; nothing of the present change was stored."""
 
     retry_unchanged = True
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
-            f"the store at {path} cannot be used: {what.rstrip(_END)}. See to free space, "
+            f"the store at {path} cannot be used: {what.rstrip(_END)}. Check free space, "
             "permissions and the limit of open files, then open it again"
         )
         self.path = path
@@ -113,8 +113,8 @@ class CacheTopicMissingError(StoreError):
 
     def __init__(self, topic: str) -> None:
         super().__init__(
-            f"there is no topic {topic}: nobody has published rows of this ledger yet. {PUBLISH}, "
-            "or set cache.source to events where this host has rows"
+            f"there is no topic {topic}: no feeder has published rows of this ledger yet. "
+            f"{PUBLISH}, or set cache.source to events where this host has rows"
         )
         self.topic = topic
 
@@ -126,28 +126,28 @@ class NothingPublishedError(StoreError):
 
     def __init__(self, end: int) -> None:
         super().__init__(
-            f"nothing of this ledger is published: its cache topic ends at offset {end} without a "
+            f"no rows of this ledger are published: its cache topic ends at offset {end} without a "
             f"whole batch of rows. {PUBLISH}"
         )
         self.end = end
 
 
 class PublishedLoadingError(StoreError):
-    """The cache topic is being read: `offset` comes next, at `end` there will be answers."""
+    """The cache topic is being read: `offset` comes next, the cache answers from `end` on."""
 
     retry_unchanged = True
 
     def __init__(self, offset: int, end: int) -> None:
         super().__init__(
-            f"what was published is being read, offset {offset} of {end} comes next. Ask again "
-            "when /readyz says that it was"
+            f"the cache topic is being read: offset {offset} of {end} comes next. Ask again when "
+            "/readyz answers 200"
         )
         self.offset = offset
         self.end = end
 
 
 class StoreClosedError(StoreError):
-    """The store was closed, or the scan outlived it."""
+    """The store was closed, perhaps during a scan."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is closed; open it again")
@@ -160,9 +160,9 @@ class PublishedElsewhereError(LedgerError):
 
     def __init__(self, wanted: int, found: int) -> None:
         super().__init__(
-            f"the cache topic ends at offset {found} instead of {wanted}: somebody else publishes "
-            "to it. Readers take no batch before a publisher that is alone has compared the topic "
-            "with its store; let one feeder publish and start it anew"
+            f"the cache topic must end at offset {wanted}, got {found}: another feeder publishes "
+            "to it. Readers take no batch until a single publisher has compared the topic with its "
+            "store; let one feeder publish and start it anew"
         )
         self.wanted = wanted
         self.found = found

@@ -1,4 +1,4 @@
-"""Queries: the `Reads` of a row store, in the process that writes it or in any other of the host.
+"""Queries: the `Reads` of a row store, for any process of the host.
 
 Every public call first catches up with the writer, so it answers from the newest whole batch.
 """
@@ -67,7 +67,7 @@ def open_reads(path: Path) -> "StoreReads":
 
 
 class StoreReads(Reads):
-    """Answers from the rows of one store, to any thread; closes its reader."""
+    """Answers any thread from the rows of one store; closes its reader."""
 
     def __init__(self, rows: RowReader) -> None:
         self._rows = rows
@@ -76,21 +76,17 @@ class StoreReads(Reads):
 
     @in_turn
     def identity(self) -> Identity:
-        """Return who the ledger is."""
         return lookups.identity(self._fresh())
 
     @in_turn
     def position(self) -> int:
-        """Return the position up to which rows are stored now."""
         return lookups.position(self._fresh())
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Return the applied position as soon as it is at least `position`."""
         asked = whole("position", position), whole("timeout_ms", timeout_ms)
         return wait_for(self.position, *asked)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
-        """Return how far the rows are as soon as they have come to `position` and to `seen`."""
         wanted, wait_ms = whole("position", position), whole("timeout_ms", timeout_ms)
         wanted = max(wanted, seen.position)
         found = self._reached(seen)
@@ -105,13 +101,11 @@ class StoreReads(Reads):
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        """Return the valid txn list as of a position, or as of now."""
         rows = self._fresh()
         return snapshots.valid_txns(rows, self._applied(position))
 
     @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
-        """Return the write ids of a table that a reader of `txns` may see."""
         rows = self._fresh()
         row = self._table(table)
         if (lost := snapshots.lost_in(rows, txns)) is not None:
@@ -122,7 +116,6 @@ class StoreReads(Reads):
 
     @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
-        """Return the write ids of a table that are valid at a position, or now."""
         rows = self._fresh()
         row, place = self._table(table), self._applied(position)
         txns = snapshots.valid_txns(rows, place)
@@ -132,36 +125,27 @@ class StoreReads(Reads):
 
     @in_turn
     def mappings(self, table: int) -> Sequence[MappingRow]:
-        """Return TXN_TO_WRITE_ID of a table from the watermark on."""
         return list(snapshots.mappings(self._fresh(), self._table(table)))
 
     @in_turn
     def table(self, table: int) -> TableRow | None:
-        """Return an incarnation of a table."""
         return lookups.table(self._fresh(), whole("table", table))
 
     @in_turn
     def table_named(self, catalog: str, name: str) -> TableRow | None:
-        """Return the table that holds a name now."""
         return lookups.table_named(self._fresh(), catalog, name)
 
     @in_turn
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
-        """Return the tables that exist for all, or every incarnation there ever was."""
         rows = self._fresh()
         return list(lookups.every_table(rows)) if include_dropped else lookups.tables(rows)
 
     @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
-        """Return what a table was for all as of a position, or is now."""
         rows = self._fresh()
         return lookups.definition(rows, whole("table", table), self._applied(position))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
-        """Return what readers see, in their order, all as of one position.
-
-        What was read before is answered from entries in memory that follow the rows.
-        """
         check_reads(reads, bounds)
         plain = [plain_read(each) for each in reads]
         at_hand = bounds._replace(token=whole("token", bounds.token), max_wait_ms=0)
@@ -171,74 +155,62 @@ class StoreReads(Reads):
                 return self._metadata_now(plain, at_hand)
             except ReaderBehindError as behind:
                 if monotonic() >= until_s:
-                    told = behind.applied, behind.wanted
-                    raise ReaderBehindError(*told, bounds.max_wait_ms) from None
+                    positions = behind.applied, behind.wanted
+                    raise ReaderBehindError(*positions, bounds.max_wait_ms) from None
             sleep(PAUSE_MIN_S)
 
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:
-        """Return a txn."""
         return lookups.txn(self._fresh(), whole("txn", txn))
 
     @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
-        """Return the open txns, oldest first."""
         sets = self._txns_now()
         return lookups.txns(self._rows, sorted(sets.open | sets.read_only)[: whole("limit", limit)])
 
     @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
-        """Return the aborted txns that are not forgotten."""
         aborted = sorted(self._txns_now().aborted)
         return lookups.txns(self._rows, aborted[: whole("limit", limit)])
 
     @in_turn
     def counts(self) -> Counts:
-        """Return how many txns, tables and mappings there are now."""
         return lookups.counts(self._fresh())
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
-        """Return the first answer to a command."""
         return lookups.outcome(self._fresh(), whole("session", session), whole("n", n))
 
     @in_turn
     def session(self, session: int) -> SessionRow | None:
-        """Return a session."""
         return lookups.session(self._fresh(), whole("session", session))
 
     @in_turn
     def session_of(self, nonce: bytes) -> int | None:
-        """Return the session that was opened last with this nonce."""
         return lookups.session_of(self._fresh(), nonce)
 
     @in_turn
     def watermark(self) -> WatermarkRow:
-        """Return the cleanup watermark and what holds it."""
         return lookups.watermark(self._fresh())
 
     @in_turn
     def table_mark(self, table: int) -> TableMarkRow:
-        """Return how far a table may be cleaned."""
         return mark_lookups.mark_row(self._fresh(), self._table(table))
 
     @in_turn
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
-        """Return the paths that no snapshot needs, by the position of their last removal."""
         rows, most, behind = self._fresh(), whole("limit", limit), whole("since", since)
         return mark_lookups.released_files(rows, self._table(table), most, behind, path)
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
-        """Return the aborted write ids of a table below its mark."""
         rows, most = self._fresh(), whole("limit", limit)
         return mark_lookups.aborted_write_ids(rows, self._table(table), most)
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
-        """Return the events that follow position `after`."""
         return list(lookups.history(self._fresh(), whole("after", after), whole("limit", limit)))
 
     @in_turn
@@ -252,7 +224,6 @@ class StoreReads(Reads):
         path: str = "",
         vector: str = "",
     ) -> Sequence[FileRow]:
-        """Return the files live now, or as of a position or a version of the table."""
         rows, most = self._fresh(), whole_or_none("limit", limit)
         place, row = self._applied(position), self._table(table)
         if version is not None:
@@ -263,7 +234,6 @@ class StoreReads(Reads):
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
-        """Return the paths known by a hash."""
         rows, number = self._fresh(), whole("table", table)
         return listings.paths(rows, number, path_hash) if lookups.is_row_number(number) else []
 
@@ -271,7 +241,6 @@ class StoreReads(Reads):
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
-        """Return a version, or the last one up to a position or a time."""
         rows, number, time = self._fresh(), whole("table", table), whole("at", at)
         place = whole_or_none("position", position)
         if version is not None:
@@ -282,52 +251,43 @@ class StoreReads(Reads):
 
     @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
-        """Return the versions of a table, newest first."""
         rows, most, end = self._fresh(), whole("limit", limit), whole_or_none("below", below)
         return list(version_lookups.versions(rows, self._table(table).table, most, end))
 
     @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
-        """Return how far an application came in a table."""
         return version_lookups.app(self._fresh(), whole("table", table), app)
 
     @in_turn
     def apps(self, table: int) -> Sequence[AppRow]:
-        """Return the applications that recorded progress in a table."""
         rows = self._fresh()
         return list(version_lookups.apps(rows, self._table(table).table))
 
     @in_turn
     def protocol(self, table: int) -> Protocol | None:
-        """Return the protocol of a table."""
         return version_lookups.protocol(self._fresh(), whole("table", table))
 
     @in_turn
     def domains(self, table: int) -> Sequence[Domain]:
-        """Return the domain metadata of a table."""
         rows = self._fresh()
         return list(version_lookups.domains(rows, self._table(table).table))
 
     @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:
-        """Return why a txn lost."""
         return conflict_lookups.conflict(self._fresh(), whole("txn", txn))
 
     @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
-        """Return the conflicts that follow position `after`."""
         rows, start, most = self._fresh(), whole("after", after), whole("limit", limit)
         return list(conflict_lookups.conflicts(rows, start, most))
 
     @in_turn
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
-        """Return commits that say what cannot be."""
         rows, number = self._fresh(), whole_or_none("table", table)
         return listings.anomalies(rows, number, whole("limit", limit), whole("after", after))
 
     @in_turn
     def close(self) -> None:
-        """Close the reader."""
         self._rows.close()
 
     @in_turn
@@ -352,7 +312,7 @@ class StoreReads(Reads):
         return snapshots.txns_at(rows, lookups.position(rows))
 
     def _applied(self, position: int | None) -> int:
-        """Return a position that must be applied, without one the newest that is."""
+        """Return the position if it is applied, and the newest applied position for None."""
         applied = lookups.position(self._rows)
         if position is None:
             return applied

@@ -1,9 +1,9 @@
-"""Aging: when the state checkpoint of a store is replaced, other than every so many positions.
+"""Aging: replaces the state checkpoint of a store by age, besides by number of positions.
 
 A restart reads the log again from the newest checkpoint on. A ledger with few events reaches the
-next one only after days, so a checkpoint is also replaced once it is so many seconds old and an
-event came since. The fold stands still while it is written, the longer the larger the state is: so
-the next one waits for a hundred times as long.
+next one only after days, so a checkpoint is also replaced once it is `age_s` old and an event came
+since. The fold stands still while a checkpoint is written. The next one is due after 100 times as
+long as that took, so that a large state slows the fold by 1 % at most.
 """
 
 from typing import Final
@@ -19,9 +19,9 @@ log_lines = structlog.get_logger("lakeledger.checkpoint")
 
 
 class AgingCheckpoint:
-    """The checkpoint of one fold; it is looked at between two batches, by whoever feeds the fold.
+    """The checkpoint of one fold; the follower looks at it between two batches.
 
-    Its age is counted from when this object was made, for nothing tells when it was written.
+    The age counts from the start of this process: a stored checkpoint holds no time.
     """
 
     def __init__(self, fold: Fold, age_s: float, *, clock: Clock | None = None) -> None:

@@ -1,13 +1,13 @@
 """The fold: events in, rows out, one atomic write per batch of records, or several of a large one.
 
-With the rows of a write goes one row that names the last event they come from. So whatever
-crashes, a store is always what one prefix of the log makes of it, byte for byte what any other
-store made of that prefix holds (law 10). One row is left out of that: the checkpoint, a state every
-50,000 positions, more rarely if it is large, and whenever `store_checkpoint` is called.
+With the rows of a write goes one row that names the last event they come from. After any crash the
+rows are those of one prefix of the log, and two stores of one prefix hold the same bytes (law 10).
+The checkpoint row is the exception: it is written every 50,000 positions, more rarely if the state
+is large, and by each call of `store_checkpoint`.
 
-The state lives in memory only. To resume, the newest checkpoint is loaded and the log read again
-from there; up to where the rows end, events change the state and no row. The chain at that place
-must be the one the rows were made with, or the log was rewritten behind our back.
+The state lives in memory only. A restart loads the newest checkpoint and reads the log from there.
+Up to the end of the rows, events change the state and no row. The chain at that place must match
+the stored one; otherwise the log was rewritten, and the fold stops.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,8 +51,8 @@ from projections.store.port import RowStore
 
 # Reading 50,000 events again takes a second, as does writing out a state of 100 MB.
 CHECKPOINT_EVERY: Final = 50_000
-# A batch is bounded by what its records take packed, and 16 MB of long lists of files are a million
-# rows: they took 700 MB. So many take some 50.
+# A batch is bounded by the packed size of its records, but 16 MB of long file lists make a million
+# rows, which took 700 MB of memory. 100,000 rows take about 50 MB.
 ROWS_PER_WRITE: Final = 100_000
 PROJECTIONS: Final[Sequence[Projection]] = (
     txns,
@@ -76,7 +76,7 @@ ROWS: Final[Mapping[type, Sequence[Rows]]] = {
 
 
 class Fed(NamedTuple):
-    """What became of a batch: the position reached, and how many records counted and did not."""
+    """The result of a batch: the position reached, and the records applied and dropped."""
 
     position: int
     applied: int
@@ -84,7 +84,7 @@ class Fed(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """The record the rows end with: its event's position and chain, the offset behind it, where."""
+    """The last record in the rows: position and chain of its event, next offset, topic."""
 
     position: int
     chain: str
@@ -93,16 +93,16 @@ class Mark(NamedTuple):
 
 
 def rows_of(applied: Applied, body: Body) -> list[LateChange]:
-    """Return the rows that all projections make of an event, given what it did."""
+    """Return the rows that all projections make of an applied event."""
     return [row for rows in ROWS[type(body)] for row in rows(applied, body)]
 
 
 class Fold:
     """A domain's state and the store its rows go to.
 
-    `offset` is the next one to feed from, `mark` where the rows end, `state` the live state; while
-    the log is read again, `state` is behind `mark`. `tally` counts what became rows. A restart
-    begins at position `checkpointed`.
+    `offset` is the next offset to feed, `mark` the end of the rows, `state` the live state. While
+    the log is read again, `state` is behind `mark`. `tally` counts the events that became rows. A
+    restart begins at position `checkpointed`.
     """
 
     def __init__(
@@ -117,10 +117,10 @@ class Fold:
         checks_state: bool,
     ) -> None:
         self.state, head, offset = resumed
-        # What every event changes of the mark, which is made of it when it is asked for.
+        # The parts of the mark that change with every event; `mark` builds the rest on demand.
         self._end = mark.position, bytes.fromhex(mark.chain), mark.offset
         self.tally = Tally()
-        # A checkpoint ends with a record that counts; it is read once more, to be compared.
+        # A checkpoint ends with an accepted record. It is read once more, to compare the chain.
         self.offset = max(0, offset - 1)
         self._is_confirmed = offset == 0
         self._stored = mark
@@ -143,19 +143,19 @@ class Fold:
         rows_per_write: int = ROWS_PER_WRITE,
         checks_state: bool = False,
     ) -> Self:
-        """Resume where the rows of a store end; what will be fed comes from the events of `log`.
+        """Resume where the rows of a store end; the records to feed must come from `log`.
 
-        A write ends with the event that brings it to `rows_per_write`. With `checks_state` no state
-        is stored that breaks an invariant.
+        A write ends with the first event that brings it to `rows_per_write` rows. With
+        `checks_state` no state is stored that breaks an invariant.
         Raises EventsLostError for rows of a ledger whose events are gone, StoreForeignError for
         rows of another topic, IncompatibleError for a checkpoint of a later version,
-        LogUnavailableError when the broker does not say which topic it is.
+        LogUnavailableError if the broker does not return the id of the topic.
         """
         topic = log.topic_id(Topic.EVENTS)
         stored, data = store.get(LOG), store.get(CHECKPOINT)
         mark = Mark(*read_value(stored)) if stored is not None else Mark(0, "", 0, topic)
         if mark.topic != topic:
-            # Rows may be the last copy of what was lost, and are not to be made anew of nothing.
+            # Rows may be the last copy of lost events: an empty log must not replace them.
             check_not_lost(log, rows=[f"these rows go up to position {mark.position}"])
             raise StoreForeignError(mark.topic, topic)
         start = checkpoints.Checkpoint(DomainState(), LogHead(), 0)
@@ -172,7 +172,7 @@ class Fold:
 
     @property
     def mark(self) -> Mark:
-        """Where the rows end."""
+        """The end of the rows."""
         position, chain, offset = self._end
         return Mark(position, chain.hex(), offset, self._stored.topic)
 
@@ -182,10 +182,10 @@ class Fold:
         return self.state.position
 
     def check_log(self, first: int, end: int) -> None:
-        """Make sure that the log, from offset `first` to before `end`, still holds what is needed.
+        """Check that the log, which holds offsets `first` to `end` - 1, still covers the rows.
 
-        Raises OffsetGoneError if records to read are missing, LogDamagedError if it ends before the
-        rows do. What it holds is compared on the way, in `feed`.
+        Raises OffsetGoneError if records to read are missing, LogDamagedError if the log ends
+        before the rows do. `feed` compares the records themselves.
         """
         if first > self.offset:
             raise OffsetGoneError(
@@ -211,10 +211,10 @@ class Fold:
         """Apply records and store the rows of all their events, in one write unless they are many.
 
         Raises LogDamagedError and IncompatibleError at the record concerned. The rows of the events
-        before it are stored then; the fold is of no more use. Raises LogUnavailableError if it
-        cannot be found out whether the log still holds what was read before; then it can be fed
-        again from `offset`. Where applying an event fails, which only a fault of the program can
-        cause, the state is between two positions, and nothing is stored since the last write.
+        before it are stored; the fold cannot go on. Raises LogUnavailableError if the broker does
+        not answer whether the log still holds the records read before; feed again from `offset`. If
+        applying an event raises another error, a fault of the program, the state is between two
+        positions and nothing is stored since the last write.
         """
         batch, began_s = Batch(self._store.get), monotonic()
         position, dropped = self.position, self._acceptor.dropped.total()
@@ -234,10 +234,11 @@ class Fold:
         )
 
     def store_checkpoint(self) -> int:
-        """Store the state, so that a restart reads on from here; return its bytes, 0 if none.
+        """Store the state, so that a restart reads on from here; return its size, 0 if not stored.
 
-        None is stored where there is one already, and none of a state whose rows are not stored,
-        be it that the log is still read again or that a write failed: rows would be left out.
+        Nothing is stored if the newest checkpoint is of this position. Nor is a state stored whose
+        rows are not: while the log is read again, or after a failed write. A restart from there
+        would leave rows out.
         """
         head = self._acceptor.head
         if head.position in {self.checkpointed, 0} or head.position != self.mark.position:
@@ -275,7 +276,7 @@ class Fold:
             self._end = head.position, head.chain, self.offset
 
     def _write(self, batch: Batch, began_s: float) -> float:
-        """Store the rows of a batch that began then and empty it; return when it begins anew."""
+        """Store the rows of a batch and empty it; return the time at which the next one begins."""
         batch.put(LOG, value(self.mark))
         self._store.write(batch.settled())
         batch.changes.clear()
@@ -294,7 +295,7 @@ class Fold:
         self._checkpoint_after = checkpoints.positions_after(size, self._checkpoint_every)
 
     def _repeat(self, event: Event | None) -> None:
-        """Apply an event whose rows are stored already; the last one must be what it was then."""
+        """Apply an event whose rows are stored; the chain of the last one must match the rows."""
         if event is not None:
             evolve(self.state, event)
         head = self._acceptor.head
@@ -305,5 +306,6 @@ class Fold:
     def _rewritten(self) -> LogDamagedError:
         return LogDamagedError(
             self._stored.position,
-            "the log does not hold what the rows were made from: its end was lost and written anew",
+            "the log differs from the one that the rows were made from: its end was lost and other "
+            "events were written in its place",
         )

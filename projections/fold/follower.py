@@ -1,9 +1,9 @@
 """The follower: a loop that reads the events topic into a fold, batch after batch.
 
-It waits in the broker's fetch, so an idle ledger costs nothing, and a broker that is away is waited
-for. Whatever else goes wrong ends the follower with the store at a whole batch, also a broker that
-does not say whether what was read is still there; the next start compares store and log before it
-goes on. Nothing is logged for single events or batches.
+The follower waits in the broker's fetch, so an idle ledger costs nothing. It also waits for a
+broker that is away. Any other error ends the follower with the store at a whole batch, also a
+broker that does not answer whether the records read before are still there. The next start compares
+store and log before it goes on. Nothing is logged for single events or batches.
 """
 
 from collections.abc import Callable
@@ -29,15 +29,15 @@ RECORDS_PER_BATCH: Final = 2_000
 READ_WAIT_S: Final = 0.5
 
 Progress = Callable[[int, int], None]
-"""Told while catching up how many records are read and how many there are."""
+"""Called while catching up, with how many records are read and how many there are."""
 
 log_lines = structlog.get_logger("lakeledger.follower")
 
 
 class Follower:
-    """Follows a log into a store; `caught_up` is called once, at what was the end at the start.
+    """Follows a log into a store; calls `caught_up` once, at the end that the log had at the start.
 
-    `is_caught_up` says whether that was.
+    `is_caught_up` becomes true at that point.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Follower:
                 self._step(events)
 
     def catch_up(self, stop: Signal) -> None:
-        """Follow to what is the end of the log now, or until `stop` is set; raises as `run`."""
+        """Follow to the present end of the log, or until `stop` is set; raises as `run`."""
         first, end = self._log.ends(Topic.EVENTS)
         if end == 0:
-            # Rows that are made anew would take the place of the last that are left.
+            # Rows of an empty log must not replace the last copy of lost events.
             check_not_lost(self._log)
         self.fold.check_log(first, end)
         log_lines.info(
@@ -95,9 +95,9 @@ class Follower:
             log_lines.info("caught up", position=self.fold.position)
 
     def lag(self) -> Lag:
-        """Return how far the rows are behind, asked of the broker now; any thread may ask.
+        """Return how far the rows are behind the broker's log; any thread may call.
 
-        Raises LogUnavailableError when it does not answer: then nobody knows.
+        Raises LogUnavailableError if the broker does not answer.
         """
         fold = self.fold
         mark = fold.mark.position
@@ -121,10 +121,10 @@ def follow(
     started: Callable[[Follower], None] = lambda _follower: None,
     checks_state: bool = False,
 ) -> None:
-    """Follow a log into the store at `root` until `stop` is set: what a follower process does.
+    """Follow a log into the store at `root` until `stop` is set.
 
-    With `rebuild` the rows are made anew from the beginning of the log beside those that are there;
-    readers move over once the new ones have caught up. `started` is given what follows.
+    With `rebuild` the rows are made anew from the beginning of the log, beside the old ones;
+    readers move over once the new rows have caught up. `started` receives the follower.
     """
     make = RocksStore.rebuild if rebuild else RocksStore.open
     with make(root) as store:
@@ -148,9 +148,9 @@ def follow(
 def rebuild(
     log: Log, root: Path, stop: Signal, *, progress: Progress = lambda _read, _end: None
 ) -> None:
-    """Make the rows at `root` anew, up to what is the end of the log now.
+    """Make the rows at `root` anew, up to the present end of the log.
 
-    Readers keep the old ones until then, and for good if `stop` is set before. Raises as
+    Readers keep the old rows until then. If `stop` is set before, the old rows stay. Raises as
     `Follower.run`, and as `RocksStore.rebuild`.
     """
     with RocksStore.rebuild(root) as store:

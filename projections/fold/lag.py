@@ -8,12 +8,12 @@ from ledger.clock import Clock
 from ledger.log.port import Log, Topic
 
 LOOKS_MAX: Final = 1_000
-# Who asks whether this process is ready waits for some 5 s, and an answer may not be the first one.
+# A readiness probe waits about 5 s, and may have to wait for another probe's answer first.
 ASK_S: Final = 2.0
 
 
 class Lag(NamedTuple):
-    """How far a reader is behind the log: records not read, and for how many ms there are any."""
+    """How far a reader is behind the log: the number of unread records, and the ms behind."""
 
     position: int
     records: int
@@ -21,33 +21,33 @@ class Lag(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Where the log ended, and when that was seen, by the monotonic clock."""
+    """The end of the log, and the monotonic time at which it was read."""
 
     end: int
     at_s: float
 
 
 class Backlog:
-    """What one reader of a log has not read yet; threads may share it.
+    """The records that one reader of a log has not read yet; threads may share it.
 
-    It remembers where the log ended at earlier looks, until that has been read.
+    It keeps earlier ends of the log until the reader has passed them.
     """
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._turn = Lock()
         self._looks: deque[Look] = deque()
-        # What the log held at that time is read; None while nothing is unread.
+        # All that the log held at that time is read; None while nothing is unread.
         self._read_s: float | None = None
 
     def measure(self, clock: Clock, position: int, offset: int, at_ms: int) -> Lag:
-        """Return how far a reader at `offset` is behind the log, whose end the broker is asked now.
+        """Return how far a reader at `offset` is behind the end of the broker's log.
 
         `at_ms` is the time of the event at `position`, the last one read. The time behind is
         measured from it, within bounds: an idle ledger's last event may be long ago, and another
-        machine's clock may differ. It is at least as long as some record was seen to be unread, and
-        at most as long as there has been any unread one. Raises LogUnavailableError when the broker
-        does not answer: then nobody knows.
+        machine's clock may differ. It is at least the time for which one record was seen unread,
+        and at most the time for which any record was. Raises LogUnavailableError if the broker does
+        not answer.
         """
         _, end = self._log.ends(Topic.EVENTS, ASK_S)
         now = Look(end, clock.monotonic_s())
@@ -57,7 +57,7 @@ class Backlog:
         return Lag(position, max(0, end - offset), min(round(most_s * 1000), behind_ms))
 
     def _waited(self, now: Look, offset: int) -> tuple[float, float]:
-        """Return for how many seconds, at least and at most, the next record has been unread."""
+        """Return the least and the greatest time for which the next record was unread, in s."""
         looks = self._looks
         while looks and looks[0].end <= offset:
             self._read_s = looks.popleft().at_s

@@ -1,7 +1,7 @@
-"""The tally: what a fold did since it was made, counted, for whoever watches it.
+"""The tally: counters of a fold since its start, for metrics.
 
-Only one thread counts; others may read the numbers at any time. A restart begins at 0, as counters
-of metrics may.
+One thread counts; others may read the numbers at any time. A restart begins at 0, as counters of
+metrics may.
 """
 
 from collections import Counter
@@ -14,12 +14,12 @@ from projections.store.batch import LateChange
 
 
 class Tally:
-    """Numbers of what became rows.
+    """Counters of the events that became rows.
 
     Attributes:
         events: events by type.
-        conflicts: commits that lost, by exception.
-        anomalies: what commits said that cannot be.
+        conflicts: commits that lost a conflict, by exception.
+        anomalies: impossible statements about files in commits.
         batches: how often rows were written.
         seconds: the time it took to make and write them.
     """
@@ -36,7 +36,7 @@ class Tally:
         self.events[type(body).__name__] += 1
         if isinstance(body, TxnAborted) and body.evidence is not None:
             self.conflicts[body.evidence.exception] += 1
-        # Only a commit that lists its files can say of one what cannot be.
+        # Only a commit that lists its files can hold an anomaly.
         if applied.files:
             self.anomalies += sum([key.startswith(ANOMALY) for key, _ in rows])
 

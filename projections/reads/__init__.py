@@ -1,1 +1,1 @@
-"""Rows put together to answers: what `projections.queries` is made of."""
+"""Rows put together to answers, for `projections.queries`."""

@@ -1,4 +1,4 @@
-"""Conflict lookups: who lost against whom, from rows."""
+"""Conflict lookups: losers and winners of conflicts, from rows."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ def conflicts(rows: RowReader, after: int, limit: int) -> Iterator[ConflictRow]:
 
 
 def conflict_row(rows: RowReader, where: int, fields: dict[str, Any]) -> ConflictRow:
-    """Return a conflict of its row and that of the loser's session."""
+    """Return a conflict, made from its row and the row of the loser's session."""
     asker = lookups.session(rows, fields["session"])
     return ConflictRow(
         where,

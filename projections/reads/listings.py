@@ -1,7 +1,7 @@
-"""Listings: the files of a table as of any position, from rows, and what is odd with them.
+"""Listings: the files of a table as of any position, and anomalies, from rows.
 
-What was live at a position is what is live now and was then, and what was removed since and was
-there then. So a listing is a function of its position, whatever was applied since.
+The files live at a position are the present ones added by then, and the ones removed since. So a
+listing depends on its position only, not on events applied later.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,8 +39,8 @@ def files(
 ) -> list[FileRow]:
     """Return the files of a table that were live at an applied position, by path and vector.
 
-    They are those behind a path and vector. However many there are, no more than `limit` of each
-    kind are held at once; but all that was removed since the position is looked at for each page.
+    The listing begins behind a path and vector. At most `limit` files of each kind are held in
+    memory; but each page scans all files that were removed since the position.
     """
     start = name_behind(*behind)
     now = list(islice(live(rows, table, position, start), limit))
@@ -49,24 +49,24 @@ def files(
 
 
 def name_behind(path: str, vector: str) -> bytes:
-    """Return where names begin that are behind a file, as they stand in keys; "" is before all."""
-    # No file is called by what is no text, but a terminal may bring it.
+    """Return the least name in a key behind a file; the path "" is before all."""
+    # No file has a name that is not UTF-8, but a terminal may pass one.
     parts = [each.encode(errors="surrogatepass") + b"\0" for each in (path, vector)]
     return b"".join(parts) if path or vector else b""
 
 
 def name_of(file: FileRow) -> tuple[str, str]:
-    """Return what a listing stands by."""
+    """Return the sort key of a listing."""
     return file.path, file.vector
 
 
 def foremost(found: Iterable[FileRow], limit: int | None) -> list[FileRow]:
-    """Return those that come first in a listing, of files in any order."""
+    """Return the first `limit` files of a listing, from files in any order."""
     return list(found) if limit is None else nsmallest(limit, found, key=name_of)
 
 
 def live(rows: RowReader, table: int, position: int, start: bytes) -> Iterator[FileRow]:
-    """Return the files that are live now and were at a position, from a name on."""
+    """Return the present files that were live at a position, from a name on."""
     prefix = number_key(LIVE_FILE, table)
     for key, data in rows.scan(prefix + start, prefix_end(prefix)):
         fields = read_value(data)
@@ -90,7 +90,7 @@ def removed_since(rows: RowReader, table: int, position: int, start: bytes) -> I
 def file_row(
     table: int, path: str, vector: bytes, fields: dict[str, Any], removed: int = 0
 ) -> FileRow:
-    """Return a file of its row."""
+    """Return a file, made from its row."""
     return FileRow(
         table,
         path,
@@ -106,7 +106,7 @@ def file_row(
 
 
 def paths(rows: RowReader, table: int, path_hash: bytes) -> list[str]:
-    """Return the paths that were named and go by a hash, none by what is no whole hash."""
+    """Return the paths with a hash that commits named; [] for a hash of another length."""
     if len(path_hash) != HASH_BYTES:
         return []
     prefix = pack(PATH, table, path_hash)
@@ -114,7 +114,7 @@ def paths(rows: RowReader, table: int, path_hash: bytes) -> list[str]:
 
 
 def anomalies(rows: RowReader, table: int | None, limit: int, after: int = 0) -> list[AnomalyRow]:
-    """Return what commits said that cannot be, of one table or of all, oldest first."""
+    """Return the anomalies of one table or of all, oldest first."""
     if table is not None and not is_row_number(table):
         return []
     prefix = ANOMALY if table is None else number_key(TABLE_ANOMALY, table)

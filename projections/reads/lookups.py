@@ -1,7 +1,7 @@
-"""Lookups: rows put together to what `ledger.reads` promises, each from the one state it is given.
+"""Lookups: the answers of `ledger.reads`, each made from the rows of one state.
 
-The counterpart of the projections: what they spread over rows because it becomes known at different
-times, is one answer here. Valid lists have a module of their own, `snapshots`.
+The counterpart of the projections: facts that become known at different times are in several rows,
+and here are one answer. Valid lists have a module of their own, `snapshots`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -63,12 +63,12 @@ def read(rows: RowReader, key: bytes) -> Any:
 
 
 def is_row_number(number: int) -> bool:
-    """Tell whether rows can be named by a number: ids, positions and counts of commands are."""
+    """Return whether a number can be in a key: ids, positions and counts of commands."""
     return 0 < number <= NUMBER_MAX
 
 
 def read_numbered(rows: RowReader, kind: bytes, number: int) -> Any:
-    """Return the value of a row named by a number, None also for what is no number of a row."""
+    """Return the value of a row named by a number, None also for a number out of range."""
     return read(rows, number_key(kind, number)) if is_row_number(number) else None
 
 
@@ -81,7 +81,7 @@ def position(rows: RowReader) -> int:
 def reached(rows: RowReader, seen: Reached) -> Reached:
     """Return how far the rows are.
 
-    Raises LogRewrittenError if what was `seen` is another log than that of rows which come so far.
+    Raises LogRewrittenError if the rows reach `seen` and have another chain there.
     """
     position, chain, offset, *_ = read(rows, LOG) or (0, "", 0)
     if 0 < seen.position <= position:
@@ -96,13 +96,13 @@ def gaps(rows: RowReader) -> list[Gap]:
 
 
 def chain_at(rows: RowReader, position: int) -> str:
-    """Return the chain of the log at a position up to which there are rows, "" at 0."""
+    """Return the chain of the log at an applied position, "" at 0."""
     event: Fields | None = read_numbered(rows, HISTORY, position)
     return "" if event is None else str(event.get("chain", ""))
 
 
 def identity(rows: RowReader) -> Identity:
-    """Return who the ledger is; raises ReaderBehindError before its creation."""
+    """Return the identity of the ledger; raises ReaderBehindError before its creation."""
     created = read(rows, GENESIS)
     if created is None:
         raise ReaderBehindError(position(rows), position(rows) + 1, 0)
@@ -171,7 +171,7 @@ def txn(rows: RowReader, number: int) -> TxnRow | None:
 
 
 def parts_of(rows: RowReader, number: int, fields: Fields) -> tuple[TxnPart, ...]:
-    """Return the parts of a txn; those of an open one may have rows of their own."""
+    """Return the parts of a txn; the parts of an open one may have rows of their own."""
     parts = fields.get("parts", ())
     if not parts and fields["status"] == "open":
         prefix = number_key(TXN_PART, number)
@@ -180,7 +180,7 @@ def parts_of(rows: RowReader, number: int, fields: Fields) -> tuple[TxnPart, ...
 
 
 def txns(rows: RowReader, numbers: Iterable[int]) -> list[TxnRow]:
-    """Return several txns in the order of their ids given; unknown ones are left out."""
+    """Return several txns in the order of the given ids; unknown ids are left out."""
     found = (txn(rows, number) for number in numbers)
     return [row for row in found if row is not None]
 
@@ -209,12 +209,12 @@ def table_named(rows: RowReader, catalog: str, name: str) -> TableRow | None:
 
 
 def is_name(catalog: str, name: str) -> bool:
-    """Tell whether a table can be called so: no key can hold a zero byte."""
+    """Return whether a table can have this name: no key can hold a zero byte."""
     return "\0" not in catalog + name and is_text(catalog + name)
 
 
 def is_text(text: str) -> bool:
-    """Tell whether a text can stand in the log, where all are UTF-8; an argument need not be."""
+    """Return whether a text can be in the log, where all are UTF-8; an argument need not be."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -223,14 +223,14 @@ def is_text(text: str) -> bool:
 
 
 def definition(rows: RowReader, number: int, where: int) -> TableDefinition | None:
-    """Return what a table was for all as of an applied position."""
+    """Return the committed definition of a table as of an applied position."""
     return next((found for _, found in definitions(rows, number, where, limit=1)), None)
 
 
 def definitions(
     rows: RowReader, number: int, where: int, limit: int | None = None
 ) -> Iterator[tuple[int, TableDefinition]]:
-    """Yield what a table was for all up to a position, and since which one, the newest first."""
+    """Yield (position, committed definition) of a table up to a position, newest first."""
     if not is_row_number(number):
         return
     ends = pair_key(DEFINITION, number, 0), pair_key(DEFINITION, number, max(0, where) + 1)
@@ -239,20 +239,20 @@ def definitions(
 
 
 def tables(rows: RowReader) -> list[TableRow]:
-    """Return the tables that exist for all, by id; each of them holds a name."""
+    """Return the tables that exist for all, by id; each holds a name."""
     numbers = sorted(read_value(data) for _, data in rows.scan(NAME, prefix_end(NAME)))
     return [row for row in (table(rows, number) for number in numbers) if row is not None]
 
 
 def every_table(rows: RowReader) -> Iterator[TableRow]:
-    """Return every incarnation there ever was; each has one row of each kind."""
+    """Return every incarnation, dropped ones too; each has one row of each kind."""
     kinds = (TABLE_CREATED, TABLE, WRITE_IDS)
     for parts in zip(*(rows.scan(kind, prefix_end(kind)) for kind in kinds), strict=False):
         yield table_row(last_number(parts[0][0]), *(read_value(data) for _, data in parts))
 
 
 def table_row(number: int, created: Fields, standing: Fields, sequence: Fields) -> TableRow:
-    """Return a table of its three rows."""
+    """Return a table, made from its three rows."""
     return TableRow(
         number,
         created["catalog"],
@@ -271,7 +271,7 @@ def table_row(number: int, created: Fields, standing: Fields, sequence: Fields) 
 
 
 def watermark(rows: RowReader) -> WatermarkRow:
-    """Return the cleanup watermark and what holds it."""
+    """Return the cleanup watermark and its holders."""
     now: Fields = read(rows, WATERMARK) or dict.fromkeys(
         ("watermark", "open_bound", "aborted_bound", "next_txn"), 1
     )

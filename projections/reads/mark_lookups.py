@@ -1,7 +1,7 @@
-"""Mark lookups: how far a table may be cleaned, and what may go, from rows.
+"""Mark lookups: how far a table may be cleaned, and what may be deleted, from rows.
 
-The rule is that of `core.state.watermark`. A mark costs a few lookups, a listing what it passes
-over: nothing here reads the history of a table, or its files that are live.
+The rule is in `core.state.watermark`. A mark costs a few lookups, a listing the rows it scans:
+nothing here reads the history of a table, or its live files.
 """
 
 from bisect import bisect_left
@@ -32,12 +32,12 @@ from projections.rows.keys import (
 from projections.rows.packing import unpack
 from projections.store.port import RowReader, prefix_end
 
-# The first byte above the zero that closes a text in a key: behind all that begins with the text.
+# The first byte above the zero that closes a text in a key: behind all keys with that text.
 BEHIND = b"\1"
 
 
 def mark_row(rows: RowReader, table: TableRow) -> TableMarkRow:
-    """Return the mark of a table, who holds it, and the version of the table there."""
+    """Return the mark of a table, its holders, and the version of the table there."""
     mark = mark_of(rows, table)
     version = version_lookups.at_position(rows, table.table, mark.position)
     return TableMarkRow(
@@ -63,17 +63,17 @@ def mark_of(rows: RowReader, table: TableRow) -> TableMark:
 
 
 def created(rows: RowReader, table: int) -> int:
-    """Return the position from which on a table exists for all, 0 = it does not yet."""
+    """Return the position from which on a table exists for all, 0 if it does not yet."""
     prefix = number_key(DEFINITION, table)
     found = rows.scan(prefix, prefix_end(prefix), limit=1)
     return next((last_number(key) for key, _ in found), 0)
 
 
 def oldest_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
-    """Return the oldest snapshot of a txn that opened at a position or later and is open, if any.
+    """Return the oldest snapshot of an open txn that opened at a position or later, if any.
 
-    If that does not show a table created at `since`, then for its drop, and no later one does. Only
-    where a txn is open that is older than the table all open ones are looked at.
+    If that snapshot does not show a table created at `since`, the table was dropped, and no later
+    one shows it. All open txns are read only if one of them is older than the table.
     """
     oldest = (lookups.read(rows, WATERMARK) or {}).get("oldest")
     if oldest is None:
@@ -83,7 +83,7 @@ def oldest_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
 
 
 def younger_snapshot(rows: RowReader, since: int) -> list[Snapshot]:
-    """Return the oldest snapshot of at least a position; they rise with the ids of their txns."""
+    """Return the oldest snapshot at a position or later; snapshots rise with their txn ids."""
     sets = txns_at(rows, lookups.position(rows))
     txns = sorted(sets.open | sets.read_only)
     place = bisect_left(txns, since, key=lambda txn: opened(rows, txn))
@@ -107,17 +107,18 @@ def released_files(
 ) -> list[FileRow]:
     """Return paths that no snapshot needs, by the position of their last removal, then by path.
 
-    They are those removed at `since` or later, at `since` itself those behind `path`.
+    The listing holds paths removed after `since`, and those removed at `since` that sort behind
+    `path`.
     """
     start = pair_key(REMOVED_FILE, table.table, max(0, since))
-    # No file is called by what is no text, but a terminal may bring it.
+    # No file has a name that is not UTF-8, but a terminal may pass one.
     start += path.encode(errors="surrogatepass") + BEHIND if path else b""
     end = pair_key(REMOVED_FILE, table.table, mark_of(rows, table).position + 1)
     return list(islice(released(rows, table.table, start, end), limit)) if start < end else []
 
 
 def released(rows: RowReader, table: int, start: bytes, end: bytes) -> Iterator[FileRow]:
-    """Return the paths removed in a range of keys that did not come back, each once."""
+    """Return the paths removed in a range of keys and not added again, each once."""
     before = None
     for key, data in rows.scan(start, end):
         _, removed, path, vector = unpack(key[KIND_BYTES:], int, int, str, bytes)
@@ -127,7 +128,7 @@ def released(rows: RowReader, table: int, start: bytes, end: bytes) -> Iterator[
 
 
 def is_gone(rows: RowReader, table: int, path: str, removed: int) -> bool:
-    """Tell whether the removal of a path at a position was its last, under whatever vector."""
+    """Return whether the removal of a path at a position was its last, under any vector."""
     if rows.get(path_key(table, path)) != value(removed):
         return False
     prefix = text_key(LIVE_FILE, table, path) + b"\0"
@@ -142,7 +143,8 @@ def aborted_write_ids(rows: RowReader, table: TableRow, limit: int) -> list[Mapp
 def aborted(rows: RowReader, table: TableRow, below: int) -> Iterator[MappingRow]:
     """Return the aborted write ids below a bound under which data may lie.
 
-    They pin the watermark, so none is cleaned. What lay in a dropped table went with it.
+    They hold the watermark, so their mappings are not cleaned. The data of a dropped table went
+    with it.
     """
     if table.dropped:
         return

@@ -1,7 +1,7 @@
 """Snapshots: the valid lists as of any position, from rows.
 
-Which txns were open or aborted at a position is the last full list at or before it and the history
-from there on. So a list is a function of its position, whatever was applied since (law 6).
+The open and aborted txns of a position come from the last full list at or before it and the history
+from there on. So a list depends on its position only, not on later events (law 6).
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ from projections.store.port import RowReader, prefix_end
 
 @dataclass(slots=True)
 class TxnSets:
-    """The open and the aborted txns of one position; read-only ones are nobody's exceptions."""
+    """The open and the aborted txns of one position; read-only ones are in no list."""
 
     next_txn: int = 1
     open: set[int] = field(default_factory=set)
@@ -41,7 +41,7 @@ class TxnSets:
     aborted: set[int] = field(default_factory=set)
 
     def advance(self, event: dict[str, Any]) -> None:
-        """Move on by one event, given its history row."""
+        """Apply one event, given its history row."""
         self.next_txn = event["next_txn"]
         if "opened" in event:
             first, size = event["opened"]
@@ -84,8 +84,8 @@ def valid_txns(rows: RowReader, position: int) -> ValidTxnList:
 def mappings(rows: RowReader, table: TableRow) -> Iterator[MappingRow]:
     """Return the mappings of a table from the watermark on.
 
-    A row below it that is still there says nothing that its absence does not say: leaving it out
-    keeps answers independent of how far cleaning has come.
+    A row below the watermark adds no information: leaving it out keeps answers independent of how
+    far cleaning has come.
     """
     low = watermark(rows)
     ends = (table.mapped_from, table.last_write_id + 1)
@@ -97,7 +97,7 @@ def mappings(rows: RowReader, table: TableRow) -> Iterator[MappingRow]:
 
 
 def watermark(rows: RowReader) -> int:
-    """Return the txn id below which mappings say nothing."""
+    """Return the txn id below which mappings carry no information."""
     stored = rows.get(WATERMARK)
     return 1 if stored is None else int(read_value(stored)["watermark"])
 
@@ -109,10 +109,10 @@ def valid_write_ids(rows: RowReader, table: TableRow, txns: ValidTxnList) -> Val
 
 
 def hides_cleaned(rows: RowReader, table: int, txns: ValidTxnList) -> bool:
-    """Tell whether a list hides a commit whose mapping is cleaned: its write id would seem valid.
+    """Return whether a list hides a commit whose mapping is cleaned: its write id would look valid.
 
-    It looks at each cleaned txn that was open, and then at commits since the list: past those that
-    still have mappings, which make up the answer anyway, up to the first hidden one without.
+    It checks each cleaned txn that was open, and then the commits since the list, up to the first
+    hidden one without a mapping. Commits with mappings are part of the answer anyway.
     """
     low = watermark(rows)
     if visibility.is_protected(txns, low):
@@ -139,7 +139,7 @@ def lost_in(rows: RowReader, txns: ValidTxnList) -> tuple[int, int] | None:
 
 
 def has_committed(rows: RowReader, txn: int, table: int) -> bool:
-    """Tell whether a txn committed a write id of a table."""
+    """Return whether a txn committed a write id of a table."""
     found = lookups.read_numbered(rows, TXN, txn)
     if found["status"] != "committed":
         return False
@@ -147,7 +147,7 @@ def has_committed(rows: RowReader, txn: int, table: int) -> bool:
 
 
 def commits_since(rows: RowReader, table: int, txn: int) -> Iterator[int]:
-    """Yield the txns that committed write ids of a table since a txn opened, in their order."""
+    """Yield the txns that committed write ids of a table since a txn opened, in order of commit."""
     opened = int(lookups.read_numbered(rows, TXN, txn)["opened"])
     before = version_lookups.at_position(rows, table, opened - 1)
     first = pair_key(VERSION, table, before.version + 1 if before is not None else 0)

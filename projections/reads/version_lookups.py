@@ -1,8 +1,7 @@
 """Version lookups: a version of a table by its number, its position or its time, from rows.
 
-Versions are dense, and positions and times never fall with them: a search among n of them reads
-about log2(n) rows. What commits leave in a table beside its files stands here too: progress of
-applications, protocol, domain metadata.
+Versions are dense, and positions and times never decrease with them: a search among n versions
+reads about log2(n) rows. Progress of applications, protocol and domain metadata are here too.
 """
 
 from bisect import bisect_right
@@ -56,7 +55,7 @@ def at_time(rows: RowReader, table: int, at: int) -> VersionRow | None:
 def last_up_to(
     rows: RowReader, table: int, of: Callable[[Fields], int], bound: int
 ) -> VersionRow | None:
-    """Return the last version of which something that rises with the versions is in bounds."""
+    """Return the last version whose field `of`, which rises with versions, is at most `bound`."""
     numbers = range(newest(rows, table) + 1)
     after = bisect_right(numbers, bound, key=lambda number: of(stored(rows, table, number)))
     return version(rows, table, after - 1)
@@ -72,14 +71,14 @@ def versions(rows: RowReader, table: int, limit: int, below: int | None) -> Iter
 
 
 def stored(rows: RowReader, table: int, number: int) -> Fields:
-    """Return the row of a version that there is."""
+    """Return the row of an existing version."""
     found: Fields | None = lookups.read(rows, pair_key(VERSION, table, number))
     assert found is not None, f"version {number} of table {table} has no row"
     return found
 
 
 def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> VersionRow:
-    """Return a version of its row and that of its session."""
+    """Return a version, made from its row and the row of its session."""
     asker = lookups.session(rows, fields.get("session", 0))
     return VersionRow(
         table,
@@ -115,13 +114,13 @@ def apps(rows: RowReader, table: int) -> Iterator[AppRow]:
 
 
 def protocol(rows: RowReader, table: int) -> Protocol | None:
-    """Return the protocol of a table as its last protocol action left it."""
+    """Return the protocol of a table after its last protocol action."""
     said = lookups.read_numbered(rows, PROTOCOL, table)
     return None if said is None else Protocol(*said)
 
 
 def domains(rows: RowReader, table: int) -> Iterator[Domain]:
-    """Return the domain metadata of a table that was not removed, by name."""
+    """Return the domain metadata of a table, without removed domains, by name."""
     prefix = number_key(DOMAIN, table)
     for key, data in rows.scan(prefix, prefix_end(prefix)):
         yield Domain(last_text(key), read_value(data), removed=False)

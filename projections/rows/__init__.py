@@ -1,1 +1,1 @@
-"""The rows of the read model: one module a projection, and the keys they are found by."""
+"""The rows of the read model: one module for each projection, and the keys."""

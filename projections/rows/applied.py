@@ -1,9 +1,9 @@
-"""Applied: one event together with all that projections need to know of its effect.
+"""Applied: one event together with its effects that projections need.
 
-Some of it is gone once the event is applied: a txn it ended and what waited with it, a table it
-dropped, the name a table had. `apply` takes hold of that first and then lets the core's `evolve` do
-the work. It captures only what the event touches, so an event costs what it changes and not what
-the domain holds.
+Some state is gone once the event is applied: a txn that it ended with its waiting changes, a
+dropped table, a former name. `apply` captures that first and then calls the core's `evolve`. It
+captures only what the event touches, so the cost follows the size of the change, not the size of
+the domain.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,10 +41,10 @@ MetadataChange = TableCreated | TableAltered | TableRenamed | TableDropped
 
 
 class TouchedTable(NamedTuple):
-    """A table as the event left it, dropped or not, and what it was before.
+    """A table after the event, dropped or not, and its name and definition before.
 
-    `name_before` is the name it held for all, "" if none, `definition_before` what it was for all,
-    None if it did not exist for them.
+    `name_before` is the committed name before the event, "" if absent. `definition_before` is the
+    committed definition before it, None if the table did not exist outside its txn.
     """
 
     table: Table
@@ -54,15 +54,15 @@ class TouchedTable(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """Where an event stands, the state after it, and what it ended, touched, gave and cleaned.
+    """An event's place, the state after it, and what it ended, touched, gave and cleaned.
 
-    `state` is the live one: it holds until the next event is applied. `ended` are the txns that
-    were open before, `named` the tables that the event names, each once, `tables` those of them
-    that were or are there. `given` are the mappings (table, write id, txn) that came to
-    TXN_TO_WRITE_ID with the event, `cleaned` those that left it; one that does both at once is in
-    both. `changes` are the changes of metadata that waited for this commit, `files` what it adds
-    and removes by table, None where nobody can read that. `stored` finds a row as the events before
-    this one left it.
+    `state` is the live one: it holds until the next event is applied. `ended` are the txns that the
+    event ended. `named` are the tables that the event names, each once; `tables` are the named
+    tables that existed before or exist now. `given` are the mappings (table, write id, txn) that
+    entered TXN_TO_WRITE_ID with the event, `cleaned` the mappings that left it; a mapping may be in
+    both. `changes` are the changes of metadata that waited for this commit. `files` are the files
+    it adds and removes by table, None where the list cannot be decoded. `stored` finds a row as it
+    was before this event.
     """
 
     control: Control
@@ -78,7 +78,7 @@ class Applied(NamedTuple):
 
 
 def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
-    """Apply an event to the state and return what it did."""
+    """Apply an event to the state and return its effects."""
     control, body = event
     names = NAMES.get(type(body), NOTHING)
     named = named_tables(body)
@@ -98,19 +98,19 @@ def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
 
 
 def touch(table: Table) -> TouchedTable:
-    """Take hold of a table before the event changes it; one that exists for all holds its name."""
+    """Capture a table before the event changes it; a table that exists for all holds its name."""
     if table.creator:
         return TouchedTable(table, "", table.last_write_id, None)
     return TouchedTable(table, table.name, table.last_write_id, table.definition)
 
 
 def listed_files(body: TxnCommitted, txn: OpenTxn | None) -> dict[int, FileList | None]:
-    """Return the files that each part of a commit lists, those that `txn` staged before first."""
+    """Return the files that each part of a commit lists; files that `txn` staged come first."""
     return {part.table: part_files(part, txn) for part in body.parts if part.footprint is not None}
 
 
 def part_files(part: CommittedPart, txn: OpenTxn | None) -> FileList | None:
-    """Return the files of one part in the order in which they were sent, None if unreadable."""
+    """Return the files of one part in the order sent, None if they cannot be decoded."""
     try:
         return unpack_chunks(chunks_of(part, txn))
     except FileListError:
@@ -133,17 +133,17 @@ def own_id(control: Control, body: MetadataChange) -> Sequence[WriteId]:
 
 
 def own_txn(control: Control, body: TxnCommitted | TxnAborted) -> Sequence[int]:
-    """Return the txn that an event ends; one in one step was never open."""
+    """Return the txn that an event ends; a one-shot txn was never open."""
     return () if body.one_shot else (control.txn,)
 
 
 def ending_txns(_control: Control, body: SessionClosed | TxnsExpired) -> Sequence[int]:
-    """Return the txns that an event ends beside others."""
+    """Return all txns that an event ends."""
     return [end.txn for end in body.ends]
 
 
 class Names(NamedTuple):
-    """What the events of one type name: write ids, new or not, and open txns they end."""
+    """How to read the events of one type: its write ids, new or not, and the txns it ends."""
 
     write_ids: Callable[[Control, Any], Sequence[WriteId]] = lambda _control, _body: ()
     ended: Callable[[Control, Any], Sequence[int]] = lambda _control, _body: ()

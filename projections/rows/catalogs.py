@@ -1,4 +1,4 @@
-"""Catalogs: who the ledger is, and which catalogs belong to it."""
+"""Catalogs: the identity of the ledger, and the catalogs that belong to it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from projections.store.port import RowChange
 
 
 class GenesisFields(Fields):
-    """Who the ledger is."""
+    """The identity of the ledger."""
 
     ledger: str = ""
     name: str = ""

@@ -1,7 +1,7 @@
-"""Conflicts: who lost, what it attempted, and the evidence against it.
+"""Conflicts: commits that lost, what each attempted, and the evidence against it.
 
-One row per lost commit, with or without a txn of its own; a txn's row leads here by the position of
-its end.
+There is one row for each lost commit, also for a one-shot. The row of a txn leads here by the
+position of its end.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
-"""Counts: how many there are of what would cost too much to count when somebody asks.
+"""Counts: the numbers that would cost too much to count for each question.
 
-There is one row, made of the state when a batch ends. The state knows the numbers, and any event
-may change one of them: mappings leave with whatever comes after the end of what held them.
+There is one row, made from the state when a batch ends. The state holds the numbers. Any event may
+change one of them: a mapping leaves with the first event after its holder ended.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from projections.store.batch import LateChange
 
 
 class CountFields(Fields):
-    """How many txns are open, and aborted and not forgotten; how many tables and mappings."""
+    """The numbers of open txns, of aborted txns not yet forgotten, of tables and of mappings."""
 
     open_txns: int = 0
     aborted_txns: int = 0

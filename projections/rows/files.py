@@ -1,13 +1,13 @@
-"""Files: which files of a table are live, since which position, and what was live before.
+"""Files: the live files of a table with the position of their add, and the removed files.
 
 A file is a path with its deletion vector. Its row stands among the live ones until a commit removes
 it; then it moves to the removed ones, which are ordered by the position of their removal. So the
-files of now are read alone, and those of an earlier position with what was removed since. A table
-that is dropped keeps its rows: what it held before can still be asked for. A path may come back, or
-stay under another vector; where it was removed last stands in a row of its own.
+present files are one scan, and the files at an earlier position are the live ones and the ones
+removed since. A dropped table keeps its rows: earlier positions can still be read. A path may come
+back, or stay under another vector; the position of its last removal has a row of its own.
 
-Within one commit removes come before adds. What cannot be is noted as an anomaly and never stops
-the fold: the log is what happened, the files are what writers say of it.
+Within one commit removes come before adds. An impossible add or remove is recorded as an anomaly
+and never stops the fold: the ledger records what writers report about files, and does not check it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ NOTHING = b""
 
 
 class FileFields(Fields):
-    """A file from its add on: what its writer says of it, and since which version it is live."""
+    """A live file: what its writer reports, and the version that added it."""
 
     added: int
     partition: Values = ()
@@ -53,7 +53,7 @@ class FileFields(Fields):
 
 
 class Anomaly(NamedTuple):
-    """What a commit says of a file of a table, and what cannot be."""
+    """An impossible add or remove of a file in a commit."""
 
     table: int
     kind: str
@@ -62,7 +62,7 @@ class Anomaly(NamedTuple):
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
-    """Return the rows of the files that a commit adds and removes, and of what is odd with it."""
+    """Return the rows of the files that a commit adds and removes, and of its anomalies."""
     numbers = count()
     for part in body.parts:
         if part.table in applied.files:
@@ -73,7 +73,7 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
 
 
 def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
-    """Change the files of one table in `batch`; return what is odd."""
+    """Change the files of one table in `batch`; return the anomalies."""
     files, position = applied.files[part.table], applied.control.position
     if files is None:
         yield Anomaly(part.table, "unreadable_list")
@@ -83,7 +83,7 @@ def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Ano
 
 
 def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterator[Anomaly]:
-    """Remove files; return those that were not live."""
+    """Remove files; return an anomaly for each file that was not live."""
     for file in files.removes:
         key = path_key(table, file.path)
         if take_out(batch, table, named(file), position):
@@ -95,9 +95,10 @@ def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterato
 
 
 def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> Iterator[Anomaly]:
-    """Add files; return those that were live, which are replaced.
+    """Add files; return an anomaly for each file that was live already, and replace it.
 
-    A backfill replaces those that are live and adds no others: what it read and is gone stays so.
+    A backfill replaces live files and adds no others: a file that was removed since the backfill
+    read it stays removed.
     """
     is_again = records_again(part, files)
     for file in files.adds:
@@ -118,14 +119,14 @@ def take_out(batch: Batch, table: int, name: bytes, position: int) -> bool:
     if found is None:
         return False
     batch.put(key, None)
-    # What came with this very commit was never to be seen: no position shows it.
+    # A file added by this same commit was never visible: no position shows it.
     if read_value(found)["added"] < position:
         batch.put(pair_key(REMOVED_FILE, table, position) + name, found)
     return True
 
 
 def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
-    """Return what is known of a file from its add on."""
+    """Return the row of a file that is added."""
     fields = FileFields(
         added=position,
         partition=file.partition,
@@ -138,7 +139,7 @@ def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
 
 
 def named(file: AddFile | RemoveFile) -> bytes:
-    """Return a file as it stands in a key; files of a table sort by path, then vector."""
+    """Return the part of a key that names a file; files of a table sort by path, then vector."""
     return text_part(file.path) + file.vector.encode()
 
 

@@ -1,13 +1,13 @@
-"""History: every event in brief, and with it the valid txn list of every position.
+"""History: every event in brief, and the valid txn list of every position.
 
-A row says what the event did to the txns: `opened` (first id and how many), `ended` (no longer
-open), `aborted` (now aborted, as far as others must know) and `forgotten` (no longer aborted). Now
-and then a row of another kind lists all open and aborted txns. So the list as of any position is
-the last such row at or before it and the history from there on: its cost does not grow with the
-age of the oldest txn, and it reads nothing written later (law 6).
+A row holds how the event changed the txns: `opened` (first id and how many), `ended` (no longer
+open), `aborted` (now aborted and in valid lists) and `forgotten` (no longer aborted). Now and then
+a row of another kind lists all open and aborted txns. The list at a position is made from the last
+such row at or before it, and the history from there on. So its cost does not grow with the age of
+the oldest txn, and it reads nothing written later (law 6).
 
-Where the log lost its end and was cut, a row says behind which position nothing is in it, and from
-which txn to before which one all are lost.
+Where the log lost its end and was cut, a row holds the last position that is still in it, and the
+first lost txn and the one behind the last.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -68,7 +68,7 @@ class ExceptionFields(Fields):
 
 
 def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
-    """Return the event's row and, where one is due, that of all open and aborted txns."""
+    """Return the event's row and, where one is due, the row of all open and aborted txns."""
     position = applied.control.position
     yield number_key(HISTORY, position), brief(applied, body).value()
     if isinstance(body, LogCut):
@@ -80,7 +80,7 @@ def rows(applied: Applied, body: Body) -> Iterator[RowChange]:
 
 
 def brief(applied: Applied, body: Body) -> EventFields:
-    """Return an event in brief: what can be said of any, and what its type has to add."""
+    """Return an event in brief: the fields of every event, and those of its type."""
     control, txns, kind = applied.control, applied.state.txns, type(body)
     fields = EventFields(
         at=control.at,
@@ -99,50 +99,51 @@ def brief(applied: Applied, body: Body) -> EventFields:
 
 
 def opened(fields: EventFields, applied: Applied, body: TxnOpened) -> None:
-    """Say which txns were opened."""
+    """Fill in which txns were opened."""
     fields.opened = (applied.control.txn, body.size)
     fields.read_only = body.type == "read_only"
 
 
 def committed(fields: EventFields, applied: Applied, _body: TxnCommitted) -> None:
-    """Say which txn was committed, unless that was in one step."""
+    """Fill in which txn was committed, unless it was a one-shot."""
     fields.ended = tuple(applied.ended)
 
 
 def ended(fields: EventFields, applied: Applied, _body: object) -> None:
-    """Say which txns are no longer open, and which of them others must know to be aborted."""
+    """Fill in which txns are no longer open, and which of them appear in valid lists as aborted."""
     fields.ended = tuple(applied.ended)
     known = applied.state.txns.aborted
     fields.aborted = tuple([txn for txn in applied.ended if txn in known])
 
 
 def aborted(fields: EventFields, applied: Applied, body: TxnAborted) -> None:
-    """Say which txn was aborted and why, of a conflict which one it was."""
+    """Fill in which txn was aborted and why, and the exception of a conflict."""
     ended(fields, applied, body)
     because(fields, applied, body)
 
 
 def forgotten(fields: EventFields, _applied: Applied, body: AbortedForgotten) -> None:
-    """Say which txns are no longer aborted."""
+    """Fill in which txns are no longer aborted."""
     fields.forgotten = tuple(body.txns)
 
 
 def because(fields: EventFields, _applied: Applied, body: Body) -> None:
-    """Say why it happened."""
+    """Fill in the reason of the event."""
     fields.outcome, fields.message = reason_of(body)
 
 
 def spacing(state: DomainState) -> int:
-    """Return how far apart the full lists are: about as many positions as they have ids.
+    """Return the distance between full lists: about as many positions as a list has ids.
 
-    So both writing them, per event, and reading on from one cost no more than the list itself.
+    So neither the cost of writing them, per event, nor of reading on from one exceeds that of the
+    list itself.
     """
     ids = len(state.txns.open) + len(state.txns.aborted)
     return max(EXCEPTIONS_EVERY, 1 << ids.bit_length())
 
 
 def exceptions(state: DomainState) -> bytes:
-    """Return all open and aborted txns; read-only ones are nobody's exceptions and stand apart."""
+    """Return all open and aborted txns; read-only txns are apart, since no list excepts them."""
     txns = state.txns
     read_only = [txn for txn in txns.open if txn not in txns.open_visible]
     fields = ExceptionFields(

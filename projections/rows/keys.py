@@ -2,9 +2,9 @@
 
 | Key                 | Row                                                       | Written by |
 |---------------------|-----------------------------------------------------------|------------|
-| `g`                 | who the ledger is                                         | catalogs   |
+| `g`                 | the identity of the ledger                                | catalogs   |
 | `a` catalog         | position of its creation                                  | catalogs   |
-| `s` session         | who opened it                                             | sessions   |
+| `s` session         | the client that opened it                                 | sessions   |
 | `q` session         | position of its end                                       | sessions   |
 | `i` nonce           | the session this nonce opened                             | sessions   |
 | `r` session, n      | first answer to a command: position, outcome, first, size | sessions   |
@@ -23,9 +23,9 @@
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
 | `v` table, version  | one version: where, when, by whom, what                   | versions   |
-| `l` table, file     | a live file: since when, what the writer says of it       | files      |
-| `d` table, p., file | the same of a file removed at position p                  | files      |
-| `p` table, hash, .. | a path that goes by this hash: where last removed, or none | files      |
+| `l` table, file     | a live file: its version, what the writer reports         | files      |
+| `d` table, p., file | the same for a file removed at position p                 | files      |
+| `p` table, hash, .. | a path with this hash: position of its last removal or none | files      |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
 | `y` table, p., n    | the same under its table                                  | files      |
 | `u` table, app      | how far an application came: version, position            | app_vers.  |
@@ -40,10 +40,10 @@
 | `!log`              | the record the rows end with                              | fold       |
 | `!checkpoint`       | the newest state checkpoint                               | fold       |
 
-A file in a key is its path and its deletion vector. What happens later to something that has a row
-already is mostly a row of its own (`q`, `f`, `c`): a row is written when all of it is known, and
-only `files` and `metadata` look up how one stands. Rows are kept for ever but for `m`, `n`, `l`,
-`j`, `P`, `O`, `T` and the two that exist once. A store holds one domain.
+A file in a key is its path and its deletion vector. A later change of something that has a row is
+mostly a row of its own (`q`, `f`, `c`): a row is written once all of it is known, and only `files`
+and `metadata` look up stored rows. Rows are kept for ever except `m`, `n`, `l`, `j`, `P`, `O`, `T`
+and the two that begin with `!`. A store holds one domain.
 
 Values are compact JSON; a field that is 0, empty or false is left out. All numbers are below 2**63.
 """
@@ -127,7 +127,7 @@ def last_text(key: bytes) -> str:
 
 
 def name_row_key(name: tuple[str, str]) -> bytes:
-    """Return the key of a name row, given what `state.tables.name_key` makes of it."""
+    """Return the key of the row of a name, given the result of `state.tables.name_key`."""
     return pack(NAME, *name)
 
 
@@ -153,10 +153,10 @@ def value(content: Any) -> bytes:
 
 
 class Fields(Struct, omit_defaults=True):
-    """A value with named fields; each kind of row that has some derives its own.
+    """A value with named fields; each such kind of row derives its own class.
 
-    The default of a field says nothing: 0, "", False, None or (). A field that holds its default is
-    left out, and nothing else is: a tuple is not given as a list, nor a number as a truth.
+    The default of a field is empty: 0, "", False, None or (). A field that holds its default is
+    left out. Types must be exact: a list is not equal to the default (), nor is 0 given for False.
     """
 
     def value(self) -> bytes:

@@ -1,11 +1,11 @@
-"""Metadata: what tables were for whom, so that a reader with any list can be told.
+"""Metadata: the changes of tables, from which a definition is found for any valid list.
 
-A change of metadata has a row under its table and the position from which on it holds, with the
-write id that tells who sees it. Those that name a table and those that define it have kinds of
-their own, so that who looks for the one never passes over the other; an end is in both. What the
-table then is stands in the row of its definition at the same position (`tables`). Changes that wait
-for their commit have rows under their txn. Of the write ids of a table only those are kept that
-have not simply committed, and of the aborted ones whether data may lie under them.
+A change of metadata has a row under its table and the position from which it holds, with the write
+id that decides which readers see it. Changes of the name and changes of the definition have kinds
+of their own, so that a scan for one never passes over the other; a drop is in both. The definition
+itself is in the row at the same position (`tables`). Changes that wait for their commit have rows
+under their txn. Committed write ids of a table have no row; open ones do, and aborted ones with
+whether data may lie under them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ from projections.store.port import RowChange
 
 
 class ChangeFields(Fields):
-    """A change of a table: who sees it, the catalog and name it gave, whether it is the end."""
+    """A change of a table: its write id, the catalog and name it gave, and whether it is a drop."""
 
     write_id: int = 0
     name: tuple[str, str] | None = None
@@ -64,7 +64,7 @@ def changed(applied: Applied, body: MetadataChange) -> Iterator[RowChange]:
 
 
 def given(applied: Applied, body: object) -> Iterator[RowChange]:
-    """Return the write ids that are open from here on, and those that were cleaned."""
+    """Return the rows of write ids that opened, and the ends of cleaned ones."""
     for table, write_id, txn in applied.given:
         if write_id and txn in applied.state.txns.open:
             yield pair_key(OPEN_ID, table, write_id), value([txn])
@@ -72,7 +72,7 @@ def given(applied: Applied, body: object) -> Iterator[RowChange]:
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
-    """Return the rows of changes that hold from here on, and the ends of what was open."""
+    """Return the rows of changes that hold from here on, and the ends of open write ids."""
     for part in body.parts:
         if part.metadata_events:
             is_named = any(each.table == part.table and each.name for each in applied.changes)
@@ -86,9 +86,9 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
 
 
 def aborted(applied: Applied, body: object) -> Iterator[RowChange]:
-    """Return the ends of changes that waited, and the write ids that ended.
+    """Return the ends of changes that waited, and the rows of the aborted write ids.
 
-    One is kept with 1, with 0 if no data lies under it.
+    The value is 1, or 0 if no data lies under the id.
     """
     for number, txn in applied.ended.items():
         yield from no_longer_waiting(txn)
@@ -100,9 +100,9 @@ def aborted(applied: Applied, body: object) -> Iterator[RowChange]:
 
 
 def forgotten(applied: Applied, body: AbortedForgotten) -> Iterator[RowChange]:
-    """Return the write ids under which no data lies from here on, and those that were cleaned."""
+    """Return the rows of write ids without data from here on, and the ends of cleaned ones."""
     for txn, table in body.parts:
-        # One that this very event lets go of is among the cleaned ones.
+        # A mapping that leaves with this same event is among the cleaned ones.
         mapped = applied.state.txns.mappings.get(txn, {})
         if table in mapped:
             yield pair_key(OPEN_ID, table, mapped[table]), value([txn, 0])
@@ -110,7 +110,7 @@ def forgotten(applied: Applied, body: AbortedForgotten) -> Iterator[RowChange]:
 
 
 def cleaned(applied: Applied, _body: object) -> Iterator[RowChange]:
-    """Return the ends of the write ids that were cleaned, as some may be with any event."""
+    """Return the ends of cleaned write ids; any event may clean some."""
     for table, write_id, _ in applied.cleaned:
         key = pair_key(OPEN_ID, table, write_id)
         if applied.stored(key) is not None:
@@ -120,9 +120,9 @@ def cleaned(applied: Applied, _body: object) -> Iterator[RowChange]:
 def of_change(
     applied: Applied, touched: TouchedTable, write_id: int, *, is_named: bool
 ) -> Iterator[RowChange]:
-    """Return the rows of a change that holds from here on, and that of a name it took.
+    """Return the rows of a change that holds from here on, and the row of a name it took.
 
-    `is_named` says that it gave the table its name: for some readers that is new in any case.
+    With `is_named` the change names the table: some readers see that name for the first time.
     """
     table, position = touched.table, applied.control.position
     is_there = table.table in applied.state.tables.by_id

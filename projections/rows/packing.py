@@ -1,9 +1,9 @@
 """Keys of rows, packed so that their bytes sort as their parts do.
 
 A number takes 8 bytes, big-endian and unsigned. A text is its UTF-8 and a closing zero byte, so
-that "ab" sorts before "abc" whatever follows. Bytes are taken as they are: a prefix of fixed length
-in front, or the last part. For keys of numbers alone `struct.Struct(">cQQ")` gives the same bytes
-in an eighth of the time. Which parts make a key is the business of each projection.
+that "ab" sorts before "abc" whatever follows. Raw bytes may be a prefix of fixed length, or the
+last part. For keys of numbers alone `struct.Struct(">cQQ")` gives the same bytes in an eighth of
+the time. Each projection decides which parts make its keys.
 """
 
 from typing import Any
@@ -25,20 +25,20 @@ def pack(*parts: Part) -> bytes:
 
 
 def text_part(text: str) -> bytes:
-    """Return a text as it stands in a key, for keys whose parts are joined without `pack`.
+    """Return a text as part of a key, for keys whose parts are joined without `pack`.
 
     Raises:
         ValueError: it holds a zero byte.
     """
     if "\0" in text:
-        raise ValueError(f"a text in a key ends with a zero byte and may hold none: {text!r}")
+        raise ValueError(f"a text in a key must hold no zero byte, got {text!r}")
     return text.encode() + b"\0"
 
 
 def unpack(key: bytes, *kinds: type[Part]) -> tuple[Any, ...]:
     """Return the parts of a packed key, one of each kind in order.
 
-    `bytes` takes all the rest and so stands last: cut a prefix off before.
+    `bytes` takes all the rest, so it must be last: cut a prefix off before.
 
     Raises:
         ValueError: the key does not have these parts.
@@ -49,7 +49,7 @@ def unpack(key: bytes, *kinds: type[Part]) -> tuple[Any, ...]:
         part, rest = _unpacked(rest, kind)
         parts.append(part)
     if rest:
-        raise ValueError(f"the key {key!r} goes on with {rest!r} after its last part")
+        raise ValueError(f"the key must end with its last part, got {rest!r} after it in {key!r}")
     return tuple(parts)
 
 
@@ -64,11 +64,11 @@ def _packed(part: Part) -> bytes:
 def _unpacked(rest: bytes, kind: type[Part]) -> tuple[Part, bytes]:
     if kind is int:
         if len(rest) < INT_BYTES:
-            raise ValueError(f"a number of a key takes {INT_BYTES} bytes, only {rest!r} is left")
+            raise ValueError(f"a number of a key must have {INT_BYTES} bytes, got {rest!r}")
         return int.from_bytes(rest[:INT_BYTES], "big"), rest[INT_BYTES:]
     if kind is bytes:
         return rest, b""
     text, end, rest = rest.partition(b"\0")
     if not end:
-        raise ValueError(f"a text of a key ends with a zero byte, {text!r} does not")
+        raise ValueError(f"a text of a key must end with a zero byte, got {text!r}")
     return text.decode(), rest

@@ -1,9 +1,9 @@
-"""What a projection is: pure functions from what an event did to changes of rows.
+"""A projection: pure functions from an applied event to changes of rows.
 
-A projection holds nothing and reads nothing but the `Applied` it is given, so the rows of a store
-are a function of the log alone, whatever crashed between: the stored rows that it may look up there
-are themselves one, that of the position before. No rule of the ledger is written again here: states
-come from the core's own `evolve`.
+A projection has no state and reads only its `Applied`, so the rows of a store are a function of the
+log alone, after any crash. That holds for the stored rows that it may look up too: they are the
+rows of the position before. No rule of the ledger is repeated here: states come from the core's own
+`evolve`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,16 +17,16 @@ EVERY: Final = frozenset[type](get_args(Body))
 """The types of all events."""
 
 Rows = Callable[[Applied, Any], Iterable[LateChange]]
-"""Returns what rows to put or delete for one event, given what it did and its body.
+"""Returns the rows to put or delete for one event, given its effects and its body.
 
 Of two changes of one key the later one holds.
 """
 
 
 class Projection(Protocol):
-    """One part of the read model; a module with this name is one."""
+    """One part of the read model; a module with `ROWS` is one."""
 
     @property
     def ROWS(self) -> Mapping[type, Rows]:  # noqa: N802 - a constant of the module
-        """What returns the rows of an event, by its type; of others there are none."""
+        """The functions that return the rows of an event, by its type; other types have no rows."""
         ...

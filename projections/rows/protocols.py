@@ -1,6 +1,6 @@
-"""Protocols: what it takes to read and write a table, and its domain metadata.
+"""Protocols: the protocol that readers and writers of a table need, and its domain metadata.
 
-Both are what the last action said; a domain that was removed has no row.
+The last action of each counts; a removed domain has no row.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
-"""Sessions: who asked, and what each command was answered first.
+"""Sessions: the clients, and the first answer to each command.
 
-An answer row is written from what the core remembers of the session, so a repeat finds the first
-answer there and a command that was refused because its session is gone leaves no row.
+An answer row is made from the session in the core's state. So a repeat finds the first answer, and
+a command refused because its session ended leaves no row.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from projections.store.port import RowChange
 
 
 class SessionFields(Fields):
-    """Who opened a session."""
+    """The client that opened a session."""
 
     user: str = ""
     host: str = ""
@@ -33,7 +33,7 @@ class SessionFields(Fields):
 
 
 def opened(applied: Applied, body: SessionOpened) -> list[RowChange]:
-    """Return the rows of a session that opened: who it is, and under which nonce it did."""
+    """Return the rows of a session that opened: its client, and its nonce."""
     position = applied.control.position
     fields = SessionFields(
         user=body.user,
@@ -49,7 +49,7 @@ def opened(applied: Applied, body: SessionOpened) -> list[RowChange]:
 
 
 def cut(applied: Applied, _body: LogCut) -> list[RowChange]:
-    """Return the row of the session that takes up what was lost."""
+    """Return the row of the session that the cut opened, which takes over lost txns."""
     session = applied.state.sessions.by_number[applied.control.position]
     fields = SessionFields(
         user=session.user,
@@ -61,7 +61,7 @@ def cut(applied: Applied, _body: LogCut) -> list[RowChange]:
 
 
 def closed(applied: Applied, body: SessionClosed) -> list[RowChange]:
-    """Return the row of a session's end at its own wish."""
+    """Return the row of the end of a session that its client closed."""
     control = applied.control
     end = number_key(SESSION_END, control.session), value(control.position)
     return [end, *answered(applied, body)]
@@ -74,7 +74,7 @@ def expired(applied: Applied, body: TxnsExpired) -> list[RowChange]:
 
 
 def answered(applied: Applied, _body: object) -> list[RowChange]:
-    """Return the row of the answered command, if its session remembers it."""
+    """Return the row of the answered command, if its session still holds the answer."""
     n = applied.control.n
     session = applied.state.sessions.by_number.get(applied.control.session)
     if session is None or n not in session.answers:

@@ -1,9 +1,9 @@
-"""Tables: every incarnation there ever was, and who holds which name.
+"""Tables: every incarnation of every table, and the table that holds each name.
 
-A table has one row that says how it was created and never changes, and one for what it is, its
-name, its last changes and its drop, written by whatever changes those: a change at once, or the end
-of the txn that it waited for. What it was before stays, by the position from which on it was that.
-A name row exists while a table that exists for all holds the name.
+A table has one row for its creation, which never changes, and one for its present name, definition,
+last changes and drop. A change at once writes the second row, or the end of the txn that the change
+waited for. Earlier definitions stay, by the position from which they held. A name row exists while
+a committed table holds the name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ from projections.store.port import RowChange
 
 
 class CreationFields(Fields):
-    """What is true of an incarnation for ever."""
+    """The facts of an incarnation that never change."""
 
     created: int
     catalog: str = ""
@@ -51,10 +51,10 @@ class CreationFields(Fields):
 
 
 class TableFields(Fields):
-    """How a table stands.
+    """The present state of a table.
 
-    `partitioned` is the position at which its partition columns last became others, `creator` the
-    open txn that alone may see it.
+    `partitioned` is the position at which its partition columns last changed, `creator` the open
+    txn that alone sees the table.
     """
 
     definition: TableDefinition
@@ -67,19 +67,19 @@ class TableFields(Fields):
 
 
 def created(applied: Applied, body: TableCreated) -> Iterator[RowChange]:
-    """Return the rows of a new table, which may be there for its txn alone."""
+    """Return the rows of a new table, which may exist for its txn only."""
     yield number_key(TABLE_CREATED, body.table), creation(applied.control, body)
     yield from changed(applied, (body.table,))
 
 
 def altered(applied: Applied, body: TableAltered) -> Iterator[RowChange]:
-    """Return the rows of a table that another definition holds for from here on."""
+    """Return the rows of a table with a new definition."""
     is_at_once = body.one_shot or not applied.control.txn
     return changed(applied, (body.table,) if is_at_once else ())
 
 
 def renamed_or_dropped(applied: Applied, body: TableRenamed | TableDropped) -> Iterator[RowChange]:
-    """Return the rows of a table that has another name from here on, or is gone."""
+    """Return the rows of a table with a new name, or of a dropped one."""
     return changed(applied, () if applied.control.txn else (body.table,))
 
 
@@ -108,7 +108,7 @@ def changed(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:
 
 
 def creation(control: Control, body: TableCreated) -> bytes:
-    """Return what is true of an incarnation for ever."""
+    """Return the row of a creation."""
     fields = CreationFields(
         created=control.position,
         catalog=body.catalog,
@@ -119,7 +119,7 @@ def creation(control: Control, body: TableCreated) -> bytes:
 
 
 def standing(applied: Applied, table: Table) -> bytes:
-    """Return how a table stands after the event."""
+    """Return the row of a table after the event."""
     is_dropped = table.table not in applied.state.tables.by_id
     fields = TableFields(
         definition=table.definition,
@@ -134,9 +134,9 @@ def standing(applied: Applied, table: Table) -> bytes:
 
 
 def partitioned(applied: Applied, table: Table) -> int:
-    """Return the position at which the partition columns last became others, 0 if they never did.
+    """Return the position at which the partition columns last changed, 0 if they never did.
 
-    A table that a txn creates and alters is another from its commit on.
+    For a table that a txn creates and alters, the change counts from the commit on.
     """
     stored = applied.stored(number_key(TABLE, table.table))
     if stored is None:
@@ -149,7 +149,7 @@ def partitioned(applied: Applied, table: Table) -> int:
 
 
 def redefined(applied: Applied, touched: TouchedTable) -> Iterator[RowChange]:
-    """Return the row of what a table is for all from here on, if that is new."""
+    """Return the row of the committed definition, if it is new."""
     table = touched.table
     is_there = table.creator == 0 and table.table in applied.state.tables.by_id
     if is_there and table.definition is not touched.definition_before:
@@ -158,7 +158,7 @@ def redefined(applied: Applied, touched: TouchedTable) -> Iterator[RowChange]:
 
 
 def names(applied: Applied, changed: Sequence[TouchedTable]) -> Iterator[RowChange]:
-    """Return the name rows: all are freed before one is claimed, since two tables may swap."""
+    """Return the name rows: freed names first, then claimed ones, since tables may swap names."""
     for table, name_before, *_ in changed:
         if name_before:
             yield name_row_key(name_key(table.catalog, name_before)), None

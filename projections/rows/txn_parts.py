@@ -1,8 +1,8 @@
-"""Parts of txns: what a txn did in each of its tables, as rows have it.
+"""Parts of txns: what a txn did in each of its tables, as rows.
 
-They stand in the row of the txn, which is made anew by all that touches it. For an open txn of many
-tables that would cost as much with every table as all before it did, so there each part has a row
-of its own, until the end puts them together.
+Parts are in the row of the txn, and each event that touches the txn writes that row again. For an
+open txn of many tables that cost would grow with the square of the tables, so there each part has a
+row of its own. The end of the txn joins them.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,31 +15,31 @@ from projections.rows.keys import TXN_PART, pair_key, value
 from projections.store.port import RowChange
 
 TOUCHES_MAX: Final = 64
-"""What has touched more has parts in rows of their own while it is open."""
+"""An open txn that has touched more has a row for each part."""
 
 TOUCHES_PER_TABLE: Final = 3
-"""A txn has a write id in a table, changes it and stages writes to it."""
+"""The three ways to touch a table: a write id, a change of metadata, staged writes."""
 
 
 def is_wide(txn: OpenTxn) -> bool:
-    """Tell whether an open txn has rows of its own for its parts; once it has, it keeps them."""
+    """Return whether an open txn has a row for each part; once it has, it keeps them."""
     return touches(txn) > TOUCHES_MAX
 
 
 def touches(txn: OpenTxn) -> int:
-    """Return in how many ways tables are touched so far; it only ever rises."""
+    """Return how many touches of tables there are so far; the number only rises."""
     return len(txn.write_ids) + len(txn.metadata) + len(txn.staged)
 
 
 def parts_within(txn: OpenTxn) -> list[TxnPart]:
-    """Return what stands in the row of an open txn: its tables so far, unless it is wide."""
+    """Return the parts in the row of an open txn: its tables so far, or [] if it is wide."""
     return [] if is_wide(txn) else [open_part(txn, table) for table in touched_tables(txn)]
 
 
 def parts_apart(txn: OpenTxn, named: Collection[int]) -> Iterator[RowChange]:
-    """Return the rows of those tables that an event named, if the txn is wide by now.
+    """Return the rows of the tables that an event named, if the txn is wide by now.
 
-    If the event may have made it so, those of all others come with them.
+    If this event may have made the txn wide, the rows of all its other tables come too.
     """
     if not is_wide(txn):
         return

@@ -1,8 +1,8 @@
-"""Txns: one row per txn, given again by every event that touches it, kept after its end.
+"""Txns: one row for each txn, written by every event that touches it, kept after its end.
 
-While a txn is open its row is made at the end of a batch: who catches up reads most txns from open
-to end in one batch. Read-only txns have rows like all others. That an aborted txn was forgotten is
-a row of its own: by then its beginning is no longer at hand.
+The row of an open txn is made at the end of a batch: a follower that catches up reads most txns
+from open to end in one batch. Read-only txns have rows like all others. A forgotten txn has a
+second row, because the state no longer holds its beginning by then.
 """
 
 from collections import defaultdict
@@ -61,7 +61,7 @@ def opened(applied: Applied, body: TxnOpened) -> Iterator[LateChange]:
 
 
 def allocated(applied: Applied, body: WriteIdsAllocated) -> Iterator[LateChange]:
-    """Return the rows of the txns that have further write ids."""
+    """Return the rows of the txns that were given further write ids."""
     for number, tables in by_txn(body.ids).items():
         yield from touched(applied, number, tables)
 
@@ -75,13 +75,13 @@ def by_txn(ids: Iterable[AllocatedId]) -> Mapping[int, Collection[int]]:
 
 
 def changed(applied: Applied, body: MetadataChange | WritesStaged) -> Iterable[LateChange]:
-    """Return the rows of the txn, if there is one, that has one more change to commit."""
+    """Return the row of the open txn, if there is one, that has one more change to commit."""
     txn = applied.control.txn
     return touched(applied, txn, (body.table,)) if txn else ()
 
 
 def altered(applied: Applied, body: TableAltered) -> Iterable[LateChange]:
-    """Return the row of the txn that altered a table, perhaps opened and committed by that."""
+    """Return the row of the txn that altered a table; the event may open and commit it too."""
     if not body.one_shot:
         return changed(applied, body)
     fields = at_once(applied.control, "default", [altered_part(body)])
@@ -102,7 +102,7 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
 
 
 def aborted(applied: Applied, body: TxnAborted) -> Iterable[LateChange]:
-    """Return the row of an aborted txn; a one-shot one that lost never was."""
+    """Return the row of an aborted txn; a one-shot that lost has no txn."""
     if body.one_shot:
         return ()
     return ended(applied, applied.control.txn, body.reason, body.parts, body.evidence)
@@ -115,13 +115,13 @@ def all_aborted(applied: Applied, body: SessionClosed | TxnsExpired) -> Iterator
 
 
 def forgotten(applied: Applied, body: AbortedForgotten) -> list[LateChange]:
-    """Return the rows of the aborted txns that are no exceptions any more."""
+    """Return the rows of the forgotten txns."""
     position = value(applied.control.position)
     return [(number_key(FORGOTTEN, txn), position) for txn in body.txns]
 
 
 def touched(applied: Applied, number: int, tables: Collection[int]) -> Iterator[LateChange]:
-    """Return the rows of a txn that stays open and touched these tables just now."""
+    """Return the rows of a txn that stays open and touched these tables."""
     txn = applied.state.txns.open[number]
     yield number_key(TXN, number), partial(standing, txn)
     yield from parts_apart(txn, tables)
@@ -141,7 +141,7 @@ def fields_of(
     reason: str = "",
     evidence: Evidence | None = None,
 ) -> TxnFields:
-    """Return the fields of a txn that is or was open: what is known since its open, and more."""
+    """Return the fields of a txn that is or was open, with those of its end."""
     return TxnFields(
         type=txn.type,
         session=txn.session,

@@ -1,8 +1,8 @@
 """Versions: the history of each table, commit by commit, as DESCRIBE HISTORY shows it.
 
-Versions of a table are dense from 0, and positions and times never fall with them, so a version is
-found by either without any other row. Outside a txn a change of a name is no version; neither is
-an alter of an external table.
+Versions of a table are dense from 0, and positions and times never decrease with them, so a version
+is found by either without another row. A rename outside a txn makes no version; neither does an
+alter of an external table.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from projections.store.port import RowChange
 
 
 class VersionFields(Fields):
-    """A version of a table: where and when it came to be, by what command, and what it did."""
+    """A version of a table: its position, time, command and changes."""
 
     position: int
     txn: int = 0
@@ -44,7 +44,7 @@ def committed(applied: Applied, body: TxnCommitted) -> list[RowChange]:
 
 
 def created(applied: Applied, body: TableCreated) -> list[RowChange]:
-    """Return the first version of a table that is there at once."""
+    """Return the first version of a table that exists at once."""
     if applied.control.txn:
         return []
     fields = of_change(applied.control, body, operations.CREATED, applied.control.at)
@@ -52,7 +52,7 @@ def created(applied: Applied, body: TableCreated) -> list[RowChange]:
 
 
 def altered(applied: Applied, body: TableAltered) -> list[RowChange]:
-    """Return the version that an alter is which is a commit of its own."""
+    """Return the version of an alter that is a commit of its own."""
     if not body.one_shot:
         return []
     fields = of_change(applied.control, body, operations.altered(body), body.committed_at)
@@ -60,7 +60,7 @@ def altered(applied: Applied, body: TableAltered) -> list[RowChange]:
 
 
 def of_part(applied: Applied, part: CommittedPart) -> VersionFields:
-    """Return the version that one table of a commit is."""
+    """Return the version of one table of a commit."""
     control, files = applied.control, applied.files.get(part.table)
     return VersionFields(
         position=control.position,
@@ -82,7 +82,7 @@ def of_part(applied: Applied, part: CommittedPart) -> VersionFields:
 def of_change(
     control: Control, body: TableCreated | TableAltered, operation: str, at: int
 ) -> VersionFields:
-    """Return the version that a change of metadata is by itself."""
+    """Return the version of a change of metadata outside a txn."""
     return VersionFields(
         position=control.position,
         txn=control.txn,

@@ -1,9 +1,9 @@
-"""Watermarks: the cleanup watermark as it is now, and which txns hold it (HIVE-18747); and marks.
+"""Watermarks: the present cleanup watermark, the txns that hold it (HIVE-18747), and marks.
 
-There is one row of the watermark, which most events change: it is made of the state when a batch
-ends. The oldest open txn, which holds most marks, stands there too. Of each table there are
-rows of how its least write id that has not ended moved on. So a mark is a few lookups, and no event
-costs more for many tables.
+The watermark is one row, which most events change: it is made from the state when a batch ends. It
+also holds the oldest open txn, which holds most marks. Each table has rows of how its least write
+id that has not ended moved on. So a mark is a few lookups, and the cost of an event does not grow
+with the number of tables.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ from projections.store.batch import LateChange
 class WatermarkFields(Fields):
     """The watermark, its bounds and its holders: an open txn, an aborted one, or both.
 
-    `oldest` is the oldest open txn behind the position of its snapshot, `tables` are those where
+    `oldest` is the position of its snapshot and the oldest open txn, `tables` are the tables where
     the aborted one left data.
     """
 
@@ -46,15 +46,16 @@ class WatermarkFields(Fields):
 
 
 def moved(applied: Applied, _body: object) -> Iterable[LateChange]:
-    """Return the row of the watermark; there is none before the first txn."""
+    """Return the row of the watermark, which is written from the first txn on."""
     state = applied.state
     return [(WATERMARK, partial(held, state))] if state.txns.next_txn > 1 else ()
 
 
 def ended(applied: Applied, body: object) -> Iterator[LateChange]:
-    """Return the row of the watermark, and those of tables whose least open write id moved on."""
+    """Return the rows of the watermark and of tables whose least open write id moved on."""
     yield from moved(applied, body)
-    # One below the least open id of now ended with this event: before it, the least was no higher.
+    # An id below the present least open one ended with this event, so before it the least was no
+    # higher than that id.
     for number, write_id in ended_ids(applied):
         if number in applied.tables:
             last_write_id = applied.tables[number].table.last_write_id
@@ -64,7 +65,7 @@ def ended(applied: Applied, body: object) -> Iterator[LateChange]:
 
 
 def ended_ids(applied: Applied) -> Iterator[tuple[int, int]]:
-    """Return table and write id of what the event ended, and of what it gave, perhaps at once."""
+    """Return table and write id of each id that the event ended or gave; it may do both."""
     for txn in applied.ended.values():
         yield from txn.write_ids.items()
     for number, write_id, _ in applied.given:

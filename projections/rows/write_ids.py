@@ -1,8 +1,8 @@
-"""Write ids: TXN_TO_WRITE_ID by table, and where each table's sequence stands.
+"""Write ids: TXN_TO_WRITE_ID by table, and the sequence of each table.
 
-A mapping row comes with the id, whether it was allocated, taken by a change of metadata or given by
-the commit, and goes when the core lets it go. None lies below the table's least mapped id: scans
-start there, for deleted rows still cost whoever passes over them.
+A mapping row is written with the id, whether that was allocated, taken by a change of metadata or
+given by the commit. It is deleted when the core's state drops the mapping. No row lies below the
+table's least mapped id: scans start there, because passing over deleted rows costs time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from projections.store.batch import LateChange
 
 
 class SequenceFields(Fields):
-    """Where the write ids of a table stand, and its version."""
+    """The next and the least mapped write id of a table, and its version."""
 
     last_write_id: int = 0
     mapped_from: int = 0
@@ -34,10 +34,11 @@ class SequenceFields(Fields):
 
 
 def moved(applied: Applied, _body: object) -> Iterator[LateChange]:
-    """Return the mappings that came and went, and the sequences of the tables that moved."""
+    """Return the mappings that were written and deleted, and the sequences that moved."""
     came, gone = applied.given, applied.cleaned
     if came and gone:
-        # With no txn open a one-shot commit is below the watermark at once: its row never is.
+        # With no txn open, a one-shot commit is below the watermark at once: its row is never
+        # written.
         came, gone = set(came).difference(gone), set(gone).difference(came)
     for number, write_id, txn in came:
         yield pair_key(MAPPING, number, write_id), id_value(txn)
@@ -48,7 +49,7 @@ def moved(applied: Applied, _body: object) -> Iterator[LateChange]:
 
 
 def cleaned(applied: Applied, _body: object) -> Iterable[LateChange]:
-    """Return the mappings that went, as they may with any event."""
+    """Return the ends of deleted mappings; any event may delete some."""
     return left(applied, applied.cleaned) if applied.cleaned else ()
 
 

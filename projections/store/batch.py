@@ -1,8 +1,8 @@
-"""A batch: changes of rows on their way into a store, and what the rows are with them.
+"""A batch: changes of rows not yet written to a store, and the rows as they will be.
 
-An event is applied before the changes of those just before it are written. Whatever has to know how
-a row stands then asks the batch, which has the store beneath it. A row that many events of a batch
-would write again need not be made for each of them: its value may be a call, made at the end.
+An event is applied before the changes of the events just before it are written. So lookups of rows
+go to the batch, which falls back to the store. A row that many events of a batch change need not be
+made for each of them: its value may be a call, made at the end.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,10 +13,10 @@ Lookup = Callable[[bytes], bytes | None]
 """Returns the value of a key, None if there is no such row."""
 
 LateChange = tuple[bytes, bytes | Callable[[], bytes] | None]
-"""A key and its new value, or the call that makes it of what still changes within the batch.
+"""A key and its new value, or a call that makes the value from state that still changes.
 
-Every event that changes what the call returns must give the row again: then it does not matter
-where the batch ends.
+Every event that changes the result of the call must return the row again: then the rows do not
+depend on where a batch ends.
 """
 
 
@@ -30,7 +30,7 @@ class Batch:
         self.changes: dict[bytes, bytes | Callable[[], bytes] | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key` as it would be if the batch was written now."""
+        """Return the value of `key` as if the batch was written now."""
         return _made(self.changes[key]) if key in self.changes else self._beneath(key)
 
     def put(self, key: bytes, value: bytes | None) -> None:
@@ -42,7 +42,7 @@ class Batch:
         self.changes.update(changes)
 
     def settled(self) -> list[RowChange]:
-        """Return what to write, with all values made."""
+        """Return the changes to write, with all values made."""
         return [(key, _made(value)) for key, value in self.changes.items()]
 
 

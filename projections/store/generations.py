@@ -1,6 +1,6 @@
-"""Where a store on disk lives: generations under one root, one of them published.
+"""Generations: the directories of a store under one root, one of them published.
 
-    <root>/WRITER              locked by the one process that writes, and says who it is
+    <root>/WRITER              locked by the one process that writes, and describes it
     <root>/PUBLISHED           names the generation that readers open
     <root>/000001-5f3a9c1e/    one generation: the directory of one RocksDB database
 
@@ -9,7 +9,7 @@ atomic replacement of one small file. Readers compare that name at every refresh
 back, even if the root is deleted and made anew: a RocksDB secondary whose directory is replaced
 under it does not notice, and mixes the rows of both.
 
-This module knows files and directories only, not what is in the rows; it never opens a database.
+This module handles files and directories only; it never opens a database.
 """
 
 import fcntl
@@ -34,11 +34,11 @@ WRITER = "WRITER"
 PUBLISHED = "PUBLISHED"
 
 LOOKS_MAX = 100
-"""How often the files are looked at again because they moved meanwhile; once is the rule."""
+"""How often the files are read again because they changed meanwhile; usually once."""
 
 
 class DiskState(NamedTuple):
-    """What is on disk, as far as it can change what a reader sees.
+    """The files on disk, as far as they decide what a reader sees.
 
     Every batch makes a write-ahead log longer, every flush and compaction the manifest.
     """
@@ -50,7 +50,7 @@ class DiskState(NamedTuple):
 
     @property
     def tables(self) -> tuple[Path, str, int]:
-        """What stays equal as long as no table file comes or goes."""
+        """A value that changes when a table file comes or goes."""
         return self[:3]
 
 
@@ -64,7 +64,7 @@ class Generations:
         """Become the writer until the returned file is closed or the process ends.
 
         Raises:
-            StoreLockedError: another one is, and the error says who.
+            StoreLockedError: another process is the writer; the error names it.
             StoreUnavailableError: the directory cannot be made or written.
         """
         with _refusals(self.root), ExitStack() as held:
@@ -85,10 +85,11 @@ class Generations:
         """Return the generation readers open, None before the first is published.
 
         Raises:
-            StoreUnavailableError: what names it cannot be read.
+            StoreUnavailableError: the file PUBLISHED cannot be read.
         """
         with _refusals(self.root), suppress(FileNotFoundError, NotADirectoryError):
-            # What is no text names nothing that is there: opening that says so, a rebuild mends it.
+            # Bytes that are not UTF-8 name no generation: opening it fails, and a rebuild repairs
+            # it.
             name = (self.root / PUBLISHED).read_text(encoding="utf-8", errors="replace")
             return self.root / name.strip()
         return None
@@ -99,10 +100,10 @@ class Generations:
         return self.root / f"{last + 1:06d}-{token_hex(4)}"
 
     def publish(self, generation: Path) -> None:
-        """Make `generation` the one that readers open from now on, also after a power cut.
+        """Make readers open `generation` from now on, also after a power cut.
 
         Raises:
-            StoreUnavailableError: the file that names it cannot be written; the former one stays.
+            StoreUnavailableError: the file PUBLISHED cannot be written; its former content stays.
         """
         draft = self.root / f"{PUBLISHED}.draft"
         with _refusals(self.root):
@@ -116,7 +117,7 @@ class Generations:
     def sweep(self) -> None:
         """Remove every generation but the published one; only the writer may call this.
 
-        Readers that still hold the old one keep its open files until their next refresh.
+        Readers of the old generation keep its open files until their next refresh.
         """
         keep = self.published()
         for path in self._all():
@@ -124,12 +125,12 @@ class Generations:
                 shutil.rmtree(path, ignore_errors=True)
 
     def disk_state(self) -> DiskState:
-        """Look at the published generation.
+        """Return the state of the published generation.
 
         Raises:
-            StoreMissingError: none is published.
-            StoreDamagedError: it lacks the files every database has.
-            StoreUnavailableError: they cannot be read.
+            StoreMissingError: no generation is published.
+            StoreDamagedError: the generation lacks a file that every database has.
+            StoreUnavailableError: its files cannot be read.
         """
         for _ in range(LOOKS_MAX):
             generation = self.published()
@@ -143,7 +144,9 @@ class Generations:
             except OSError as refusal:
                 raise StoreUnavailableError(self.root, str(refusal)) from refusal
             except ValueError as problem:
-                raise StoreDamagedError(self.root, f"a file names no other: {problem}") from problem
+                raise StoreDamagedError(
+                    self.root, f"its file CURRENT names no manifest: {problem}"
+                ) from problem
         raise StoreDamagedError(self.root, f"{missing} is missing")
 
     def _all(self) -> list[Path]:
@@ -152,7 +155,7 @@ class Generations:
 
 @contextmanager
 def _refusals(root: Path) -> Iterator[None]:
-    """Raise StoreUnavailableError for what the operating system refuses meanwhile."""
+    """Raise StoreUnavailableError for an OSError in the block."""
     try:
         yield
     except OSError as refusal:
@@ -160,7 +163,7 @@ def _refusals(root: Path) -> Iterator[None]:
 
 
 def _disk_state(generation: Path) -> DiskState:
-    """Look at one generation. RocksDB names its manifest in the file CURRENT."""
+    """Return the state of one generation. RocksDB names its manifest in the file CURRENT."""
     manifest = (generation / "CURRENT").read_text(encoding="ascii").strip()
     manifest_bytes = (generation / manifest).stat().st_size
     with os.scandir(generation) as files:
@@ -171,7 +174,7 @@ def _disk_state(generation: Path) -> DiskState:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make names created in `directory` survive a power cut."""
+    """Make new names in `directory` survive a power cut."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,6 +1,6 @@
 """The row store in memory: the same contract, no files, one process.
 
-It is for tests, for simulation and for the rows of metadata that another host publishes.
+It serves tests, simulation, and the rows of metadata that another host publishes.
 
 Keys are kept in a sorted list, so a new key costs O(rows): fine for a hundred thousand rows.
 """
@@ -30,14 +30,13 @@ class _SortedRows(RowReader):
         self._closed = False
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, None if there is no such row."""
         self._check_open()
         return self._values.get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end), copied at the call; beyond `limit` none is touched."""
+        """Return the rows of [start, end), copied at the call, at most `limit`."""
         self._check_open()
         low, high = bisect_left(self._keys, start), bisect_left(self._keys, end)
         if limit is not None:
@@ -48,7 +47,6 @@ class _SortedRows(RowReader):
         return iter([(key, self._values[key]) for key in keys])
 
     def close(self) -> None:
-        """Refuse every later call."""
         self._closed = True
 
     def _check_open(self) -> None:
@@ -65,7 +63,6 @@ class MemoryStore(_SortedRows, RowStore):
         self.write([format_stamp(version)])
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Apply all changes or, if a key is refused, none."""
         self._check_open()
         check_keys(changes)
         with self._writing:
@@ -76,11 +73,10 @@ class MemoryStore(_SortedRows, RowStore):
                     self._put(key, value)
 
     def refresh(self) -> None:
-        """Do nothing: what is written here is current."""
         self._check_open()
 
     def reader(self) -> "MemoryReader":
-        """Return a reader that sees today's rows until it is refreshed, as another process does."""
+        """Return a reader that sees the present rows until a refresh, like another process."""
         self._check_open()
         return MemoryReader(self)
 
@@ -108,6 +104,6 @@ class MemoryReader(_SortedRows):
         self.refresh()
 
     def refresh(self) -> None:
-        """Copy the rows the store has now."""
+        """Copy the present rows of the store."""
         self._check_open()
         self._values, self._keys = self._store.copied()

@@ -1,9 +1,9 @@
-"""Long scans, read page by page from a cursor that the store can take away.
+"""Long scans, read page by page from a cursor that the store can close.
 
 An open cursor keeps its database open, and the directory of that database locked. A scan of few
-rows therefore ends its cursor with its first page; for a longer one the store remembers the `Pages`
-and takes the cursor when it closes. A scan never ends early in silence: not when its cursor was
-taken, and not when the cursor stopped at a damaged block.
+rows therefore ends its cursor with its first page. For a longer one the store keeps the `Pages` and
+closes the cursor when it closes itself. A scan never ends early without an error: not after its
+cursor was closed, and not at a damaged block.
 """
 
 from typing import Protocol
@@ -16,14 +16,14 @@ PAGE_ROWS = 512
 
 
 class Cursor(Protocol):
-    """A place in ordered rows, moved by `next` and `prev`; what RocksDB calls an iterator."""
+    """A place in ordered rows, moved by `next` and `prev`; RocksDB calls it an iterator."""
 
     def valid(self) -> bool:
         """Return whether there is a row here: false at either end, and after an error."""
         ...
 
     def status(self) -> None:
-        """Raise the error that made the cursor invalid, if it was one."""
+        """Raise the error that made the cursor invalid, if there was one."""
         ...
 
     def key(self) -> bytes:
@@ -61,11 +61,11 @@ class Pages:
 
     @property
     def is_live(self) -> bool:
-        """Whether it holds a cursor, because rows may be left."""
+        """Whether a cursor is open, because rows may be left."""
         return self._cursor is not None
 
     def take(self) -> None:
-        """Let go of the cursor; if rows may be left, `read` raises from now on."""
+        """Close the cursor; if rows may be left, `read` raises from now on."""
         self._is_taken = self.is_live
         self._cursor = None
 
@@ -73,7 +73,7 @@ class Pages:
         """Return the next page, empty at the end.
 
         Raises:
-            StoreClosedError: the cursor was taken.
+            StoreClosedError: the cursor was closed by `take`.
         """
         if self._is_taken:
             raise StoreClosedError("the store under this scan")
@@ -86,7 +86,7 @@ class Pages:
         page: list[Row] = []
         while cursor.valid() and (key := cursor.key()) >= self._start:
             page.append((key, cursor.value()))
-            if len(page) == self._left:  # One step more might pass over many deleted rows.
+            if len(page) == self._left:  # A further step might pass over many deleted rows.
                 break
             step()
             if len(page) == PAGE_ROWS:

@@ -1,12 +1,12 @@
 """The row store port: one ordered key space of bytes, written in atomic batches.
 
 Projections write rows here and queries read them. Adapters are `projections.store.memory` (for
-tests) and `projections.store.rocks_store` (on disk); `tests/projections/contract.py` is what both
-must do. There are no column families: prefixes separate projections, and one batch, one scan, one
-reader covers them all.
+tests) and `projections.store.rocks_store` (on disk); `tests/projections/contract.py` is the
+contract of both. There are no column families: prefixes separate projections, and one batch, one
+scan, one reader covers them all.
 
 A key is never empty and its first byte is below 0xff: so every prefix has an end, and the whole
-store is `scan(b"", KEYS_END)`. Rows are a function of the log; nothing is stored here alone.
+store is `scan(b"", KEYS_END)`. Rows are a function of the log; no fact is stored here only.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -27,12 +27,12 @@ KEYS_END = b"\xff"
 """The end of the key space: above every key."""
 
 FORMAT_KEY = b"!format"
-"""The row that names the layout of all the others; the store writes it, projections leave it."""
+"""The row that names the format of all others; the store writes it, projections do not."""
 
 FORMAT_VERSION = 10
-"""Raised whenever any projection lays out its rows differently: stores are then rebuilt."""
+"""Increased whenever a projection changes the format of its rows: stores are then rebuilt."""
 
-# Most who read from the highest row down want that one alone.
+# Most scans from the highest row down need only that row.
 SLICE_MIN = 4
 SLICE_GROWTH = 4
 
@@ -49,25 +49,25 @@ class RowReader(Protocol):
     ) -> Iterator[Row]:
         """Return the rows of [start, end) in key order, or from the highest down if `reverse`.
 
-        At most `limit` rows. A scan shows one state, that of the call: later writes and refreshes
-        do not reach it. It may be long: rows are fetched as it goes. Rows deleted lately cost time
-        to pass over, so start behind those known to be gone.
+        At most `limit` rows. A scan shows the state at the call: later writes and refreshes do not
+        change it. Rows are fetched in pages. Passing over rows deleted lately costs time, so start
+        behind rows known to be gone.
         """
         ...
 
     def refresh(self) -> None:
         """Catch up with the process that writes; a store that is written here is always current.
 
-        Afterwards the rows are those of a whole number of batches, at least all that were written
-        before the call. A refresh that raises has closed the reader: open another one.
+        Afterwards the rows are those of whole batches, with at least all batches written before the
+        call. A refresh that raises has closed the reader: open another one.
         """
         ...
 
     def origin(self) -> Hashable:
-        """Return what is another value once the rows may be those of another history.
+        """Return a value that changes once the rows may belong to another history.
 
-        That is after a refresh that went over to a store made anew: nothing that was made of the
-        rows before goes on with these.
+        It changes after a refresh that moved to a rebuilt store: results of the earlier rows must
+        not be continued with the new ones.
         """
         return None
 
@@ -103,16 +103,16 @@ class RowStore(RowReader, Protocol):
 def prefix_end(prefix: bytes) -> bytes:
     """Return the end of the keys that start with `prefix`, for a scan that begins at `prefix`."""
     if prefix[:1] == KEYS_END:
-        raise ValueError(f"no key starts with {prefix!r}: the first byte of a key is below 0xff")
+        raise ValueError(f"the first byte of a prefix must be below 0xff, got {prefix!r}")
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else KEYS_END
 
 
 def highest_first(rows: RowReader, start: bytes, end: bytes) -> Iterator[Row]:
-    """Yield the rows of [start, end) from the highest down, for who may need no more than a few.
+    """Yield the rows of [start, end) from the highest down, for callers that may need only a few.
 
-    A scan without a limit reads whole pages, and one in memory copies all there is. This one reads
-    slices that grow with what was taken, so it never reads more than a few times that.
+    A scan without a limit reads whole pages, and in memory copies all rows. This one reads slices
+    that grow with the rows taken, so it reads at most a few times as many rows as are taken.
     """
     limit = SLICE_MIN
     while limit:
@@ -126,7 +126,7 @@ def highest_first(rows: RowReader, start: bytes, end: bytes) -> Iterator[Row]:
 def digest(rows: RowReader) -> bytes:
     """Return 32 bytes that are equal for equal rows, in any adapter. Reads every row.
 
-    Left out is the checkpoint: which state it holds is a matter of time, not of the log alone.
+    The checkpoint is left out: its position depends on time, not on the log alone.
     """
     total = blake2b(digest_size=32)
     for key, value in rows.scan(b"", KEYS_END):
@@ -139,7 +139,7 @@ def digest(rows: RowReader) -> bytes:
 
 
 def format_stamp(version: int) -> RowChange:
-    """Return the row that marks a store as laid out by `version`."""
+    """Return the row that marks a store as of format `version`."""
     return FORMAT_KEY, b"%d" % version
 
 
@@ -147,8 +147,8 @@ def check_format(stamp: bytes | None, wanted: int, path: Path) -> None:
     """Compare the row at FORMAT_KEY of the store at `path` with the format this program knows.
 
     Raises:
-        StoreVersionError: it names another version than `wanted`.
-        StoreDamagedError: there is none, and every store begins with one.
+        StoreVersionError: the row names another version than `wanted`.
+        StoreDamagedError: the row is missing; every store begins with it.
     """
     if stamp is None:
         raise StoreDamagedError(path, f"its first row, {FORMAT_KEY!r}, is missing")
@@ -157,7 +157,9 @@ def check_format(stamp: bytes | None, wanted: int, path: Path) -> None:
 
 
 def check_keys(changes: Sequence[RowChange]) -> None:
-    """Raise ValueError if a key lies outside the key space; adapters ask before they write."""
+    """Raise ValueError for a key outside the key space; adapters check before they write."""
     for key, _ in changes:
         if not b"" < key < KEYS_END:
-            raise ValueError(f"the key {key!r} is empty or starts with 0xff; nothing was written")
+            raise ValueError(
+                f"a key must have a first byte below 0xff, got {key!r}; nothing was written"
+            )

@@ -1,12 +1,11 @@
-"""RocksDB through rocksdict, the only module that imports it: one database, its options, its traps.
+"""RocksDB through rocksdict, which only this module imports: one database, options, pitfalls.
 
-`RocksStore` and `RocksReader`, the adapters of the port, stand on this in `rocks_store` and
-`rocks_reader` beside it. What is dealt with here:
+The adapters of the port, `RocksStore` and `RocksReader`, build on this module. It deals with:
 
-- Raw mode: bytes in, bytes out. The options are passed for the column family too, or it takes those
-  that the first open left on disk.
-- Of a cursor's bounds only the upper one works (the setter of the lower one sets the upper), and
-  the ready-made iterators end quietly at a damaged block; so scans go through
+- Raw mode: bytes in, bytes out. The options are passed for the column family too, or RocksDB
+  takes the options that the first open left on disk.
+- Only the upper bound of a cursor works (the setter of the lower one sets the upper), and
+  the ready-made iterators end without an error at a damaged block; so scans go through
   `projections.store.paging`.
 - Every failure is a plain Exception with the text of RocksDB; it becomes a StoreError by name.
 """
@@ -57,10 +56,10 @@ class RocksLimits:
     block_cache_bytes: int = 64 << 20
     write_buffer_bytes: int = 8 << 20
     open_files_max: int = 256
-    """Of the writer; a secondary keeps every table open."""
+    """Limit of the writer; a secondary keeps every table open."""
     background_jobs: int = 2
     manifest_bytes_max: int = 64 << 10
-    """A secondary replays the manifest edit by edit, ever slower: at 1 MiB it opens in seconds."""
+    """A secondary replays the manifest edit by edit, ever slower: 1 MiB takes seconds."""
 
 
 class Database:
@@ -83,7 +82,7 @@ class Database:
         try:
             return cls(path, options, AccessType.read_write())
         except StoreUnavailableError as problem:
-            # RocksDB has the same words for a file that it lacks and for a disk that refuses one.
+            # RocksDB's text is the same for a missing file and for a disk that refuses one.
             if create or NOT_THERE not in str(problem):
                 raise
             raise StoreDamagedError(path, str(problem.__cause__)) from problem
@@ -99,7 +98,7 @@ class Database:
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end) as they are now; the first page is read at the call."""
+        """Return the present rows of [start, end); the first page is read at the call."""
         if start >= end or limit == 0:
             return iter(())
         pages = self._pages(start, end, maxsize if limit is None else limit, reverse=reverse)
@@ -113,8 +112,8 @@ class Database:
         """Apply all changes or none; the write-ahead log is written, not synced to disk."""
         check_keys(changes)
         batch = WriteBatch(raw_mode=True)
-        # In the order of keys RocksDB finds the place of a row beside that of the one before it;
-        # of several changes of one key the last one stays the last.
+        # In key order RocksDB finds the place of each row next to the row before it. The sort is
+        # stable: the last change of a key stays the last.
         for key, value in sorted(changes, key=itemgetter(0)):
             if value is None:
                 batch.delete(key)
@@ -126,7 +125,7 @@ class Database:
             raise self._named(problem) from problem
 
     def catch_up(self) -> None:
-        """Read on, in a secondary, in what the writer wrote."""
+        """Apply the new writes of the writer, in a secondary."""
         try:
             self._rows.try_catch_up_with_primary()
         except Exception as problem:
@@ -140,7 +139,7 @@ class Database:
             raise self._named(problem) from problem
 
     def close(self) -> None:
-        """Flush and release everything, also from under scans that go on; again does nothing."""
+        """Flush and release everything, also under running scans; closing again does nothing."""
         for pages in self._scans:
             pages.take()
         try:
@@ -172,19 +171,19 @@ class Database:
             raise self._named(problem) from problem
 
     def _named(self, problem: Exception) -> StoreError:
-        """Return the error of ours that RocksDB's text stands for."""
+        """Return the StoreError for an error text of RocksDB."""
         what = str(problem)
         if isinstance(problem, DbClosedError):
             return StoreClosedError(f"the store at {self._path}")
         if "/LOCK:" in what:
-            return StoreLockedError(self._path, "whoever holds its LOCK, perhaps a RocksDB tool")
+            return StoreLockedError(self._path, "the holder of its LOCK, perhaps a RocksDB tool")
         if what.startswith(("Corruption", "Invalid argument")):
             return StoreDamagedError(self._path, what)
         return StoreUnavailableError(self._path, what)
 
 
 class Secondaries:
-    """Opens databases to read what their writers write, one after the other, with one block cache.
+    """Opens databases as secondaries, one after the other, with one block cache.
 
     RocksDB keeps its log files in `notes`.
     """
@@ -207,9 +206,9 @@ def _options(limits: RocksLimits) -> Options:
     options.set_compression_type(DBCompressionType.lz4())
     options.set_write_buffer_size(limits.write_buffer_bytes)
     options.set_max_total_wal_size(4 * limits.write_buffer_bytes)
-    # A torn tail, as a power cut leaves it, is dropped with all that follows: whole batches remain.
+    # A torn tail, left by a power cut, is dropped with all that follows: whole batches remain.
     options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
-    # Where most rows of a stretch are deleted, compact, or scans pass over each of them for ever.
+    # Compact where most rows of a range are deleted; otherwise every scan passes over each of them.
     options.add_compact_on_deletion_collector_factory(1024, 512, 0.5)
     options.set_max_background_jobs(limits.background_jobs)
     options.set_max_file_opening_threads(limits.background_jobs)
@@ -228,8 +227,8 @@ def _table_options(limits: RocksLimits) -> BlockBasedOptions:
     tables.set_cache_index_and_filter_blocks(True)
     tables.set_pin_l0_filter_and_index_blocks_in_cache(True)
     tables.set_bloom_filter(10, False)  # noqa: FBT003 - 10 bits a key, whole-file filters
-    # In parts of some KB. The cache has 64 shards: the one filter of a table of a million rows fits
-    # none of them, and would be read from the file again at every lookup.
+    # Filters in parts of some KB. The cache has 64 shards: one filter for a table of a million rows
+    # fits no shard, and would be read from the file at every lookup.
     tables.set_index_type(BlockBasedIndexType.two_level_index_search())
     tables.set_partition_filters(True)
     return tables

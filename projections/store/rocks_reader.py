@@ -1,11 +1,11 @@
-"""The readers' side of the row store on disk: a RocksDB secondary in any process of the host.
+"""The reader of the row store on disk: a RocksDB secondary in any process of the host.
 
-RocksDB lets a secondary read on, but not always rightly. It reads the manifest first and then the
-write-ahead logs: if the writer flushes in between, later batches show without earlier ones. Its own
-memtable may hide newer rows of a table that was flushed since. And after a change of manifest rows
-can stay missing for good. So a reader reads on only while no table came or went, else it opens anew
-with the same block cache; and it looks at the files again afterwards, because all this is true only
-if they did not move meanwhile. Then it shows the rows of a whole number of batches.
+RocksDB lets a secondary catch up, but not always correctly. It reads the manifest first and then
+the write-ahead logs: if the writer flushes in between, later batches show without earlier ones. Its
+own memtable may hide newer rows of a table flushed since. After a change of manifest rows can stay
+missing for good. So a reader catches up only while no table came or went. Otherwise it opens the
+database again with the same block cache. It checks the files again afterwards, because all this
+holds only if they did not change meanwhile. Then it shows the rows of whole batches.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ from projections.store.rocks import Database, RocksLimits, Secondaries
 class RocksReader(RowReader):
     """The rows that another process writes, as of the last refresh. Threads may share it.
 
-    It needs the right to write into the store's directory, where rocksdict leaves a note of its
-    mode, and a scratch folder of its own, where RocksDB keeps a log file. RocksDB does not survive
-    a fork: a worker process opens its own reader.
+    It needs write permission in the store's directory, where rocksdict writes a file with its mode,
+    and a scratch folder of its own, where RocksDB keeps a log file. RocksDB does not survive a
+    fork: a worker process opens its own reader.
     """
 
     def __init__(self, root: Path, version: int, limits: RocksLimits, scratch: Path | None) -> None:
@@ -52,7 +52,7 @@ class RocksReader(RowReader):
         limits: RocksLimits | None = None,
         scratch: Path | None = None,
     ) -> Self:
-        """Open the store at `root` for reading; `scratch` is where its own folder is made.
+        """Open the store at `root` for reading; `scratch` is the parent of its scratch folder.
 
         Raises:
             StoreMissingError: its writer has not created it yet.
@@ -61,14 +61,12 @@ class RocksReader(RowReader):
         return cls(root, version, limits or RocksLimits(), scratch)
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, None if there is no such row."""
         with self._lock:
             return self._rows.get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end) in key order; see RowReader."""
         with self._lock:
             return self._rows.scan(start, end, limit=limit, reverse=reverse)
 
@@ -76,8 +74,8 @@ class RocksReader(RowReader):
         """Catch up with the writer, over its restarts and into a store it rebuilt.
 
         Raises:
-            StoreError: the store is gone, damaged or of another format. There are no rows then,
-                until a later refresh finds some: whoever reads for long outlives a rebuild.
+            StoreError: the store is gone, damaged or of another format. The reader has no rows
+                then, until a later refresh finds some: so a long-lived reader outlasts a rebuild.
         """
         with self._lock:
             if self._is_closed:
@@ -90,18 +88,16 @@ class RocksReader(RowReader):
                 raise
 
     def origin(self) -> Path:
-        """Return the generation that is read."""
         return self._generation
 
     def close(self) -> None:
-        """Release the files and remove the scratch folder."""
         with self._lock:
             self._is_closed = True
             self._rows.close()
             self._held.close()
 
     def _follow(self) -> None:
-        """Move to what is on disk, and on until nothing moved there meanwhile."""
+        """Move to the state on disk; repeat until it did not change meanwhile."""
         state = self._generations.disk_state()
         if state == self._seen:
             return
@@ -113,10 +109,10 @@ class RocksReader(RowReader):
                     raise problem
                 return
             state = after
-        raise StoreUnavailableError(self._generations.root, "its tables never stand still")
+        raise StoreUnavailableError(self._generations.root, "its table files keep changing")
 
     def _advance(self, state: DiskState) -> StoreError | None:
-        """Read on, or if that will not do open anew; return what is in the way of both."""
+        """Catch up, or open anew if that is not enough; return the error if both fail."""
         try:
             if not self._read_on(state):
                 self._open(state)
@@ -127,7 +123,7 @@ class RocksReader(RowReader):
         return None
 
     def _read_on(self, state: DiskState) -> bool:
-        """Read the write-ahead logs on; False if that is not enough, or fails."""
+        """Read the new write-ahead logs; return False if that is not enough, or fails."""
         if self._seen is None or self._seen.tables != state.tables:
             return False
         try:
@@ -137,7 +133,7 @@ class RocksReader(RowReader):
         return True
 
     def _open(self, state: DiskState) -> None:
-        """Open what is published; running scans keep the old database until they end."""
+        """Open the published generation; running scans keep the old database until they end."""
         rows = self._secondaries.open(state.generation)
         check_format(rows.get(FORMAT_KEY), self._version, state.generation)
         self._rows, self._generation = rows, state.generation

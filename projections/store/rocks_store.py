@@ -1,4 +1,4 @@
-"""The writer's side of the row store on disk: one process, one generation, one RocksDB database."""
+"""The writer of the row store on disk: one process, one generation, one RocksDB database."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -43,12 +43,12 @@ class RocksStore(RowStore):
     def open(
         cls, root: Path, *, version: int = FORMAT_VERSION, limits: RocksLimits | None = None
     ) -> Self:
-        """Become the writer of the store at `root`; an empty one is made if there is none.
+        """Become the writer of the store at `root`; create an empty store if there is no store.
 
         Raises:
-            StoreLockedError: another process is; the error names it.
-            StoreVersionError: its rows have another format. `rebuild` it.
-            StoreDamagedError: its files lack something. `rebuild` it.
+            StoreLockedError: another process is the writer; the error names it.
+            StoreVersionError: the rows have another format. `rebuild` them.
+            StoreDamagedError: a file is missing or damaged. `rebuild` the store.
         """
         return cls(root, version, limits or RocksLimits(), anew=False)
 
@@ -56,9 +56,9 @@ class RocksStore(RowStore):
     def rebuild(
         cls, root: Path, *, version: int = FORMAT_VERSION, limits: RocksLimits | None = None
     ) -> Self:
-        """Begin an empty store in place of the one at `root`, whatever the state of that.
+        """Begin an empty store in place of the one at `root`, even if that one is damaged.
 
-        Readers keep the old one until `publish`; it also stays if this process ends before.
+        Readers keep the old store until `publish`; it also stays if this process ends before.
 
         Raises:
             StoreLockedError: another process is the writer; the error names it.
@@ -66,34 +66,30 @@ class RocksStore(RowStore):
         return cls(root, version, limits or RocksLimits(), anew=True)
 
     def publish(self) -> None:
-        """Let readers move to this store at their next refresh, and remove what it replaces."""
+        """Make readers move to this store at their next refresh, and remove the old one."""
         if self._generations.published() != self._generation:
             self._generations.publish(self._generation)
         self._generations.sweep()
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, None if there is no such row."""
         return self._rows.get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end) in key order; see RowReader."""
         return self._rows.scan(start, end, limit=limit, reverse=reverse)
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Apply all changes or none; see RowStore."""
         self._rows.write(changes)
 
     def refresh(self) -> None:
-        """Change nothing: what is written here is current."""
-        self._rows.get(FORMAT_KEY)  # Refused if closed, as everything is.
+        self._rows.get(FORMAT_KEY)  # Raises StoreClosedError if closed.
 
     def checkpoint(self, directory: Path) -> None:
-        """Put a copy of the store of this moment at `directory`, as the root of its own store.
+        """Copy the present store to `directory`, as the root of a store of its own.
 
-        Tables are hard links where both are on one file system. A copy that is there already is
-        replaced, as by a rebuild.
+        Tables are hard links where both are on one file system. An earlier copy is replaced, as by
+        a rebuild.
         """
         copies = Generations(directory)
         with copies.lock():
@@ -103,5 +99,5 @@ class RocksStore(RowStore):
             copies.sweep()
 
     def close(self) -> None:
-        """Flush, release the files, and let another process be the writer."""
+        """Flush, release the files, and let another process become the writer."""
         self._held.close()

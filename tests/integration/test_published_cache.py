@@ -134,7 +134,7 @@ def test_nothing_is_published_yet(home: Home) -> None:
         assert "lakeledger serve feeder --publish" in missed.stderr
         home.add_topic()
         command.wait_for("NothingPublishedError")
-        assert "nothing of this ledger is published" in ready(url)[1]["following"]["detail"]
+        assert "its cache topic ends at offset 0" in ready(url)[1]["following"]["detail"]
         with home.feeding() as ledger:
             command.wait_for("caught up")
             with closing(HttpCache(url)) as cache:
