@@ -1,7 +1,7 @@
 """Transaction manager of a data lake, built as an event-sourced ledger on Kafka.
 
-What a program needs is named here, and loaded when it is first used: so a part of the package can
-be imported without the rest.
+This module names what a program needs, and loads each name when it is first used. So a part of the
+package can be imported without the rest.
 
     from ledger import Ledger
 """

@@ -1,4 +1,4 @@
-"""The command line as `python -m ledger`, which is how a supervisor starts its roles."""
+"""The command line as `python -m ledger`; a supervisor starts its roles so."""
 
 import sys
 

@@ -3,9 +3,10 @@
     with Ledger.connect() as ledger, ledger.transaction() as txn:
         txn.write_id("flights")
 
-Every call that changes something is one command and waits for the event that answers it. A refusal
-is raised as the exception of its reason; no answer in time is `OutcomeUnknownError`, never a
-failure. A ledger object belongs to the process that connected it; its threads may share it.
+Every call that changes something is one command, and waits for the event that answers it. A refusal
+is raised as the exception of its reason. A call without an answer in time raises
+`OutcomeUnknownError`: it may have been executed. A ledger object belongs to the process that
+connected it; the threads of that process may share it.
 """
 
 import atexit
@@ -72,10 +73,10 @@ class Ledger(LedgerTables, LedgerFiles):
     ) -> None:
         if log is None or open_reads is None or isinstance(log, str):
             raise TypeError(
-                "a ledger is connected by Ledger.connect(bootstrap, ledger), which finds that of "
-                "this host if nothing is said; Ledger(...) itself is made from a log"
+                "connect with Ledger.connect(bootstrap, ledger); without arguments it finds the "
+                "ledger of this host. Ledger(...) itself must get a Log and open_reads=..."
             )
-        # First, while there is nothing yet that would have to be ended.
+        # First, while there is nothing yet to close.
         check_name_of("a catalog", catalog)
         labels, zone = Labels.of_process(application), zone_named(time_zone)
         self._settings = settings or ClientSettings()
@@ -131,7 +132,7 @@ class Ledger(LedgerTables, LedgerFiles):
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
-                from ledger.config.config import load  # noqa: PLC0415 - only where nobody brings a log
+                from ledger.config.config import load  # noqa: PLC0415 - only where no log is given
                 from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
                 address = find_address(bootstrap, ledger)
@@ -258,7 +259,7 @@ class Ledger(LedgerTables, LedgerFiles):
         itself and then raises is not repeated either. Raises ValueError for less than one attempt
         and for an impossible deadline.
         """
-        # Every attempt asks for them anew, and what is given may be read once only.
+        # A tuple: every attempt needs them anew, and an iterator can be read only once.
         pace, tables = Pace(attempts, deadline_s), tuple(listed(tables))
         return run(lambda: self.begin(tables=tables, level=level), work, pace, on_commit=on_commit)
 
@@ -283,8 +284,8 @@ class Ledger(LedgerTables, LedgerFiles):
         check_list("write ids", write_ids, int)
         if txns and table is not None:
             raise ValueError(
-                "whole txns are forgotten in all tables: name either txns, or the write ids that "
-                "they have in the table"
+                "name either txns, which are forgotten in all tables, or a table and the write ids "
+                "in it"
             )
         numbers = [
             each.id if isinstance(each, Transaction) else whole("txn", each) for each in txns
@@ -297,7 +298,7 @@ class Ledger(LedgerTables, LedgerFiles):
         return self._view.reads().valid_txns()
 
     def reads(self) -> Reads:
-        """Return the read model, at this client's last write or later."""
+        """Return the read model, at the position of this client's last write or later."""
         return self._view.reads()
 
     def wait(self, token: Token | str | int, timeout_s: float | None = None) -> int:
@@ -330,7 +331,7 @@ class Ledger(LedgerTables, LedgerFiles):
         """End the session and its open txns; a second call, or one in a fork, does nothing."""
         if not self._channel.is_own:
             return
-        # Called from the last to the first, each of them even if Ctrl-C interrupts those before.
+        # Runs from the last to the first; each step runs even if Ctrl-C interrupts one before it.
         with ExitStack() as steps:
             steps.callback(atexit.unregister, self._close_at_exit)
             steps.callback(self._own.close)
@@ -338,12 +339,12 @@ class Ledger(LedgerTables, LedgerFiles):
             steps.callback(self._sessions.close)
 
     def _close_at_exit(self) -> None:
-        """Close what the program left open, and warn of txns that end by that."""
+        """Close what the program left open, and warn of txns that this ends."""
         if self._channel.is_own and (left := self._sessions.open_txns()):
             warn(
-                f"ledger {self.name} was not closed before the program ended, and with it end "
-                f"{len(left)} txns that were open, txn {left[0]} the first: commit or abort them, "
-                "and use Ledger.connect in a with block",
+                f"ledger {self.name} was not closed before the program ended. This ends its "
+                f"{len(left)} open txns, the first is txn {left[0]}: commit or abort them, and use "
+                "Ledger.connect in a with block",
                 ResourceWarning,
                 stacklevel=2,
             )
@@ -373,10 +374,10 @@ class Ledger(LedgerTables, LedgerFiles):
 
 
 def milliseconds(deadline_s: float) -> int:
-    """Return a deadline as commands have it; raises ValueError if it is no positive duration."""
+    """Return a deadline in milliseconds; raises ValueError if it is not a positive duration."""
     if not 0 < deadline_s <= DURATION_MAX_MS / MS:
         raise ValueError(
-            f"a deadline of {deadline_s} s is none: say a positive number of seconds, or None for "
-            "the ledger's default"
+            f"deadline_s must be above 0 and at most {DURATION_MAX_MS // MS}, got {deadline_s}; "
+            "give None for the ledger's default"
         )
     return max(1, round(deadline_s * MS))

@@ -6,13 +6,13 @@ from typing import Protocol
 
 
 def time_text(at_ms: int) -> str:
-    """Return milliseconds since 1970 as everyone is shown a time, 2026-01-31T12:00:00.000Z."""
+    """Return milliseconds since 1970 as the text for output, such as 2026-01-31T12:00:00.000Z."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     return f"{at.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 class Clock(Protocol):
-    """What tells the time; a test brings its own."""
+    """A source of time; a test gives its own."""
 
     def now_ms(self) -> int:
         """Return milliseconds since 1970 UTC; may jump."""

@@ -1,4 +1,4 @@
-"""Operations: what a version of a table is called in its history."""
+"""Operations: the names of a table's versions in its history."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -9,7 +9,7 @@ from ledger.core.events.events import TableAltered
 from ledger.core.events.parts import CommittedPart
 from ledger.core.state.tables import Pending
 
-# How Delta names a change of metadata that came without a name of its own.
+# Delta's name of a change of metadata, for a change that was given no name.
 CHANGES: Final = {
     "create": "CREATE TABLE",
     "alter": "ALTER TABLE",
@@ -20,12 +20,12 @@ CREATED: Final = CHANGES["create"]
 
 
 def altered(body: TableAltered) -> str:
-    """Return what an alter is called that is a commit of its own."""
+    """Return the operation of an alter that is a commit of its own."""
     return body.operation or CHANGES["alter"]
 
 
 def committed(part: CommittedPart | TableWrite, changes: Iterable[Pending]) -> str:
-    """Return what one table of a commit, or of one that lost, is called: by its writer or by deed.
+    """Return the operation of one table of a commit, won or lost: the writer's name, else by deed.
 
     `changes` are all changes of metadata that waited for the commit.
     """

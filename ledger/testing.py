@@ -1,4 +1,4 @@
-"""For tests of code that uses a ledger: a whole one in this process, faults, and a clock to set.
+"""For tests of code that uses a ledger: a ledger in this process, faults, and a settable clock.
 
     with InMemoryLedger() as memory:
         ledger = memory.connect()
@@ -39,19 +39,19 @@ __all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]
 
 STARTED_AT_MS: Final = 1_767_225_600_000
 STEP_WAIT_S: Final = 0.005
-# Who is silent is noted in one round, and judged in a later one once heartbeats of the leader's own
-# have come back for a while.
+# One round notes a silent session. A later round judges it, after the leader's own heartbeats have
+# come back for a while.
 ROUNDS_TO_JUDGE: Final = 6
 
 
 def open_channel(log: Log, domain: int) -> Channel:
-    """Return a channel that closes at once: a memory is cheap to ask often."""
+    """Return a channel that closes at once: polling a log in memory often is cheap."""
     line = Line(log, domain, read_wait_s=STEP_WAIT_S)
     return Channel(line, line.close)
 
 
 class FixedClock:
-    """A clock that stands still until it is moved; begins at 2026-01-01 UTC."""
+    """A clock that stands still until it is advanced; it begins at 2026-01-01 UTC."""
 
     def __init__(self, now_ms: int = STARTED_AT_MS) -> None:
         self._began_ms = now_ms
@@ -82,12 +82,12 @@ class SequencerThread:
         self._thread = Thread(target=self._run, name="lakeledger-sequencer", daemon=True)
 
     def start(self) -> Self:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def wait_rounds(self, count: int, timeout_s: float = 10.0) -> None:
-        """Wait until so many whole rounds were done; raises LogError if they are not in time."""
+        """Wait for `count` whole rounds; raises LogError if they are not done in time."""
         with self._round_done:
             wanted = self._rounds + 1 + count
             if not self._round_done.wait_for(lambda: self._rounds >= wanted, timeout_s):
@@ -97,24 +97,27 @@ class SequencerThread:
                 )
 
     def wait_end(self, timeout_s: float = 10.0) -> BaseException | None:
-        """Wait until it has ended by itself, and return with what; raises LogError if it runs."""
+        """Wait until the thread ends by itself, and return its error; raises LogError if it runs.
+
+        None = it ended without an error.
+        """
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            raise LogError(f"the sequencer still does its rounds after {timeout_s} s")
+            raise LogError(f"the sequencer still runs after {timeout_s} s")
         return self.failure
 
     def resign(self) -> None:
-        """End in good order: a standby takes over at once."""
+        """Stop and resign: a standby takes over at once."""
         self.stop()
         self.sequencer.resign()
 
     def crash(self) -> None:
-        """End without a word; a standby takes over once it has noticed."""
+        """Stop without resigning; a standby takes over once it notices the silence."""
         self.stop()
         self.sequencer.close()
 
     def stop(self) -> None:
-        """Do no further round, and wait for the one at hand."""
+        """Finish the current round and do no further one."""
         self._stop.set()
         self._thread.join()
 
@@ -125,15 +128,15 @@ class SequencerThread:
                 with self._round_done:
                     self._rounds += 1
                     self._round_done.notify_all()
-        except BaseException as error:  # noqa: BLE001 - shown to whoever waits for this thread
+        except BaseException as error:  # noqa: BLE001 - raised where this thread is waited for
             self.failure = error
 
 
 class InMemoryLedger:
-    """A ledger of its own in this process, from entering a `with` block to leaving it.
+    """A ledger in this process, for the time of a `with` block.
 
-    `limits` are those of the new ledger, `clock` is the sequencer's and its clients'; `log` may be
-    a `LossyLog`. Everything connected here is closed at the end.
+    `limits` are the limits of the new ledger. The sequencer and the clients use `clock`. `log` may
+    be a `LossyLog`. The end of the block closes every client connected here.
 
     Attributes:
         log: its log.
@@ -181,9 +184,9 @@ class InMemoryLedger:
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
     ) -> Ledger:
-        """Return a client of this ledger, as another process would have it.
+        """Return a client of this ledger, as if in another process.
 
-        `log` is the same log as that process sees it, should it not see all.
+        `log` is the log as that process sees it, if it does not see every record.
         """
         ledger = Ledger(
             self.log if log is None else log,
@@ -209,7 +212,7 @@ class InMemoryLedger:
             self.leader.wait_rounds(1)
 
     def take_over(self, *, crash: bool = False) -> None:
-        """End the leader, in good order or not, and let another sequencer lead from there."""
+        """End the leader, by resigning or by a crash, and start a successor."""
         (self.leader.crash if crash else self.leader.resign)()
         self.leader = self.standby("successor").start()
 

@@ -1,4 +1,4 @@
-"""The versions that travel in a Fenced: what wrote the log, and what it takes to read it."""
+"""The versions in a Fenced event: which code wrote the log, and which readers can read it."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""What a commit says of a table besides its files, in chunks that each fit one record.
+"""The parts of a commit besides files, in chunks that each fit one record.
 
-Progress of applications, domain metadata and what a writer recorded of its commit ride with the
-commit while they are small. Each kind that is larger goes before it. Long texts are cut in pieces.
+The commit itself holds the progress of applications, domain metadata and the writer's info while
+they are small. Each larger kind is staged before the commit. Long texts are cut in pieces.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 
 def chunks_beside_files(head: Footprint) -> Iterator[Footprint]:
-    """Yield chunks of what a footprint says besides files, of each kind that is too large."""
+    """Yield chunks of each kind besides files that is too large for the commit."""
     if len(head.files) > RIDING_BYTES_MAX:
         for piece in pieces_of(unpack(head.files).info):
             yield EMPTY_FOOTPRINT._replace(files=pack(FileList(info=piece)))
@@ -37,7 +37,7 @@ def chunks_beside_files(head: Footprint) -> Iterator[Footprint]:
 
 
 def without_staged(head: Footprint) -> Footprint:
-    """Return a footprint without what `chunks_beside_files` has of it."""
+    """Return a footprint without the parts that `chunks_beside_files` yields."""
     return head._replace(
         files=b"" if len(head.files) > RIDING_BYTES_MAX else head.files,
         domains=() if domain_bytes(head) > RIDING_BYTES_MAX else head.domains,

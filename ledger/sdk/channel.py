@@ -22,13 +22,13 @@ from ledger.log.port import Log, LogWriter, Topic
 from ledger.sdk.tail import READ_WAIT_S, Tail, closed
 
 TRIES = 2
-# So many commands under way at a time are a crowd: each of them had better wait a moment and share
-# a request than cost the broker, the sequencer and the tails one of its own.
+# From this many commands in flight on, wait briefly and batch them into one request. A request each
+# would cost the broker, the sequencer and the tails more.
 CROWD = 3
 
 
 class Fate(NamedTuple):
-    """How many records were surely not written, and what the newest writer that failed met."""
+    """The number of records surely not written, and the error of the newest writer that failed."""
 
     unwritten: int
     why: LogUnavailableError | None
@@ -45,20 +45,20 @@ class Outbox:
         self._topic = topic
         self._writer: LogWriter | None = None
         self._turn = Lock()
-        # By value, what is known of the records whose answer somebody waits for.
+        # By value, the fate of the records whose answers a thread waits for.
         self._fates: dict[bytes, Fate] = {}
 
     def open(self) -> None:
-        """Make the first writer now: Kafka's takes half a second before its first record goes."""
+        """Make the first writer now: Kafka's needs half a second before its first record."""
         with self._turn:
             if self._writer is None:
                 self._writer = self._log.writer(self._topic)
 
     def send(self, key: bytes, value: bytes) -> LogUnavailableError | None:
-        """Append a record, with a fresh writer if the one before lost any.
+        """Append a record, with a fresh writer if the last one lost a record.
 
-        Returns what that one failed with. Should the fresh one fail too, the broker is away, and to
-        send again later is up to whoever waits for the answer.
+        Returns the error of the last writer. If the fresh writer fails too, the broker is
+        unreachable; the thread that waits for the answer sends again later.
         """
         failure: LogUnavailableError | None = None
         with self._turn:
@@ -74,7 +74,7 @@ class Outbox:
         return failure
 
     def fate(self, value: bytes) -> "Fate":
-        """Return what is known of the records of a value."""
+        """Return the fate of the records of a value."""
         with self._turn:
             try:
                 if self._writer is not None:
@@ -84,12 +84,12 @@ class Outbox:
             return self._fates.get(value, UNKNOWN)
 
     def forget(self, value: bytes) -> None:
-        """Note no longer what becomes of the records of a value."""
+        """Stop tracking the records of a value."""
         with self._turn:
             self._fates.pop(value, None)
 
     def close(self) -> None:
-        """Let go of the broker; a later `send` begins anew."""
+        """Close the writer; a later `send` makes a new one."""
         with self._turn:
             self._drop()
 
@@ -107,10 +107,10 @@ class Outbox:
 
 
 class Line:
-    """The tail and the outboxes that channels to one ledger lead over.
+    """The tail and the outboxes that channels to one ledger share.
 
-    Commands of a crowd go through `gathering`, a log whose writers gather records for a moment.
-    To close it takes up to `read_wait_s`.
+    With many commands in flight, commands go through `gathering`, a log whose writers gather
+    records for a moment. Closing takes up to `read_wait_s`.
     """
 
     def __init__(
@@ -127,23 +127,23 @@ class Line:
         with ExitStack() as opened:
             opened.callback(self._commands.close)
             self._commands.open()
-            # Last, for it reads on in a thread that nobody would end.
+            # Last: its thread would go on if a later step failed.
             self.tail = Tail.start(log, domain, read_wait_s)
             opened.pop_all()
 
     def send(self, key: bytes, command: bytes) -> LogUnavailableError | None:
-        """Append a command as `Outbox.send` does; commands of several threads may change places."""
+        """Append a command as `Outbox.send`; the order among threads may change."""
         outbox = self._crowd if self.tail.awaited >= CROWD else self._commands
         return outbox.send(key, command)
 
     def fate(self, command: bytes) -> Fate:
-        """Return what is known of the records of a command."""
+        """Return the fate of the records of a command."""
         found = [outbox.fate(command) for outbox in self._outboxes()]
         why = next((each.why for each in found if each.why is not None), None)
         return Fate(sum(each.unwritten for each in found), why)
 
     def forget(self, command: bytes) -> None:
-        """Note no longer what becomes of the records of a command."""
+        """Stop tracking the records of a command."""
         for outbox in self._outboxes():
             outbox.forget(command)
 
@@ -151,7 +151,7 @@ class Line:
         return {self._commands, self._crowd}
 
     def close(self) -> None:
-        """End the tail and let go of the broker; whoever still waits is told."""
+        """End the tail and the outboxes; threads that still wait get an error."""
         with ExitStack() as steps:
             for outbox in (self._commands, self._crowd, self.heartbeats):
                 steps.callback(outbox.close)
@@ -159,7 +159,7 @@ class Line:
 
 
 class Channel:
-    """What the sessions of one client share; it belongs to the process that made it.
+    """The connection that the sessions of one client share; it belongs to one process.
 
     `leave` is called once, when the channel no longer needs its line.
     """
@@ -176,22 +176,22 @@ class Channel:
 
     @classmethod
     def open(cls, log: Log, domain: int) -> Self:
-        """Return a channel with a line of its own, which hears all answers from now on."""
+        """Return a channel with a line of its own, which receives all answers from now on."""
         line = Line(log, domain)
         return cls(line, line.close)
 
     @property
     def is_own(self) -> bool:
-        """Tell whether this process made it, and not one that it was forked from."""
+        """Return whether this process made the channel, not the parent of a fork."""
         return os.getpid() == self._process
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether nothing leads over it any more."""
+        """Return whether the channel is closed."""
         return self._is_closed
 
     def check(self) -> None:
-        """Raise LogError once closed, and in a forked child: what it needs stayed in the parent."""
+        """Raise LogError after `close`, and in a fork: its threads run only in the parent."""
         if not self.is_own:
             raise LogError(
                 f"this ledger was connected in process {self._process} and is used in its fork "
@@ -202,13 +202,13 @@ class Channel:
             raise closed()
 
     def close(self) -> None:
-        """Leave the line; closing twice is allowed."""
+        """Leave the line; a second call does nothing."""
         if not self._is_closed:
             self._is_closed = True
             self._leave()
 
 
-# A command alone is not kept waiting; one of a crowd is, for as long as the broker takes for one.
+# A single command is sent at once; one of many waits about as long as the broker needs for one.
 LINGERS_MS: Final = (0.0, 1.0)
 
 
@@ -221,7 +221,7 @@ class MakeLog(Protocol):
 
 
 class Lines:
-    """Lines by where they lead; the last channel to leave one closes it. Threads may share it."""
+    """Lines by ledger; the last channel to leave a line closes it. Threads may share it."""
 
     def __init__(self) -> None:
         self._start()
@@ -229,11 +229,11 @@ class Lines:
         os.register_at_fork(after_in_child=self._start)
 
     def opener(self, key: Hashable, make_log: MakeLog) -> Callable[[Log, int], Channel]:
-        """Return what opens channels as `Channel.open` does, over the line known by `key`."""
+        """Return a function that opens channels, as `Channel.open`, over the line of `key`."""
         return lambda _log, domain: self.channel((key, domain), make_log, domain)
 
     def channel(self, key: Hashable, make_log: MakeLog, domain: int) -> Channel:
-        """Return a channel over the line that is known by `key`, which is opened if need be.
+        """Return a channel over the line of `key`, which is opened if necessary.
 
         Raises as `Tail.start` and as `make_log`.
         """
@@ -249,7 +249,7 @@ class Lines:
         self._turns: dict[Hashable, Lock] = {}
 
     def _turn(self, key: Hashable) -> Lock:
-        """Return the lock of one line: to open it may take long, which is no matter of others."""
+        """Return the lock of one line: opening one may take long, and must not block others."""
         return self._turns.setdefault(key, Lock())
 
     def _leave(self, key: Hashable, line: "SharedLine") -> None:
@@ -263,7 +263,7 @@ class Lines:
 
 
 class SharedLine(Line):
-    """A line with logs of its own, which end with it; `channels` counts who uses it."""
+    """A line with its own logs, which it closes; `channels` counts its users."""
 
     def __init__(self, make_log: MakeLog, domain: int) -> None:
         self.channels = 0
@@ -275,7 +275,7 @@ class SharedLine(Line):
             self._logs = logs.pop_all()
 
     def close(self) -> None:
-        """End it."""
+        """Close the line and its logs."""
         with self._logs:
             super().close()
 
@@ -284,12 +284,12 @@ LINES: Final = Lines()
 
 
 def frozen(settings: Mapping[str, Any]) -> Hashable:
-    """Return settings as a part of a key; only objects that are the same are alike."""
+    """Return settings as a part of a key; functions and objects are compared by identity."""
     return frozenset(
         (name, value if is_plain(value) else id(value)) for name, value in settings.items()
     )
 
 
 def is_plain(value: object) -> bool:
-    """Tell whether a setting is a value, and no function or other object."""
+    """Return whether a setting is a value, not a function or another object."""
     return isinstance(value, str | int | float | bool | None)

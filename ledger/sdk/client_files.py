@@ -1,4 +1,4 @@
-"""What a client does with the files of tables outside a txn: read them, append, commit at once."""
+"""How a client reads, appends and commits files outside a txn."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ APPEND_ATTEMPTS: Final = 3
 
 
 class Appended(NamedTuple):
-    """What an append adds, as it was given."""
+    """The arguments of an append, as they were given."""
 
     files: Sequence[AddLike]
     app: AppVersion | None
@@ -106,7 +106,7 @@ class LedgerFiles:
         """
         made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
         asked = level_named(level)
-        # What is looked up again is known as of the refusal, so it can hardly be too old again.
+        # The second lookup is as new as the refusal, so it can hardly be too old again.
         for _ in range(APPEND_ATTEMPTS - 1):
             with suppress(SnapshotTooOldError):
                 return self._append(table, made, asked)
@@ -122,11 +122,11 @@ class LedgerFiles:
         made = list(writes)
         for each in made:
             if not isinstance(each, TableWrite):
-                raise TypeError(f"{shown(each)} is no write of a table: give a TableWrite")
+                raise TypeError(f"each write must be a TableWrite, got {shown(each)}")
         return self._commit(made, level_named(level))
 
     def _append(self, table: TableLike, made: Appended, level: str) -> Receipt:
-        """Append to a table as it is found to be now."""
+        """Append to a table as it is now."""
         number, row, position = self._names.look_up(table)
         kept = list(added_files(made.files, columns_of(row), data_change=True))
         writes = DeclaredWrites(position)
@@ -137,12 +137,12 @@ class LedgerFiles:
         (part,) = writes.parts((), level)
         footprint = riding(part, FOOTPRINT_BYTES_MAX)
         if footprint is not None:
-            # The decision itself looks up the application: what others record is in nobody's way.
+            # The sequencer looks up the application itself: progress recorded by others is fine.
             said = footprint._replace(read_apps=[])
             return self._commit([TableWrite(number, position, (), said)], level)
         with self.begin(level=level or None) as txn:
             if row is not None:
-                self._names.look_up(row)  # What came before the txn opened is no conflict to it.
+                self._names.look_up(row)  # A change before the txn's open is not a conflict to it.
             txn.add_files(number, kept, operation=made.operation)
             if made.app is not None:
                 txn.app(*made.app)

@@ -1,4 +1,4 @@
-"""What a client does with tables outside a txn: each call takes effect at once."""
+"""How a client creates, alters, renames and drops tables outside a txn: at once."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from ledger.sdk.view import View
 ALTER_ATTEMPTS: Final = 10
 
 Place = Token | str | int
-"""A token, its text, or a position; 0 = any."""
+"""A token, its text, or a position; 0 = any position."""
 
 
 class LedgerTables(OfOneProcess):
@@ -118,7 +118,7 @@ class LedgerTables(OfOneProcess):
         return receipt
 
     def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
-        """Drop a table at once; a new table of its name is another table.
+        """Drop a table at once; a new table of the same name is another table.
 
         Raises MetadataChangedException if the table was changed after `read_at`.
         """
@@ -169,7 +169,7 @@ class LedgerTables(OfOneProcess):
         read_at: int,
         changes: TableChanges,
     ) -> Receipt:
-        """Alter a table as it is now; what is made of its definition is planned from there."""
+        """Alter a table as it is now; the change is planned from the position of that read."""
         reads = self._view.reads(read_at)
         position = reads.position()
         row = known_row(reads, table)

@@ -1,6 +1,6 @@
-"""Columns that a condition names: one that the table does not have is told with the nearest name.
+"""Columns that a condition names: an unknown one is refused, with the nearest known name.
 
-Files are left out by partition alone, so a misspelled column would leave out none, without a word.
+Files are left out by partition alone, so a misspelled column would silently leave out no file.
 """
 
 import json
@@ -13,7 +13,7 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError
 from ledger.reads.port import Reads, TableRow
 
-# What Spark SQL has without brackets, where no column is called so.
+# Functions of Spark SQL without brackets, unless a column has such a name.
 FUNCTIONS: Final = frozenset(
     {"current_time", "current_user", "grouping__id", "localtimestamp", "session_user", "user"}
 )
@@ -25,8 +25,8 @@ def check_columns(
 ) -> None:
     """Raise UnknownColumnError if a condition names a column that its table does not have.
 
-    A column counts if the table has it now, or had it at `position`, or has it in the row that is
-    a txn's `own`. What a table that names no columns has is not known.
+    A column counts if the table has it now, had it at `position`, or has it in `own`, the row as a
+    txn changed it. Nothing is checked for a table that names no columns.
     """
     if tree == TRUE_PREDICATE or not row.definition.columns:
         return
@@ -41,7 +41,7 @@ def check_columns(
 
 
 def raise_unknown(row: TableRow, column: str, names: Iterable[str], what: str = "") -> NoReturn:
-    """Raise the error for a column that a table does not have among those of these names."""
+    """Raise the error for a column that is not among the `names` of a table."""
     known = list(names)
     lower = {name.lower(): name for name in known}
     alike = get_close_matches(column.lower(), lower, n=1)
@@ -56,14 +56,14 @@ def raise_unknown(row: TableRow, column: str, names: Iterable[str], what: str = 
 
 
 def without(names: Iterable[str], definition: TableDefinition) -> list[str]:
-    """Return the names that are no column of a definition, nor a field of one."""
+    """Return the names that are neither columns of a definition nor fields of them."""
     known = {each.name.lower() for each in definition.columns}
     known.update(map(str.lower, definition.partition_columns))
     return [each for each in names if is_unknown(each.lower(), known)]
 
 
 def is_unknown(name: str, known: set[str]) -> bool:
-    """Tell whether a name is neither a column nor a field of one."""
+    """Return whether a name is neither a column nor a field of a column."""
     return name not in known and name.partition(".")[0] not in known and name not in FUNCTIONS
 
 

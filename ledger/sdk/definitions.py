@@ -1,8 +1,8 @@
 """Definitions of tables: how a caller gives one, and how one becomes the next.
 
-Ids of columns stay with them: a column that keeps its name keeps its id, a new one gets an id that
-no column of the table ever had, for files of before may hold values under it. Where the highest of
-them is gone with its column, the table remembers it under the property that Delta has for it.
+A column that keeps its name keeps its id. A new column gets an id that no column of the table ever
+had, as older files may hold values under a used id. If the column with the highest id is dropped,
+Delta's own property remembers the id.
 
 Only the first word of a column's type is checked, so that a misspelled type fails at once. Spark
 judges the rest. A definition with full columns, as an import gives, may name any type.
@@ -21,8 +21,8 @@ from ledger.core.state.traits import known_key
 from ledger.sdk.lists import check_list
 from ledger.sdk.texts import check_name_of, check_text
 
-# The data types of Spark SQL: those that partitions are compared in, and the others with all their
-# spellings. The last one only Hive has.
+# The data types of Spark SQL: the types that partitions are compared in, and the others with all
+# their spellings. Only Hive has the last one.
 KNOWN: Final = SPELLINGS.keys() | {
     *("array", "map", "struct", "variant", "binary", "float", "real", "interval", "time"),
     *("char", "character", "geography", "geometry", "uniontype"),
@@ -42,19 +42,19 @@ def check_type(column: str, kind: str) -> None:
 
 HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
 HIGHEST_ID_DIGITS: Final = 18
-"""No id has more digits, and a number of more may not fit 64 bits."""
+"""No id has more digits; a longer number may not fit 64 bits."""
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
 
 Change = TableDefinition | Callable[[TableDefinition], TableDefinition]
-"""A new definition, or what makes it of the one the table has."""
+"""A new definition, or a function that makes it from the present one."""
 
 
 class TableOptions(TypedDict, total=False):
-    """What a table may be besides its columns; left out, it is managed, listed and unpartitioned.
+    """Options of a table besides its columns; by default managed, listed and unpartitioned.
 
-    `location` is where its files lie, `properties` are table properties as Delta names them.
+    `location` is the folder of its files, `properties` are table properties with Delta's names.
     """
 
     partition_columns: Sequence[str]
@@ -65,9 +65,9 @@ class TableOptions(TypedDict, total=False):
 
 
 class TableChanges(TypedDict, total=False):
-    """What becomes of a table; left out, it stays. `columns` are all it has from then on.
+    """Changes of a table; what is left out stays. `columns` replaces all columns.
 
-    `properties` are added to those it has, the keys in `unset` are taken away.
+    `properties` are added to the present ones, and the keys in `unset` are removed.
     """
 
     columns: Sequence[ColumnLike]
@@ -82,8 +82,8 @@ def table_definition(
 ) -> TableDefinition:
     """Return the definition of a table; columns without an id are numbered from 1.
 
-    Raises TypeError for an option that there is not, for a property that is no text, and for a
-    column that is no pair of texts, ValueError for a type that there is not.
+    Raises TypeError for an unknown option, for a property that is not a text, and for a column that
+    is not a pair of texts; ValueError for an unknown type.
     """
     check_named(options, TableOptions)
     check_several(columns)
@@ -98,7 +98,7 @@ def table_definition(
 
 
 def location_of(location: str | PathLike[str]) -> str:
-    """Return where files lie as a text; raises TypeError for what is no path."""
+    """Return a location as a text; raises TypeError for anything but a path."""
     found = location.as_posix() if isinstance(location, PurePath) else location
     found = fspath(found) if isinstance(found, PathLike) else found
     check_text("a location", found)
@@ -106,21 +106,24 @@ def location_of(location: str | PathLike[str]) -> str:
 
 
 def check_named(given: Mapping[str, object], options: type) -> None:
-    """Raise TypeError for unknown names: a misspelled one would be passed over unnoticed."""
+    """Raise TypeError for unknown names: a misspelled option would silently do nothing."""
     unknown, known = given.keys() - options.__annotations__.keys(), options.__annotations__
     if unknown:
-        raise TypeError(f"a table has no {', '.join(sorted(unknown))}; name {', '.join(known)}")
+        raise TypeError(
+            f"an option of a table must be one of {', '.join(known)}, got "
+            f"{', '.join(sorted(unknown))}"
+        )
 
 
 def check_lasting(changes: Mapping[str, object]) -> None:
     """Raise TypeError for an iterator: read a second time, it would be an empty list."""
     for name, given in changes.items():
         if isinstance(given, Iterator):
-            raise TypeError(f"{name} is {given!r}, which can be read once only: give a list")
+            raise TypeError(f"{name} must be a list, got {given!r}, which can be read only once")
 
 
 def column_of(column: ColumnLike, number: int) -> Column:
-    """Return a column, nullable and with this id if it is given by name and type alone."""
+    """Return a column; a pair of name and type becomes nullable and gets this id."""
     if isinstance(column, Column):
         check_name_of("the name of a column", column.name)
         return column
@@ -130,8 +133,8 @@ def column_of(column: ColumnLike, number: int) -> Column:
 def pair(column: tuple[str, str]) -> tuple[str, str]:
     """Return name and type of a column; raises TypeError for anything but two texts.
 
-    A text by itself, "id", would be taken for a column i of type d. Raises ValueError for a type
-    that there is not.
+    A single text, "id", would be taken for a column i of type d. Raises ValueError for an unknown
+    type.
     """
     match column:
         case (str() as name, str() as kind):
@@ -140,14 +143,15 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
             return name, kind
         case _:
             raise TypeError(
-                f"column {column!r} is no pair of name and Spark SQL type, such as ('id', 'bigint')"
+                "a column must be a pair of name and Spark SQL type, such as ('id', 'bigint'), "
+                f"got {column!r}"
             )
 
 
 def names_of(what: str, names: Iterable[str]) -> list[str]:
-    """Return names as a list; raises TypeError for what is no list, or not of texts."""
+    """Return names as a list; raises TypeError for anything but a list of texts."""
     if isinstance(names, str):
-        raise TypeError(f"{what} are a list of names, such as [{names!r}]")
+        raise TypeError(f"{what} must be a list of names, such as [{names!r}], got {names!r}")
     check_list(what, names)
     found = list(names)
     for each in found:
@@ -156,20 +160,22 @@ def names_of(what: str, names: Iterable[str]) -> list[str]:
 
 
 def properties_of(properties: Mapping[str, str]) -> list[Property]:
-    """Return table properties as a definition has them; raises TypeError if one is no text."""
+    """Return table properties as a definition has them; raises TypeError unless all are texts."""
     if not isinstance(properties, Mapping):
-        raise TypeError(f"properties are a mapping, such as {{'owner': 'ada'}}, not {properties!r}")
+        raise TypeError(
+            f"properties must be a mapping, such as {{'owner': 'ada'}}, got {properties!r}"
+        )
     check_texts(properties.items())
     return [Property(*each) for each in sorted(properties.items())]
 
 
 def check_several(columns: object) -> None:
-    """Raise TypeError for what is no list of columns."""
+    """Raise TypeError for anything but a list of columns."""
     check_list("columns (names with their types)", columns)
 
 
 def check_texts(properties: Iterable[object]) -> None:
-    """Raise TypeError for a property that is no pair of texts: how to write it is not defined."""
+    """Raise TypeError for a property that is not a pair of texts: it has no defined spelling."""
     for each in properties:
         match each:
             case (str(), str()):
@@ -177,26 +183,26 @@ def check_texts(properties: Iterable[object]) -> None:
             case (key, value):
                 said = f"{key!r} is {value!r}"
             case _:
-                said = f"{each!r} is no pair of key and value"
+                said = f"{each!r} is not a pair of key and value"
         raise TypeError(
-            f"table property {said}: keys and values of properties are texts, such as '3' or 'true'"
+            f"table property {said}: key and value must be texts, such as '3' or 'true'"
         )
 
 
 def changed(
     before: TableDefinition, change: Change | None = None, **changes: Unpack[TableChanges]
 ) -> TableDefinition:
-    """Return what becomes of a definition: by a change as a whole, or by what is named.
+    """Return the changed definition: by `change` as a whole, or by the named changes.
 
-    Raises ValueError if both are given, or neither, and for a column of a type that there is not,
-    TypeError for a name that there is not, for what can be read once only (a change is made again
-    where another came first), for a property that is no text, for a text in the place of several
-    names, for a column that is no pair of texts, and for a change that makes no definition.
+    Raises ValueError if both or neither are given, and for an unknown type of a column. Raises
+    TypeError for an unknown name, for an iterator (a change may be repeated), for a property that
+    is not a text, for a text in place of a list, for a column that is not a pair of texts, and for
+    a change that does not make a definition.
     """
     check_named(changes, TableChanges)
     check_lasting(changes)
     if (change is None) == (not changes):
-        raise ValueError("give a new definition, a function that makes it, or what is to change")
+        raise ValueError("give either a new definition, or a function that makes it, or changes")
     if change is not None:
         made = change(before) if callable(change) else change
         check_made(made)
@@ -220,14 +226,14 @@ def changed(
 
 
 def check_made(made: object) -> None:
-    """Raise TypeError for what a change makes that is no definition, or not of parts of one."""
+    """Raise TypeError if the result of a change is not a definition with valid parts."""
     if not isinstance(made, TableDefinition):
         raise TypeError(
-            f"a change is to be a TableDefinition, or a function that returns one, not {made!r}"
+            f"a change must be a TableDefinition, or a function that returns one, got {made!r}"
         )
     for column in made.columns:
         if not isinstance(column, Column):
-            raise TypeError(f"column {column!r} of a changed definition is to be a Column")
+            raise TypeError(f"a column of a changed definition must be a Column, got {column!r}")
     names_of("partition columns", made.partition_columns)
     check_texts(made.properties)
 
@@ -235,7 +241,7 @@ def check_made(made: object) -> None:
 def with_columns(
     definition: TableDefinition, columns: Sequence[ColumnLike], highest: int
 ) -> TableDefinition:
-    """Return a definition with other columns; `highest` is the id that none of them was above."""
+    """Return a definition with other columns; `highest` is the highest id used so far."""
     given = [each.id for each in columns if isinstance(each, Column)]
     highest = max(highest, highest_id(definition), *given, 0)
     made = list(renewed(definition.columns, columns, highest + 1))
@@ -249,9 +255,9 @@ def with_columns(
 def renewed(
     before: Sequence[Column], columns: Sequence[ColumnLike], following: int
 ) -> Iterator[Column]:
-    """Yield the columns of a changed table, known by their names in any case of letters.
+    """Yield the columns of a changed table, matched by name in any case of letters.
 
-    `following` is the id of the first that is new.
+    `following` is the id of the first new column.
     """
     known = {each.name.lower(): each for each in before}
     for column in columns:
@@ -267,7 +273,7 @@ def renewed(
 
 
 def highest_id(definition: TableDefinition) -> int:
-    """Return the highest id that a column has, or is remembered to have had; 0 without any."""
+    """Return the highest id of a present or remembered column, 0 without columns."""
     remembered = [
         int(value)
         for key, value in definition.properties
@@ -277,12 +283,12 @@ def highest_id(definition: TableDefinition) -> int:
 
 
 def is_highest_id(key: str) -> bool:
-    """Tell whether a property is the one that remembers the highest id."""
+    """Return whether a property is the one that remembers the highest id."""
     return known_key(key) == known_key(HIGHEST_ID)
 
 
 def operation_of(before: TableDefinition, after: TableDefinition) -> str:
-    """Return what Delta calls the change from one definition to the next."""
+    """Return Delta's name of the change from one definition to the next."""
     if list(before.partition_columns) != list(after.partition_columns):
         return "REPLACE TABLE"
     if list(before.columns) != list(after.columns):
@@ -294,7 +300,7 @@ def operation_of(before: TableDefinition, after: TableDefinition) -> str:
 
 
 def columns_operation(before: Sequence[Column], after: Sequence[Column]) -> str:
-    """Return what Delta calls a change of columns, which are the same if their ids are."""
+    """Return Delta's name of a change of columns; columns with equal ids are the same."""
     old, new = {each.id: each for each in before}, {each.id: each for each in after}
     if old.keys() == new.keys():
         renamed = any(old[each].name != new[each].name for each in old)

@@ -1,7 +1,7 @@
-"""Ends of open txns that others brought about: an operator, another client, the ledger itself.
+"""Open txns ended from outside: by an operator, another client, or the ledger itself.
 
-The tail hears of them before anything is asked. So the next call of the txn can say that it is
-over, and why, where it would else go on with work that nobody will see.
+The tail sees such an event before the next command. So the next call of the txn can raise an error
+with the reason, instead of work that no reader will ever see.
 """
 
 from typing import Final
@@ -14,25 +14,25 @@ HEADERS: Final = {SHAPES[kind].header for kind in (TxnAborted, TxnsExpired, Sess
 
 
 class Endings:
-    """The txns of this process that are open, and what ended one of them; threads may share it."""
+    """The open txns of this process, and the events that ended them; threads may share it."""
 
     def __init__(self) -> None:
         self._watched: dict[int, Event | None] = {}
 
     def watch(self, txn: int) -> None:
-        """Listen for the end of a txn."""
+        """Watch for the end of a txn."""
         self._watched.setdefault(txn)
 
     def leave(self, txn: int) -> None:
-        """Listen no more."""
+        """Stop watching a txn."""
         self._watched.pop(txn, None)
 
     def of(self, txn: int) -> Event | None:
-        """Return what ended a txn that is watched, None if nothing is known to have."""
+        """Return the event that ended a watched txn, None if absent."""
         return self._watched.get(txn)
 
     def concerns(self, txn: int, header: bytes) -> bool:
-        """Tell whether a record with this beginning, about `txn` or several, may end one."""
+        """Return whether a record with this header, about `txn` or several, may end one."""
         if header not in HEADERS or not self._watched:
             return False
         return txn in self._watched or header != SHAPES[TxnAborted].header

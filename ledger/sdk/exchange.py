@@ -1,4 +1,4 @@
-"""The exchange: a command goes out until its answer comes in, or until time is up."""
+"""The exchange: sends a command again until its answer comes, or until time is up."""
 
 from copy import copy
 from time import monotonic
@@ -27,7 +27,7 @@ from ledger.sdk.channel import Channel
 from ledger.sdk.sizes import largest_share
 from ledger.sdk.tail import Awaited
 
-# A refusal is not told to whoever waits for the answer: it is looked for so often.
+# A refusal by the broker does not wake the waiting thread: it looks for one this often.
 LOOK_S: Final = 0.25
 
 
@@ -38,11 +38,11 @@ class Times(NamedTuple):
     deadline_s: float
 
     def left_s(self) -> float:
-        """Return how long there is still to wait; not above 0 when it is over."""
+        """Return the time left; 0 or less after the deadline."""
         return self.deadline_s - monotonic()
 
     def not_after(self, clock: Clock) -> int:
-        """Return until when the command may be executed, in milliseconds: not after giving up."""
+        """Return the last time, in milliseconds, at which the command may still be executed."""
         return clock.now_ms() + round(self.left_s() * 1000)
 
 
@@ -51,9 +51,8 @@ def exchange(
 ) -> Event:
     """Send a command, again and again under the same number, and return its answer.
 
-    Raises OutcomeUnknownError, with what kept the answer away as its cause if that is known,
-    LogRefusedError where the broker let none of its records in, and LimitExceededError for a
-    command that fits no record.
+    Raises OutcomeUnknownError, with the known trouble as its cause, LogRefusedError if the broker
+    refused all of the command's records, and LimitExceededError for a command that fits no record.
     """
     key, framed = str(command.session).encode(), encode_command(command)
     if len(framed) > COMMAND_BYTES_MAX:
@@ -63,9 +62,9 @@ def exchange(
         event = attempts.answer(awaited, times)
     except Exception as error:
         if isinstance(command, OpenSession):
-            # A session that nobody knows has done nothing: to ask for another is always safe.
+            # An unknown session has done nothing: opening another one is always safe.
             raise
-        # No answer can arrive here any more, so the outcome is as unknown as after a time-out.
+        # No answer can arrive any more, so the outcome is unknown, as after a time-out.
         raise unanswered(command, error) from error
     finally:
         channel.forget(framed)
@@ -78,11 +77,11 @@ def exchange(
 
 
 class Attempts:
-    """The records of one command: the same each time, until an answer comes or none can.
+    """The records of one command: the same each time, until an answer comes or cannot come.
 
     Attributes:
         trouble: what may have kept the answer away.
-        denied: why no record was written, so that nothing was executed and nothing will be.
+        denied: why no record was written; then the command is never executed.
     """
 
     def __init__(self, channel: Channel, key: bytes, framed: bytes) -> None:
@@ -94,7 +93,7 @@ class Attempts:
         self._sent = 0
 
     def answer(self, awaited: Awaited, times: Times) -> Event | None:
-        """Return the answer; None if time is up, or if the broker refuses."""
+        """Return the answer, None if time is up or the broker refuses."""
         while True:
             self.trouble = self._channel.send(self._key, self._framed) or self.trouble
             self._sent += 1
@@ -110,7 +109,7 @@ class Attempts:
                 return None
 
     def _is_refused(self) -> bool:
-        """Tell whether no answer will come: nothing was written, or nothing can be heard."""
+        """Return whether no answer can come: no record was written, or the tail cannot read."""
         unwritten, why = self._channel.fate(self._framed)
         self.trouble = why or self.trouble
         if isinstance(why, LogRefusedError) and unwritten >= self._sent:
@@ -126,20 +125,19 @@ class Attempts:
 def unanswered(
     command: OpenSession | SessionCommand, trouble: Exception | None
 ) -> OutcomeUnknownError:
-    """Return the error for a command whose time is up.
+    """Return the error for a command without an answer in time.
 
-    A session has no number before it is open, so there is no outcome to ask for.
+    A session has no number before it is open, so `ledger.outcome` cannot find it.
     """
     then = f"ask ledger.outcome({command.session}, {command.n})"
     if isinstance(command, OpenSession):
         then = (
-            "do the same again: that is safe, for only a session was asked for, and one that was "
-            "opened does nothing and expires by itself"
+            "repeat the call: only a session was requested, and a session that was opened expires "
+            "by itself"
         )
     return OutcomeUnknownError(
-        f"{type(command).__name__} was not answered in time, so nobody knows whether it was "
-        f"executed{f' ({trouble})' if trouble else ''}. See whether broker and sequencer run, then "
-        f"{then}",
+        f"{type(command).__name__} was not answered in time, so it may or may not be executed"
+        f"{f' ({trouble})' if trouble else ''}. Check that broker and sequencer run, then {then}",
         session=command.session,
         n=command.n,
         retry_unchanged=is_done_once(command),
@@ -147,10 +145,10 @@ def unanswered(
 
 
 def is_done_once(command: OpenSession | SessionCommand) -> bool:
-    """Tell whether the ledger does this once, should it also be asked under another number.
+    """Return whether the ledger does this once, even if sent again under another number.
 
-    What a txn asks for is told again, or a chunk that is there known. A commit without a txn is a
-    second commit, unless an application made progress in each of its tables.
+    A txn's repeated request gets the first result, and a staged chunk is recognized. A commit
+    without a txn would commit twice, unless an application records progress in each of its tables.
     """
     match command:
         case OpenSession() | AllocateWriteIds() | StageWrites() | AbortTxn():
@@ -173,5 +171,5 @@ def too_large(command: OpenSession | SessionCommand, size: int) -> LimitExceeded
         f"Nothing was sent: {share.remedy}",
         reason=Reason.LIMIT_EXCEEDED,
     )
-    error.retry_unchanged = False  # Other limits have room again once others have ended.
+    error.retry_unchanged = False  # Unlike other limits, this one never has room later.
     return error

@@ -1,7 +1,7 @@
-"""Explain a conflict: who won, when, by which rule, in what both met, by which scan, what helps.
+"""Explains a conflict: the winner, its time, the rule, the unit, the scan, and what helps.
 
-The evidence in the log knows tables by id and files by hash; whoever knows their names adds them.
-The text is for people, the dictionary for programs: its keys stay.
+The evidence in the log has tables by id and files by hash; the client adds the names it knows. The
+text is for people. The dictionary is for programs, and its keys stay.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,15 +37,15 @@ RULES: Final[Mapping[str, str]] = {
 NAMED_KINDS: Final = frozenset({"file", "partition", "domain", "app"})
 
 PathsOf = Callable[[int, bytes], Sequence[str]]
-"""Returns the paths of a table that a hash stands for, as far as they are known."""
+"""Returns the known paths of a table that have a hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A lost conflict in words; `txn` lost (0 = it had none), as told at `position`.
+    """A lost conflict in words; `txn` lost (0 = no txn), by the abort at `position`.
 
-    `table` is the table's name, `columns` are its partition columns, `paths` those behind the hash
-    of a file; each empty if it is not known here.
+    `table` is the table's name, `columns` are its partition columns, `paths` are the paths with the
+    hash of the file; each is empty if unknown.
     """
 
     evidence: Evidence
@@ -57,13 +57,13 @@ class Explanation:
 
     @property
     def path_hash(self) -> bytes:
-        """The hash of the file that both met in, b"" if it was not a file."""
+        """The hash of the file in conflict, b"" if the unit is not a file."""
         kind, _, rest = self.evidence.unit.partition(" ")
         return bytes.fromhex(rest) if kind == "file" else b""
 
     @property
     def summary(self) -> str:
-        """The conflict in two sentences: who came first, in what, and what helps."""
+        """The conflict in two sentences: the winner, the unit, and what helps."""
         winner = self.evidence.winner
         loser = f"txn {self.txn}" if self.txn else "the commit"
         first = f"txn {winner.txn}" if winner.txn else "another change"
@@ -74,7 +74,7 @@ class Explanation:
 
     @property
     def unit_text(self) -> str:
-        """What both met in, in words."""
+        """The unit in conflict, in words."""
         match self._unit():
             case {"kind": "file", "paths": [*paths]} if paths:
                 return f"file {' or '.join(paths)}"
@@ -96,7 +96,7 @@ class Explanation:
         return "\n".join(self._lines())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the account for programs, of types that JSON has; times are UTC in ISO 8601."""
+        """Return the explanation for programs, in types of JSON; times are UTC in ISO 8601."""
         found = self.evidence
         winner = found.winner
         return {
@@ -149,7 +149,7 @@ class Explanation:
         return f"{number} {self.table}" if self.table else number
 
     def _unit(self) -> dict[str, Any]:
-        """Return what both met in: its kind, and what tells it from others of its kind."""
+        """Return the unit in conflict: its kind, and its name."""
         kind, _, rest = self.evidence.unit.partition(" ")
         if kind not in NAMED_KINDS:
             return {"kind": self.evidence.unit}
@@ -163,10 +163,10 @@ class Explanation:
 
 
 def name_conflict(error: ConflictError, open_reads: Callable[[], Reads], paths_of: PathsOf) -> None:
-    """Put names to what a conflict is about: of the table, of its partition columns, of the file.
+    """Add names to a conflict: of the table, of its partition columns, of the file.
 
-    `paths_of` says what the loser knows, the read model what it does not. Names are a courtesy:
-    what cannot be read now stays a number.
+    Names come from `paths_of`, which the loser knows, else from the read model. Names are optional:
+    if they cannot be read now, the numbers stay.
     """
     found = error.explanation
     if not isinstance(found, Explanation):
@@ -186,5 +186,5 @@ def name_conflict(error: ConflictError, open_reads: Callable[[], Reads], paths_o
 
 
 def scan_text(predicate: str) -> str:
-    """Return a predicate as SQL; the whole table is what a scan without a condition read."""
+    """Return a predicate as SQL; a scan without a condition is "the whole table"."""
     return "the whole table" if predicate == TRUE_PREDICATE else sql_of(predicate)

@@ -1,8 +1,8 @@
 """Conditions without SQL text: `(col("month") == 3) & col("country").isin("DE", "FR")`.
 
-An expression can stand wherever the SQL text of a condition can, and has its bounds: one that is
-too large, or nested too deep, is unknown as a whole. Comparisons build expressions instead of
-answering, so `&`, `|` and `~` take the places of `and`, `or` and `not`.
+An expression can replace the SQL text of a condition, and has the same bounds: one that is too
+large, or nested too deep, is unknown as a whole. A comparison builds an expression and no bool, so
+`&`, `|` and `~` replace `and`, `or` and `not`.
 """
 
 import math
@@ -83,7 +83,7 @@ class Expression:
         )
 
     def isin(self, *values: Constant) -> "Expression":
-        """Return that the value is one of these; raises TypeError for None, ValueError for none."""
+        """Return that the value is one of these; raises TypeError for None, ValueError for ()."""
         if not values:
             raise ValueError(f"{self.sql()} cannot be in an empty list: give at least one value")
         return Expression(["in", self._node, [constant_node(value) for value in values]])
@@ -110,7 +110,7 @@ class Expression:
         return Expression(["in_zone", zone_named(time_zone) or "UTC", self._node])
 
     def zones(self) -> set[str]:
-        """Return the time zones that parts of it are meant in, "" for UTC."""
+        """Return the time zones of its parts, "" for UTC."""
         return {zone_named(zone) for zone in zones_in(self._node)}
 
     def _compared(self, symbol: str, other: object) -> "Expression":
@@ -141,7 +141,7 @@ def zones_in(node: Any) -> Iterator[str]:
 
 
 def within_bounds(node: Node) -> Node:
-    """Return a node, or what stands for it if it does not fit, or a part of it did not."""
+    """Return a node, or an unknown node if it, or a part of it, is too large."""
     is_known = all(part[:1] != ["unknown"] for part in node[1:] if isinstance(part, list))
     return node if is_known and fits(node) else unknown_text(sql_of(wire_text(node)))
 
@@ -152,7 +152,7 @@ def operand(value: Any) -> Node:
 
 
 def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
-    """Return the node of a constant; raises TypeError for what Spark SQL has no literal for.
+    """Return the node of a constant; raises TypeError if Spark SQL has no literal for it.
 
     A datetime with a zone is a timestamp, one without is a timestamp_ntz.
     """
@@ -175,15 +175,15 @@ def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
         case date() as day:
             return ["lit", day.isoformat(), "date"]
     raise TypeError(
-        f"{value!r} is no constant of a condition: compare with text, numbers, booleans, dates and "
-        "datetimes; for NULL use is_null(), is_not_null() or eq_null_safe(None)"
+        f"a constant must be a text, number, boolean, date or datetime, got {value!r}; for NULL "
+        "use is_null(), is_not_null() or eq_null_safe(None)"
     )
 
 
 def digits(number: int | Decimal) -> str:
-    """Return a number without an exponent; empty if it is none.
+    """Return a number without an exponent; "" if it is not finite.
 
-    That of an enumeration, as that of a float of NumPy, may be shown in words.
+    The repr of an enumeration's number, or of a NumPy float, may hold words.
     """
     if isinstance(number, int):
         return str(int(number))
@@ -193,7 +193,7 @@ def digits(number: int | Decimal) -> str:
 def tree_of(where: "str | Expression | None") -> str:
     """Return the wire form of a condition: SQL text, an expression, or None for TRUE.
 
-    Raises PredicateSyntaxError for a text that is no condition of Spark SQL.
+    Raises PredicateSyntaxError for a text that is not a condition of Spark SQL.
     """
     if where is None:
         return TRUE_PREDICATE

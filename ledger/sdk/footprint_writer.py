@@ -1,7 +1,7 @@
-"""Footprints in the making: what one txn reads and writes in a table, file by file.
+"""Gathers footprints: the reads and writes of one txn in a table, file by file.
 
-What is noted here becomes the `Footprint` of a commit. Files are told apart by path and deletion
-vector together; a decision knows them by the hash of their path.
+The result is the `Footprint` of a commit. Path and deletion vector together identify a file here; a
+decision knows files by the hash of their path.
 """
 
 import json
@@ -28,7 +28,7 @@ from ledger.sdk.reading import TableFiles
 from ledger.sdk.texts import check_text
 
 ROW_COUNT: Final = "numRecords"
-# It gives ids to rows that were there before; an un-backfill only takes them away.
+# A backfill gives ids to existing rows; an un-backfill only takes ids away.
 NUMBERS_ALL: Final = "ROW TRACKING BACKFILL"
 
 FileKey = tuple[str, str]
@@ -42,11 +42,11 @@ class FootprintWriter:
         self._usual_operation = ""
         self._scans: dict[str, None] = {}
         self._reads_whole = False
-        # Files added up to here may have the values of other columns than the partition has now.
+        # Files added up to here may have the values of other partition columns than the present.
         self._partitioned = 0
         self._read: dict[str, FileRow] = {}
         self._location = ""
-        # By key, once a path was named that is not spelled as it was read.
+        # By key; filled when a path is named in another spelling than it was read.
         self._keys: dict[str, FileRow] | None = None
         self._adds: dict[FileKey, AddFile] = {}
         self._removes: dict[FileKey, RemoveFile] = {}
@@ -70,7 +70,7 @@ class FootprintWriter:
 
     @property
     def read_files(self) -> bytes:
-        """The hashes of the files read; of a table that was read as a whole none is needed."""
+        """The hashes of the files read, b"" for a table that was read as a whole."""
         return b"" if self._reads_whole else packed(self._read)
 
     def read(self, files: TableFiles) -> None:
@@ -83,17 +83,14 @@ class FootprintWriter:
         self._keys = None
 
     def name(self, operation: str) -> None:
-        """Say what is done, in Delta's words, besides what was said before.
-
-        Raises TypeError for what is no text.
-        """
+        """Add the name of an operation, in Delta's words; raises TypeError unless it is a text."""
         check_text("an operation", operation)
         self._operations[operation] = None
 
     def add(self, files: Iterable[AddFile]) -> None:
         """Note files added, by a WRITE unless another operation is named.
 
-        Raises ValueError for one that was noted before; then none of them is noted.
+        Raises ValueError for a file that was noted before; then no file of the call is noted.
         """
         self._take((), files)
         self._usual_operation = "WRITE"
@@ -101,8 +98,8 @@ class FootprintWriter:
     def remove(self, files: Iterable[RemoveLike], partitioned: int = 0) -> None:
         """Note files removed, by a DELETE unless files are added too or another name is given.
 
-        `partitioned` is where the table got its partition columns: the partition of a file that was
-        added up to there is not known. Raises as `add`.
+        `partitioned` is the position at which the table got its partition columns: the partition of
+        a file added up to that position is not known. Raises as `add`.
         """
         self._partitioned = max(self._partitioned, partitioned)
         self._take(map(self._removed, files), ())
@@ -116,7 +113,7 @@ class FootprintWriter:
     def rewrite(
         self, removes: Iterable[RemoveLike], adds: Iterable[AddFile], partitioned: int = 0
     ) -> None:
-        """Note that the same rows lie in other files now: an OPTIMIZE unless named otherwise.
+        """Note that the same rows are now in other files: an OPTIMIZE unless named otherwise.
 
         `partitioned` as for `remove`. Raises as `add`.
         """
@@ -126,9 +123,9 @@ class FootprintWriter:
         self._usual_operation = "OPTIMIZE"
 
     def removal(self, file: RemoveLike) -> RemoveFile:
-        """Return the removal of a file, with what a read of this txn knows of it.
+        """Return the removal of a file, with its partition if a read of this txn knows it.
 
-        Raises TypeError for what is no file.
+        Raises TypeError for anything but a file.
         """
         match file:
             case RemoveFile():
@@ -143,7 +140,7 @@ class FootprintWriter:
                 return RemoveFile(file) if found is None else self.removal(found)
             case other:
                 raise TypeError(
-                    f"{shown(other)} is no file to remove: give one as it was read, or a path"
+                    f"a file to remove must be a file that was read, or a path, got {shown(other)}"
                 )
 
     def set_protocol(self, protocol: Protocol) -> None:
@@ -157,12 +154,12 @@ class FootprintWriter:
         self._domains[domain.name] = domain
 
     def paths_of(self, hashed: bytes) -> Sequence[str]:
-        """Return the paths noted here that a hash stands for."""
+        """Return the noted paths that have a hash."""
         paths = dict.fromkeys([*self._read, *(each.path for each in self.files)])
         return [path for path in paths if path_hash(path) == hashed]
 
     def head(self, apps: Sequence[AppVersion] = ()) -> Footprint:
-        """Return all but the files: what is judged at the commit, whatever was staged before."""
+        """Return the footprint without files: the commit is judged by it, whatever was staged."""
         usual = self._usual_operation or ("WRITE" if apps else "")
         return EMPTY_FOOTPRINT._replace(
             operation=joined_names(self._operations) or usual,
@@ -175,17 +172,17 @@ class FootprintWriter:
         )
 
     def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
-        """Return a footprint with some of the files that were noted here, and with its own info.
+        """Return a footprint with some of the noted files, and with its own info.
 
-        The rows of a backfill count, though they were there before. More rows than a footprint may
-        add count as none: the statistics cannot be right.
+        The rows of a backfill count, although they existed before. More rows than a footprint may
+        add count as 0: such statistics cannot be right.
         """
         adds = [each for each in files if isinstance(each, AddFile)]
         removes = [each for each in files if isinstance(each, RemoveFile)]
         found = listed(footprint, FileList(adds, removes, unpack(footprint.files).info))
         numbers_all = self._numbers_all()
         rows = sum(rows_of(each.stats) for each in adds if each.data_change or numbers_all)
-        # One file of an unknown partition may lie in any, also in those that other chunks name.
+        # A file of an unknown partition may lie in any partition, also in one of other chunks.
         known = found.removes_in if self._knows_partitions() else ()
         return found._replace(
             rows_added=rows if rows <= ROWS_PER_WRITE_MAX else 0, removes_in=known
@@ -199,7 +196,7 @@ class FootprintWriter:
         return all(each.partition is not None for each in self._removes.values())
 
     def _spelled(self, path: str) -> FileRow | None:
-        """Return a file that was read and whose path is spelled otherwise, None if there is none.
+        """Return a file that was read under another spelling of the path, None if absent.
 
         An escape stands for itself: in a table of the ledger, `a%20b` and `a b` are two files.
         """
@@ -212,7 +209,7 @@ class FootprintWriter:
         return removed(*self.removal(file))
 
     def _take(self, removes: Iterable[RemoveFile], adds: Iterable[AddFile]) -> None:
-        """Note files, or none of them if one is refused or what lists them raises."""
+        """Note files; note nothing if a file is refused or the iterable raises."""
         gone = by_key(removes)
         new = by_key(adds)
         for key in (*gone, *new):
@@ -223,7 +220,7 @@ class FootprintWriter:
 
 
 def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
-    """Return files by what tells them apart; raises ValueError for one that is there twice."""
+    """Return files by path and vector; raises ValueError for a file that occurs twice."""
     found: dict[FileKey, Listed] = {}
     for each in files:
         key = each.path, each.vector
@@ -236,15 +233,15 @@ def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
 def twice(key: FileKey) -> ValueError:
     """Return the error for a file that was noted before."""
     return ValueError(
-        f"file {key[0]} is added or removed twice in one txn. A read shows what was committed "
-        "before the txn opened: a file that the txn has removed is still in it, one that it has "
-        "added is not. Change the rows of a file once, with all that is to become of them, or in "
-        "two txns, the second of which reads what the first has committed"
+        f"file {key[0]} is added or removed twice in one txn. A read shows the commits before the "
+        "txn opened: it still shows a file that the txn has removed, and does not show a file that "
+        "the txn has added. Change the rows of a file once, with all changes together. Or use two "
+        "txns, and let the second read what the first has committed"
     )
 
 
 def rows_of(stats: str) -> int:
-    """Return how many rows the statistics of a file say it has, 0 if they do not or are wrong."""
+    """Return the row count in the statistics of a file, 0 if it is missing or wrong."""
     try:
         found = json.loads(stats) if stats else {}
     except ValueError:

@@ -1,7 +1,7 @@
 """Files as a caller gives them: paths and sizes of any library, values checked against columns.
 
-What is taken here is what the log will say of a file: a path is a text, a size a plain number, a
-partition value the one text for it. What cannot be meant raises before anything is noted.
+The functions here return files as the log records them: a path is a text, a size a plain number, a
+partition value its one text. Impossible values raise before anything is noted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,25 +22,25 @@ AddLike = AddFile | str | PathLike[str]
 """A file to add, or the path of one in a table without partitions."""
 
 RemoveLike = RemoveFile | AddFile | FileRow | str | PathLike[str]
-"""A file to remove, or the path of one: then the partition is that of the file as it was read."""
+"""A file to remove, or its path: then the partition is taken from the file as it was read."""
 
 Columns = Sequence[PartitionColumn]
 Spell = Callable[[Sequence[Any]], Values]
 Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 PLAIN: Final = {str, type(None)}
-CURE: Final = "Write its rows into files, and give a list of AddFile, or of the paths of those"
+CURE: Final = "Write its rows into files, and give a list of AddFile or of paths"
 SINGLE_FILES: Final = (AddFile, RemoveFile, FileRow)
 
 
 def several(files: Any) -> Iterable[Any]:
-    """Return files as they are; raises TypeError for what is no list of them."""
+    """Return files as they are; raises TypeError for anything but a list."""
     check_list("files", files, *SINGLE_FILES, cure=CURE)
     return files  # type: ignore[no-any-return]
 
 
 def columns_of(row: TableRow | None) -> Columns | None:
-    """Return the partition columns of a table, without types where it names no columns.
+    """Return the partition columns of a table, without types if it names no columns.
 
     None = not known, and not checked.
     """
@@ -56,21 +56,22 @@ def added_files(
 ) -> Iterator[AddFile]:
     """Return files to add; `columns` None = the partition columns are not known.
 
-    Raises ValueError for a file that does not have one value per partition column, and for a value
-    that its column cannot hold, TypeError for what is no file, and for one in the place of several.
+    Raises ValueError for a file without exactly one value per partition column, and for a value
+    that its column cannot hold; TypeError for anything but files, and for one file in place of a
+    list.
     """
     spell, is_same = speller(columns), data_change is True
     for each in several(files):
         given = each if isinstance(each, AddFile) else lone(each)
         if given is None:
-            raise TypeError(f"{shown(each)} is no file to add: give an AddFile, or a path")
+            raise TypeError(f"a file to add must be an AddFile or a path, got {shown(each)}")
         path = path_of(given.path)
         values = in_order(path, given.partition)
         if columns is not None and len(values) != len(columns):
             names = ", ".join(column.name for column in columns)
             raise ValueError(
-                f"file {path} has {len(values)} partition values, the table is partitioned by "
-                f"{names or 'nothing'}: give one per column"
+                f"file {path} must have one partition value per column ({names or 'no column'}), "
+                f"got {len(values)}"
             )
         if not is_same:
             check_data_change(path, data_change)
@@ -81,12 +82,12 @@ def added_files(
 
 
 def lone(path: object) -> AddFile | None:
-    """Return the file of a path alone, None for what is no path."""
+    """Return the file of a path alone, None for anything but a path."""
     return AddFile(path_of(path)) if isinstance(path, str | PathLike) else None
 
 
 def are_given(files: Iterable[RemoveLike]) -> bool:
-    """Tell whether a list may hold files whose partitions a caller has spelled."""
+    """Return whether a list may hold files whose partitions a caller has spelled."""
     return not isinstance(files, Sequence) or any(
         isinstance(each, AddFile | RemoveFile) for each in files
     )
@@ -95,8 +96,8 @@ def are_given(files: Iterable[RemoveLike]) -> bool:
 def removed_files(files: Iterable[RemoveLike], columns: Columns | None) -> list[RemoveLike]:
     """Return files to remove, with their paths as texts and their partitions as the log has them.
 
-    What was read, and a text that is no value of its column, stay as they are: what is in the log
-    already must not be there for good. Raises TypeError for one file in the place of several.
+    Files that were read stay as they are, and so do texts that are not values of their column: a
+    wrong file in the log must stay removable. Raises TypeError for one file in place of a list.
     """
     spell = speller(columns)
     return [removal_of(each, columns, spell) for each in several(files)]
@@ -121,7 +122,7 @@ def removal_of(file: Any, columns: Columns | None, spell: Spell) -> Any:
 
 
 def path_of(path: Any) -> Any:
-    """Return a path as a text; what is none comes back as it is, to be refused with its file."""
+    """Return a path as a text; anything else is returned as it is, and refused with its file."""
     if type(path) is str:
         return path
     if isinstance(path, PurePath):
@@ -132,7 +133,7 @@ def path_of(path: Any) -> Any:
 
 
 def whole(path: str, what: str, number: Any) -> int:
-    """Return a number of any library as a plain one; raises TypeError for what is no whole one."""
+    """Return a number of any library as an int; raises TypeError unless it is a whole number."""
     if type(number) is int:
         return number
     try:
@@ -144,7 +145,7 @@ def whole(path: str, what: str, number: Any) -> int:
 
 
 def in_order(path: Any, partition: Any) -> tuple[Any, ...]:
-    """Return partition values; raises TypeError for what has names or no order, or is no list.
+    """Return partition values; raises TypeError for a mapping, a set, and anything but a list.
 
     The names of a mapping would be taken for the values.
     """
@@ -152,8 +153,8 @@ def in_order(path: Any, partition: Any) -> tuple[Any, ...]:
         return partition
     if isinstance(partition, Mapping | AbstractSet):
         raise TypeError(
-            f"file {path!r} has partition {partition!r}: give the values alone, in the order of "
-            "the table's partition columns, such as ('3',)"
+            f"the partition of file {path!r} must be a list of values in the order of the table's "
+            f"partition columns, such as ('3',), got {partition!r}"
         )
     return values_of(path, partition)
 
@@ -167,16 +168,16 @@ def said_of(path: str, spell: Spell, values: Sequence[Any]) -> Values:
 
 
 def speller(columns: Columns | None) -> Spell:
-    """Return what gives values their texts, by the types of their columns.
+    """Return a function that spells values by the types of their columns.
 
-    What it said of texts it keeps: thousands of files lie in few partitions.
+    It caches texts: thousands of files lie in few partitions.
     """
     known: dict[Sequence[Any], Values] = {}
 
     def spelled(values: Sequence[Any]) -> Values:
         if columns is None or len(values) != len(columns):
             return tuple(values)
-        # Other values may be equal and differ in type, as 1 and True do.
+        # Only texts: other values may be equal and differ in type, as 1 and True do.
         is_plain = {type(value) for value in values} <= PLAIN
         if is_plain and values in known:
             return known[values]

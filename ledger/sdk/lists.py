@@ -1,4 +1,4 @@
-"""Lists as a caller gives them: what is none is refused by name."""
+"""Checks of lists that a caller gives."""
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
@@ -7,30 +7,30 @@ SHOWN_CHARS_MAX = 80
 
 
 def check_list(what: str, given: object, *singles: type, cure: str = "") -> None:
-    """Raise TypeError for what is no list: one thing in its place, a mapping, or a table of data.
+    """Raise TypeError for anything but a list: a single item, a mapping, or a data frame.
 
     Each letter of a text, key of a mapping or column of a frame would be taken for one of `what`.
-    `cure` says what to give in its place.
+    `cure` says what to give instead.
     """
     helps = f". {cure}" if cure else ""
     if isinstance(given, (str, PathLike, *singles)):
-        raise TypeError(f"{what} are a list, such as [{given!r}]")
+        raise TypeError(f"{what} must be a list, such as [{given!r}], got {given!r}")
     kind = type(given).__name__
     if isinstance(given, bytes | bytearray | memoryview):
-        raise TypeError(f"{what} are a list, and {kind} is none: give texts, one by one")
+        raise TypeError(f"{what} must be a list of texts, got {kind}")
     if isinstance(given, Mapping):
         raise TypeError(
-            f"{what} are a list, and a {kind} is none: its keys would be taken for it{helps}"
+            f"{what} must be a list, got a {kind}: its keys would be taken for them{helps}"
         )
     if hasattr(type(given), "columns"):
         raise TypeError(
-            f"{what} are a list, and a {kind} is none: its columns would be taken for it{helps}"
+            f"{what} must be a list, got a {kind}: its columns would be taken for them{helps}"
         )
     if not isinstance(given, Iterable):
-        raise TypeError(f"{what} are a list, not {shown(given)}")
+        raise TypeError(f"{what} must be a list, got {shown(given)}")
 
 
 def shown(given: object) -> str:
-    """Return how something looks, the beginning of it if that is long."""
+    """Return the repr of a value, cut if it is long."""
     text = repr(given)
     return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}..."

@@ -1,7 +1,7 @@
-"""Names: which table a name means to a client; `txn_names` is about each of its txns.
+"""Names of tables as a client knows them; `txn_names` adds the view of each txn.
 
-A name that the client gave itself it knows without reading, until somebody alters, renames or drops
-a table; then the read model is asked again. A txn sees its own changes of names before anyone else.
+A name that the client itself gave needs no read until an event alters, renames or drops a table;
+after that the read model is asked. Only a txn sees its own changes of names before its commit.
 """
 
 from collections.abc import Iterable
@@ -27,18 +27,17 @@ from ledger.sdk.texts import check_name_of, check_text
 from ledger.sdk.view import View
 
 ALIKE_MAX: Final = 10_000
-"""Among more tables no name is looked for that may be meant."""
+"""With more tables than this, no similar name is searched."""
 
 TableLike = str | int | TableRow
-"""A table by its name in the client's catalog, by its id, or as a row of it."""
+"""A table by its name in the client's catalog, by its id, or by a TableRow."""
 
 Found = tuple[int, TableRow | None]
-"""The id of a table, and the table as it was when it was looked up; None if only its id is known.
-"""
+"""The id of a table, and its row at the lookup, None if only the id is known."""
 
 
 class Standing(NamedTuple):
-    """How a table stands at a position; 0 = not known, and without a row its id is all there is."""
+    """A table and the position at which its row holds; 0 and None = only the id is known."""
 
     table: int
     row: TableRow | None
@@ -53,13 +52,13 @@ class Names:
         self.catalog = catalog
         self._tail = tail
         self._rows: dict[int, tuple[TableRow, int]] = {}
-        # By name, the id and the position at which this client gave it that name.
+        # By name: the id, and the position at which this client gave the name.
         self._given: dict[tuple[str, str], tuple[int, int]] = {}
         self._forgotten_below = 0
         self._turn = Lock()
 
     def find(self, table: TableLike) -> Found:
-        """Return the table that is meant; raises UnknownTableError for a name nobody has."""
+        """Return a table; raises UnknownTableError for a name that no table has."""
         if isinstance(table, int):
             return table, self.known(table)[0]
         if isinstance(table, TableRow):
@@ -69,10 +68,10 @@ class Names:
         return row.table, row
 
     def look_up(self, table: TableLike) -> Standing:
-        """Return the table that is meant and the newest position where it is known to be as it is.
+        """Return a table, and the newest position at which its row is known to hold.
 
-        A row of a table that was changed since, so that what was made for it may not fit any more,
-        raises MetadataChangedException; the rest as `find`.
+        Raises MetadataChangedException for a TableRow whose table changed since: files made for the
+        row may not fit any more. The rest as `find`.
         """
         if isinstance(table, TableRow):
             return self._unchanged(table)
@@ -84,7 +83,7 @@ class Names:
         return known or self._read(table)[1]
 
     def number(self, table: TableLike) -> int:
-        """Return the id of the table that is meant; raises as `find`."""
+        """Return the id of a table; raises as `find`."""
         if isinstance(table, TableRow):
             return table.table
         return table if isinstance(table, int) else self.find(table)[0]
@@ -94,14 +93,14 @@ class Names:
         return [self.number(table) for table in listed(tables)]
 
     def read(self, name: str) -> TableRow:
-        """Return the table of a name as it is now, from the read model; raises as `find`."""
+        """Return the table that has a name now, from the read model; raises as `find`."""
         check_name(name)
         return self._read(name)[0]
 
     def remember(self, row: TableRow, position: int) -> None:
         """Note a table to which this client gave its name at `position`.
 
-        Another thread may have noted a later change of it by now; then that stays.
+        If another thread has noted a later change, that change stays.
         """
         with self._turn:
             self._forget()
@@ -111,17 +110,17 @@ class Names:
             self._given[name_key(row.catalog, row.name)] = row.table, position
 
     def known(self, table: int) -> tuple[TableRow | None, int]:
-        """Return a table, and the position up to which that is known; None if it may have changed.
+        """Return a table, and the position up to which its row holds; None if it may have changed.
 
-        The row is never one that a caller handed in, which may be old.
+        The row never comes from a caller, whose row may be old.
         """
         known = self._known(table)
         return (None, 0) if known is None else (known.row, known.position)
 
     def changed(self, row: TableRow, since: int, position: int) -> None:
-        """Note a table as this client's change at `position` left it: made of what it was `since`.
+        """Note a table after this client's change at `position`, planned from position `since`.
 
-        It is not noted if somebody may have changed it in between.
+        It is not noted if another event may have changed it in between.
         """
         if self._tail.is_only_change(position, since):
             self.remember(row._replace(changed=position), position)
@@ -147,12 +146,12 @@ class Names:
         position, reads = self.view.look(row.changed)
         now = reads.table(row.table)
         if now is None or now.creator or now.dropped:
-            return Standing(row.table, None, 0)  # The ledger itself will say what became of it.
-        # It is not kept: the tail hears of a change in a txn before its commit, not of the commit.
+            return Standing(row.table, None, 0)  # The sequencer's refusal will say why.
+        # It is not kept: the tail sees a change in a txn when it is declared, not at the commit.
         return standing(now, position)
 
     def _forget(self) -> None:
-        """Let go of what somebody may have changed since: it is read again in any case."""
+        """Forget tables that an event may have changed since: they are read again in any case."""
         since = self._tail.redefined_at
         if since > self._forgotten_below:
             self._rows = {each: known for each, known in self._rows.items() if known[1] >= since}
@@ -160,7 +159,7 @@ class Names:
             self._forgotten_below = since
 
     def _newest(self, row: TableRow) -> TableRow:
-        """Return a table as it is now, which may be long after the caller got its row."""
+        """Return a table as it is now; the caller's row may be old."""
         known = self.known(row.table)[0]
         if known is not None and known.changed >= row.changed:
             return known
@@ -181,8 +180,8 @@ class Names:
             return self._rows[table][0]
 
     def _known(self, table: int) -> Standing | None:
-        """Return the table of an id, as long as nobody can have changed it since."""
-        # Before it is asked what was changed: the tail goes on meanwhile.
+        """Return the table of an id, None if an event may have changed it since."""
+        # Read first: the tail goes on meanwhile.
         seen = self._tail.position
         row, position = self._rows.get(table, (None, 0))
         if row is None or position < self._tail.redefined_at:
@@ -191,26 +190,26 @@ class Names:
 
 
 def check_name(name: object) -> None:
-    """Raise TypeError for what is no name of a table."""
+    """Raise TypeError for anything but a table name."""
     if not isinstance(name, str):
-        raise TypeError(f"{name!r} is no table: one goes by its name, its id or a row of it")
+        raise TypeError(f"a table must be a name, an id or a TableRow, got {name!r}")
     check_text("the name of a table", name)
 
 
 def check_new_name(name: object) -> None:
-    """Raise TypeError or ValueError for what can be the name of no new table."""
+    """Raise TypeError or ValueError for a name that no new table can have."""
     check_name(name)
     check_name_of("the name of a table", name)
 
 
 def listed(tables: Iterable[TableLike]) -> Iterable[TableLike]:
-    """Return tables as they are; raises TypeError for one in their place, or for none."""
+    """Return tables as they are; raises TypeError for anything but a list."""
     check_list("tables", tables, TableRow)
     return tables
 
 
 def created_row(control: Control, body: TableCreated) -> TableRow:
-    """Return the row of a table just created."""
+    """Return the row of a new table."""
     return TableRow(
         table=body.table,
         catalog=body.catalog,
@@ -229,23 +228,23 @@ def created_row(control: Control, body: TableCreated) -> TableRow:
 
 
 def standing(row: TableRow, position: int) -> Standing:
-    """Return how a table stands by its row, which was read at a position or a later one."""
+    """Return a row with the position it holds at; it was read at `position` or later."""
     return Standing(row.table, row, max(position, row.changed))
 
 
 def is_changed(then: TableRow, now: TableRow) -> bool:
-    """Tell whether a table has other columns, or is partitioned by others, than a row says.
+    """Return whether a table has other columns, or other partition columns, than an older row.
 
-    Files are made for those. Other changes do not matter to who holds a row for long.
+    Files are made for these columns. Other changes do not matter to a caller with an old row.
     """
     return metadata_kind(then.definition, now.definition, frozenset()) == "shape"
 
 
 def changed_since(then: TableRow, now: TableRow) -> MetadataChangedException:
-    """Return the error for a row of a table that is not like that any more."""
+    """Return the error for an outdated row of a table."""
     return MetadataChangedException(
-        f"table {then.name} was changed at position {now.changed}, the row of it that was given is "
-        f"from position {then.changed}. Look it up again and repeat the work",
+        f"table {then.name} was changed at position {now.changed}, and the given row is from "
+        f"position {then.changed}. Look the table up again and repeat the work",
         reason=Reason.METADATA_CHANGED,
         subject=then.table,
         position=now.changed,
@@ -253,7 +252,7 @@ def changed_since(then: TableRow, now: TableRow) -> MetadataChangedException:
 
 
 def alike(reads: Reads, catalog: str, name: str) -> str:
-    """Return which table may be meant by a name that none has, as a message ends; "" for none."""
+    """Return the end of a message: the table that an unknown name may mean, "" if absent."""
     with suppress(LedgerError):
         if reads.counts().tables > ALIKE_MAX:
             return ""
@@ -271,5 +270,5 @@ def unknown_table(what: str) -> UnknownTableError:
     """Return the error for a name that no table has."""
     end = "" if what.endswith("?") else "."
     return UnknownTableError(
-        f"{what}{end} See ledger.tables() for those there are", reason=Reason.UNKNOWN_TABLE
+        f"{what}{end} ledger.tables() lists the tables", reason=Reason.UNKNOWN_TABLE
     )

@@ -1,8 +1,8 @@
-"""Partition values as a caller has them: Python's, NumPy's and pandas' become the log's texts.
+"""Partition values of Python, NumPy and pandas as texts of the log.
 
-A value is taken where its type leaves no doubt what it means in its column, and refused by name
-where it does: 3.5 for an INT, 1 for a STRING (it may be '01' there), a time without a zone for a
-TIMESTAMP. A text is checked as `ledger.core.partitions.values.written` does.
+A value is accepted if its type leaves no doubt about its meaning in the column, else refused: 3.5
+for an INT, 1 for a STRING (there it may be '01'), a time without a zone for a TIMESTAMP. A text is
+checked as `ledger.core.partitions.values.written` does.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from ledger.core.partitions.values import FLOATS, LENGTH_FORM, written
 from ledger.core.predicates.types import BITS, Kind, parse_type
 
 EXACT_BITS: Final = 53
-"""Up to so many bits each whole number is a double."""
+"""A double holds every whole number of up to this many bits."""
 
 FLOAT_KINDS: Final = frozenset({"double", "float"})
 WHOLE_KINDS: Final = frozenset(kind.value for kind in BITS)
@@ -22,17 +22,17 @@ NULL_TYPES: Final = frozenset({"NAType", "NaTType"})
 
 
 class PartitionColumn(NamedTuple):
-    """A partition column, "" for a type that is not known: then only texts are taken."""
+    """A partition column; for the type "" (unknown) only texts are accepted."""
 
     name: str
     type: str
 
 
 def text_of(value: Any, column: PartitionColumn) -> str | None:
-    """Return the text under which a value of a column is written, None for NULL.
+    """Return the text of a value in a column, None for NULL.
 
-    Raises ValueError for a value that the column cannot hold, TypeError for one that cannot be
-    meant there.
+    Raises ValueError for a value that the column cannot hold, TypeError for a type that does not
+    fit the column.
     """
     try:
         given = plain(value)
@@ -46,13 +46,13 @@ def text_of(value: Any, column: PartitionColumn) -> str | None:
 
 
 def said(error: ValueError, value: object) -> str:
-    """Return what is wrong with a value, which a message of the core has shown as a text."""
+    """Return the core's message with the value as the caller gave it."""
     wanted = str(error).partition(", got ")[0]
     return f"{wanted}, got {value!r}" if not isinstance(value, str) else str(error)
 
 
 def kind_of(type_text: str) -> str:
-    """Return the kind of a type, "" for one of which only texts are taken."""
+    """Return the kind of a type, "" for a type that accepts only texts."""
     word = type_text.strip().lower()
     if word in FLOATS:
         return "float"
@@ -63,9 +63,9 @@ def kind_of(type_text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of NumPy, pandas or Arrow as Python has it, None for what they have for NULL.
+    """Return a value of NumPy, pandas or Arrow as a Python value, None for their NULLs.
 
-    Raises TypeError for a moment that Python would have to cut.
+    Raises TypeError for a time finer than microseconds.
     """
     if value is None or type(value).__name__ in NULL_TYPES:
         return None
@@ -81,13 +81,13 @@ def plain(value: Any) -> Any:
 
 
 def of_numpy(value: Any) -> Any:
-    """Return a scalar of NumPy as Python has it; raises TypeError for what is none."""
+    """Return a scalar of NumPy as a Python value; raises TypeError for an array."""
     if getattr(value, "ndim", 0):
-        raise TypeError("must be one value, and no array of them")
+        raise TypeError("must be a single value, not an array")
     if value.dtype.kind != "M":
         return value.item()
     found = value.astype("datetime64[us]")
-    if found != value and found == found:  # noqa: PLR0124 - what is no time is not itself
+    if found != value and found == found:  # noqa: PLR0124 - NaT is not equal to itself
         raise TypeError("must be a time in whole microseconds")
     moment = found.item()
     is_day = str(value.dtype) == "datetime64[D]"
@@ -95,7 +95,7 @@ def of_numpy(value: Any) -> Any:
 
 
 def spelled(value: Any, kind: str) -> str:
-    """Return a text for a value that is none; raises TypeError or ValueError, see `text_of`."""
+    """Return the text of a value that is not a text; raises as `text_of`."""
     match value:
         case bool():
             return spelled_as(kind, BOOLS, value)
@@ -120,7 +120,7 @@ def spelled_as(kind: str, forms: Mapping[str, Callable[[Any], str]], value: Any)
 
 
 def wanted_of(kind: str) -> str:
-    """Return what a column of a kind takes."""
+    """Return the demand of a column of a kind, for a message."""
     taken = TAKEN.get(kind, "a text, as its type is not known")
     return f"must be {taken}"
 
@@ -159,13 +159,13 @@ def instant(moment: datetime) -> str:
     """Return an instant in UTC."""
     if moment.tzinfo is None:
         raise TypeError(
-            "must be a datetime with a zone (its tzinfo is None), or a text that says what is meant"
+            "must be a datetime with a zone (its tzinfo is None), or a text with the meant time"
         )
     return f"{datetime_text(moment.astimezone(UTC).replace(tzinfo=None))}Z"
 
 
 def wall_time(moment: datetime) -> str:
-    """Return a time that has no zone."""
+    """Return a time without a zone."""
     if moment.tzinfo is not None:
         raise TypeError("must be a datetime without a zone")
     return datetime_text(moment)
@@ -177,7 +177,7 @@ def datetime_text(moment: datetime) -> str:
 
 
 def day_of(moment: datetime) -> str:
-    """Return the day that a midnight stands for, as pandas has days."""
+    """Return the day of a midnight; pandas has days in this form."""
     if moment.tzinfo is not None or moment.time() != time():
         raise TypeError("must be a date, or a datetime at midnight without a zone")
     return moment.date().isoformat()

@@ -1,8 +1,8 @@
 """Read predicates out of Spark SQL: the text of a condition becomes the wire form of the core.
 
-Whatever the wire form cannot say becomes an `unknown` node, the smallest part that cannot be said,
-and counts as TRUE when the predicate is judged. A qualified name is such a part: `t.part` may be a
-column of this table, of another one, or a field of a struct.
+A part that the wire form cannot express becomes an `unknown` node, as small as possible. It counts
+as TRUE when the predicate is judged. A qualified name is such a part: `t.part` may be a column of
+this table, a column of another table, or a field of a struct.
 """
 
 import json
@@ -24,15 +24,15 @@ from ledger.errors import LedgerError
 Node = list[Any]
 
 DIALECT: Final = "spark"
-# Brackets within brackets, below what the parser can take.
+# Depth of nested brackets, below the limit of the parser.
 BRACKETS_MAX: Final = 20
 UNKNOWN_CHARS_MAX: Final = 200
 TRUE_NODE: Final[Node] = json.loads(TRUE_PREDICATE)
 FALSE_NODE: Final[Node] = ["lit", "false", "boolean"]
-# Escapes in literals that Spark and the parser are known to read alike.
+# Escapes in literals that Spark and the parser read alike.
 KNOWN_ESCAPES: Final = re.compile(r"(?:[^\\]|\\[\\'\"%_nrt])*", re.DOTALL)
 
-# For Spark such an end of a line does not end a comment, for the parser it does.
+# This end of a line does not end a comment in Spark; in the parser it does.
 COMMENT_GOES_ON: Final = "\\\n"
 
 COMPARISONS: Final[Mapping[type[exp.Expr], str]] = {
@@ -65,7 +65,7 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Upper: "upper",
     exp.Year: "year",
 }
-# Forms that are understood, with all that may be said in them; anything more makes them unknown.
+# The known forms with their known arguments; any other argument makes a form unknown.
 FORMS: Final[Mapping[type[exp.Expr], AbstractSet[str]]] = {
     **{form: {"this", "expression"} for form in OPERATORS},
     **{form: {"this"} for form in FUNCTIONS},
@@ -90,25 +90,25 @@ FORMS: Final[Mapping[type[exp.Expr], AbstractSet[str]]] = {
     exp.TryCast: {"this", "to"},
     exp.TsOrDsToDate: {"this", "safe"},
 }
-# What the parser says of its own classes.
+# The parser's message, which names its own classes.
 MISSING: Final = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+\.(\w+)'>")
-# Spark gives all of these one rank, the parser several: where they meet without brackets it may
-# have grouped them otherwise than Spark does.
+# Spark gives all of these one precedence, the parser several: without brackets it may group them in
+# another way than Spark.
 RANKED: Final = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Like, exp.Between)
 
 
 class PredicateSyntaxError(LedgerError, ValueError):
-    """A text is no condition of Spark SQL; the message holds the text and the place."""
+    """A text is not a condition of Spark SQL; the message holds the text and the place."""
 
 
 def predicate_tree(sql: str) -> str:
     """Return the wire form of a condition in Spark SQL.
 
-    Raises PredicateSyntaxError if it does not parse, TypeError for what is no text; a condition
+    Raises PredicateSyntaxError if it does not parse, TypeError for anything but a text. A condition
     that is too large, or nested too deep, is `unknown` as a whole.
     """
     if not isinstance(sql, str):
-        raise TypeError(f"a condition is a text of Spark SQL or an expression, not {sql!r}")
+        raise TypeError(f"a condition must be a text of Spark SQL or an expression, got {sql!r}")
     try:
         tree = node_of(parsed(sql)) if is_readable(sql) else unknown_text(sql)
     except RecursionError:
@@ -117,7 +117,7 @@ def predicate_tree(sql: str) -> str:
 
 
 def fits(tree: Node) -> bool:
-    """Tell whether everybody who judges a condition reads it: it is not too large, nor too deep."""
+    """Return whether every judge reads a condition: it is neither too large nor too deep."""
     return depth_of(tree) <= DEPTH_MAX and len(wire_text(tree)) <= PREDICATE_CHARS_MAX
 
 
@@ -131,21 +131,21 @@ def parsed(sql: str) -> exp.Expr:
     try:
         found = sqlglot.parse_one(sql, read=DIALECT, into=exp.Condition)
     except SqlglotError as error:
-        raise PredicateSyntaxError(f"'{sql}' is no condition: {place_of(error)}") from error
+        raise PredicateSyntaxError(f"'{sql}' is not a condition: {place_of(error)}") from error
     if isinstance(found, exp.Block):
-        raise PredicateSyntaxError(f"'{sql}' is no condition: it is more than one statement")
+        raise PredicateSyntaxError(f"'{sql}' is not a condition: it is more than one statement")
     if any(is_empty(each) for each in found.find_all(exp.In)):
-        raise PredicateSyntaxError(f"'{sql}' is no condition: IN needs one value at least")
+        raise PredicateSyntaxError(f"'{sql}' is not a condition: IN needs one value at least")
     return found
 
 
 def is_empty(found: exp.In) -> bool:
-    """Tell whether an IN has nothing behind it, which the parser takes and Spark refuses."""
+    """Return whether an IN has no values, which the parser takes and Spark refuses."""
     return not any(value for name, value in found.args.items() if name != "this")
 
 
 def place_of(error: SqlglotError) -> str:
-    """Return where a text stopped to make sense, and why."""
+    """Return where and why the parser stopped."""
     first = error.errors[0] if isinstance(error, ParseError) and error.errors else None
     if first is None:
         return str(error)
@@ -154,22 +154,22 @@ def place_of(error: SqlglotError) -> str:
 
 
 def missing(found: re.Match[str]) -> str:
-    """Return what the parser misses, in words of Spark SQL and not of its own classes."""
+    """Return what is missing, in words of Spark SQL and not of the parser's classes."""
     symbols = {form.__name__: symbol for form, symbol in OPERATORS.items()}
     return f"an operand of {symbols.get(found[1], found[1].upper())} is missing"
 
 
 def is_readable(sql: str) -> bool:
-    """Tell whether the parser reads this text as Spark does, and within bounds.
+    """Return whether the parser reads this text as Spark does, and within bounds.
 
-    Raises PredicateSyntaxError if it cannot be divided into words.
+    Raises PredicateSyntaxError if the text cannot be divided into words.
     """
     if len(sql) > PREDICATE_CHARS_MAX or COMMENT_GOES_ON in sql:
         return False
     try:
         tokens = sqlglot.tokenize(sql, read=DIALECT)
     except SqlglotError as error:
-        raise PredicateSyntaxError(f"'{sql}' is no condition: {error}") from error
+        raise PredicateSyntaxError(f"'{sql}' is not a condition: {error}") from error
     depth = deepest = 0
     for token in tokens:
         literal = sql[token.start : token.end + 1]
@@ -206,7 +206,7 @@ def node_of(found: exp.Expr) -> Node:  # noqa: PLR0911 - one case for each form
 
 
 def is_plain(found: exp.Expr) -> bool:
-    """Tell whether a part says nothing but what its form has, grouped as Spark groups it."""
+    """Return whether a part has only known arguments, grouped as Spark groups them."""
     said = {name for name, value in found.args.items() if value}
     if not said <= FORMS.get(type(found), set()) or type(found) not in FORMS:
         return False
@@ -217,7 +217,7 @@ def is_plain(found: exp.Expr) -> bool:
 
 
 def connected(word: str, parts: Iterable[Node]) -> Node:
-    """Return AND or OR of parts, without those that change nothing and without repetitions."""
+    """Return AND or OR of parts, without neutral parts and repetitions."""
     neutral = TRUE_NODE if word == "and" else FALSE_NODE
     flat = [inner for part in parts for inner in (part[1:] if part[0] == word else [part])]
     kept = list({wire_text(part): part for part in flat if part != neutral}.values())
@@ -254,7 +254,7 @@ def worded(found: exp.Expr) -> Node:  # noqa: PLR0911 - one case for each form
 
 
 def cast(found: exp.Expr) -> Node:
-    """Return a cast; that of a text is a literal of its own."""
+    """Return a cast; a cast of a text is a literal of its own."""
     name = found.args["to"].sql(dialect=DIALECT) if "to" in found.args else "date"
     type_ = parse_type(name)
     if type_ is None:
@@ -283,7 +283,7 @@ def constant(found: exp.Expr) -> Node:
 
 
 def number_node(text: str) -> Node | None:
-    """Return a number with the type Spark gives it, None if it gives none."""
+    """Return a number with Spark's type for it, None if Spark has no type for it."""
     type_ = number_type(text)
     return None if type_ is None else ["lit", text, str(type_)]
 
@@ -298,7 +298,7 @@ def computed(found: exp.Expr) -> Node:
 
 
 def unknown(found: exp.Expr) -> Node:
-    """Return what stands for a part that cannot be said, with the columns it reads."""
+    """Return the `unknown` node of a part, with the columns it reads."""
     node = unknown_text(found.sql(dialect=DIALECT))
     columns = list(found.find_all(exp.Column))
     if found.find(exp.Query, exp.Star) or any(len(column.parts) > 1 for column in columns):
@@ -307,6 +307,6 @@ def unknown(found: exp.Expr) -> Node:
 
 
 def unknown_text(sql: str) -> Node:
-    """Return what stands for a text that cannot be said and may read anything."""
+    """Return the `unknown` node of a text that may read any column."""
     shown = sql if len(sql) <= UNKNOWN_CHARS_MAX else f"{sql[: UNKNOWN_CHARS_MAX - 1]}\u2026"
     return ["unknown", shown]

@@ -1,7 +1,7 @@
-"""Reading the files of a table, and what must be remembered of a read to judge a commit by it.
+"""Reads of a table's files, and what a commit must remember of them.
 
-A read is served at one position: it shows every commit up to there and none after. A commit that
-was planned from it loses against whatever came in between and changed what it read.
+A read is served at one position: it shows every commit up to that position and no later one. A
+commit planned from the read loses to every later commit that changed what was read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """The files of a table that a condition may concern, as of `position`; iterate over them.
+    """The files of a table that may hold rows of a condition, as of `position`; iterate over them.
 
-    `where` is the condition in the form of `ledger.core.predicates`. Files are left out by their
-    partition alone, so those that are here may still hold other rows. `whole` says that the reader
-    depends on every file, whatever was returned.
+    `where` is the condition in the form of `ledger.core.predicates`. Files are left out by
+    partition alone, so these files may still hold other rows. With `whole` the reader depends on
+    every file of the table.
     """
 
     table: TableRow
@@ -52,16 +52,16 @@ class TableFiles:
 
 
 def found_at(files: object, table: int) -> int:
-    """Return the position at which files of a table were read, 0 if they do not say.
+    """Return the position at which files of a table were read, 0 if unknown.
 
-    Raises ValueError for those that were read from another table.
+    Raises ValueError for files that were read from another table.
     """
     if not isinstance(files, TableFiles):
         return 0
     if files.table.table != table:
         raise ValueError(
-            f"these files were read from table {files.table.name} ({files.table.table}), and are "
-            f"none of table {table}"
+            f"the files must be read from table {table}, got files of table {files.table.name} "
+            f"({files.table.table})"
         )
     return files.position
 
@@ -79,17 +79,16 @@ def read_table(
 ) -> TableFiles:
     """Return the files of a table at a version or a position, else at the newest position read.
 
-    `own` is the table as a txn has changed it; `time_zone` is that of the condition, by default
-    the client's. Raises UnknownTableError, UnknownVersionError,
-    ReaderBehindError, FilesUnknownError, and ValueError if both a version and a position are named,
-    or position 0, at which there was nothing.
+    `own` is the table as a txn has changed it. `time_zone` is the zone of the condition, by default
+    the client's. Raises UnknownTableError, UnknownVersionError, ReaderBehindError,
+    FilesUnknownError, and ValueError for both a version and a position, or for position 0.
     """
     version = None if version is None else whole_number("version", version)
     if version is not None and position is not None:
-        raise ValueError("a read is of a version or of a position, not of both")
+        raise ValueError("give version or position, not both")
     place = 0 if position is None else view.position_of(position)
     if not place and position is not None:
-        raise ValueError("nothing can be read at position 0: the log begins with 1")
+        raise ValueError("position must be 1 or more, got 0: the log begins with 1")
     reads = view.reads(0 if position is None else position)
     if version is not None:
         place = position_of_version(reads, table, version)
@@ -112,7 +111,7 @@ def read_files(
     """Return the files of a table at a position that `reads` has reached.
 
     Raises UnknownTableError, FilesUnknownError for a table whose files the ledger does not list,
-    PredicateSyntaxError for a text that is no condition, and UnknownColumnError.
+    PredicateSyntaxError for a text that is not a condition, and UnknownColumnError.
     """
     row = known_row(reads, table)
     tree = condition_of(where, reads, row, position, own, zone=zone)
@@ -135,7 +134,7 @@ def scan_of(
     *,
     time_zone: ZoneLike | None = None,
 ) -> TableFiles:
-    """Return a read of the rows of a table in folders: of which files they are is not known.
+    """Return a read of a table whose rows lie in folders: its files are not known.
 
     Without a condition everything is read. Raises as `read_files`.
     """
@@ -155,9 +154,9 @@ def condition_of(
     *,
     zone: str = "",
 ) -> str:
-    """Return the wire form of a condition on a table, which `own` is in a txn that changed it.
+    """Return the wire form of a condition on a table; `own` is the table as a txn has changed it.
 
-    It is meant in a session of the time zone `zone`, "" = UTC.
+    The condition is read in the time zone `zone`, "" = UTC.
 
     Raises PredicateSyntaxError, and UnknownColumnError for a column that the table does not have.
     """
@@ -167,7 +166,7 @@ def condition_of(
 
 
 def is_in_folders(row: TableRow) -> bool:
-    """Tell whether the rows of a table lie in folders, whose files the ledger does not list."""
+    """Return whether the rows of a table lie in folders, whose files the ledger does not list."""
     return row.definition.kind == "external" or row.definition.layout == "directories"
 
 
@@ -179,24 +178,23 @@ def check_listed(row: TableRow) -> None:
     raise FilesUnknownError(
         f"table {row.name} {what}: its rows lie in folders below its location, and the ledger does "
         "not list their files. Read it with spark_sink.frames.cached_table, or list the folders of "
-        "the write ids that are valid (valid_write_ids); a txn that depends on its rows says so by "
-        "depends_on",
+        "the valid write ids (valid_write_ids). A txn that depends on its rows calls depends_on",
         table=row.table,
     )
 
 
 def may_concern(scan: CompiledPredicate, file: FileRow, table: TableRow, columns: int) -> bool:
-    """Tell whether a scan may concern a file; one that cannot be judged counts as read.
+    """Return whether a scan may concern a file; a file that cannot be judged counts as read.
 
-    A file cannot be judged if its values may belong to other partition columns than the present
-    ones, of which there are `columns`. A read of an earlier position finds no later file anyway.
+    A file cannot be judged if its values may belong to other partition columns than the `columns`
+    present ones. A read of an earlier position finds no later file anyway.
     """
     values = tuple(file.partition)
     return file.added <= table.partitioned or len(values) != columns or scan.matches(values)
 
 
 def check_none_added(found: TableFiles, added: Sequence[AddFile], txn: int) -> None:
-    """Raise FilesUnknownError if a read without files leaves out what its txn has added itself."""
+    """Raise FilesUnknownError if a read found no file but leaves out files its txn added."""
     schema = traits_of(found.table.definition).schema
     scan = compile_predicate(found.where, schema, derive=True)
     own = [
@@ -206,9 +204,9 @@ def check_none_added(found: TableFiles, added: Sequence[AddFile], txn: int) -> N
     ]
     if own:
         raise FilesUnknownError(
-            f"no file of table {found.table.name} that this concerns was committed before txn "
-            f"{txn} opened, and the {len(own)} that it added itself no read returns, {own[0].path} "
-            "among them: keep the list that was given to add_files, or read after the commit",
+            f"no matching file of table {found.table.name} was committed before txn {txn} opened. "
+            f"The txn itself added {len(own)} matching files, such as {own[0].path}, and no read "
+            "returns those: keep the list given to add_files, or read after the commit",
             table=found.table.table,
         )
 

@@ -1,8 +1,8 @@
-"""Receipts and tokens: what a caller takes away from a write, to keep, to show or to hand on.
+"""Receipts and tokens: the results of a write, to keep, to show or to hand on.
 
-A token names a position of one ledger, and the chain of the log there. A reader with it sees
-everything up to there, in another process or on another machine too, or is told that the log lost
-it. A token without a chain, as former versions made them, names a position of the log as it is.
+A token names a position of one ledger, and the chain of the log there. A read with it sees
+everything up to that position, also in another process or on another machine, or it raises that the
+log lost the position. A token without a chain, from a former version, names only the position.
 """
 
 import re
@@ -25,7 +25,7 @@ from ledger.sdk.session import Answer
 
 TOKEN: Final = re.compile(r"([^:]+):([0-9]+):([0-9]+)(?::([0-9a-f]{16}))?", re.ASCII)
 ALREADY_APPLIED: Final = "already_applied"
-"""Why a commit was not needed: its applications had made the same progress before."""
+"""The reason of a skipped commit: its applications had recorded the same progress before."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,7 +50,7 @@ class Token:
         """Return the token of a text; raises ValueError for any other text."""
         found = TOKEN.fullmatch(text)
         if found is None:
-            raise ValueError(f"'{text}' is no token; one looks like 5f3a9c1e:0:44:0b1d94ac5c7fe210")
+            raise ValueError(f"a token must look like 5f3a9c1e:0:44:0b1d94ac5c7fe210, got '{text}'")
         ledger, domain, position, chain = found.groups("")
         check_number("the position of a token", int(position))
         return cls(ledger, int(domain), int(position), chain)
@@ -61,18 +61,18 @@ class Token:
 
     @property
     def seen(self) -> Reached:
-        """What a reader with this token has seen."""
+        """The position and chain that a reader with this token has seen."""
         return Reached(self.position, self.chain)
 
     def position_in(self, origin: "Token") -> int:
-        """Return its position; raises ValueError if it is not of the domain of `origin`."""
+        """Return the position; raises ValueError if the token is not of the domain of `origin`."""
         if self.at(0) != origin.at(0):
             raise ValueError(f"token {self} is not of this ledger, whose tokens are {origin}")
         return self.position
 
 
 class TableVersion(NamedTuple):
-    """What a commit gave to one table: its write id there (0 = none) and its commit version."""
+    """The result of a commit in one table: its write id (0 = no write id) and its version."""
 
     write_id: int
     version: int
@@ -143,10 +143,10 @@ def receipt_of(answer: Answer, origin: Token) -> Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command was answered first, as far as is known at position `as_of`.
+    """The first answer to a command, as known at position `as_of`.
 
-    `answer` is the type of the event or the reason of the refusal, None = no answer yet; then it
-    may still be executed. `size` ids from `first` on were given out.
+    `answer` is the type of the event or the reason of the refusal. None = no answer yet: the
+    command may still be executed. `size` ids from `first` on were allocated.
     """
 
     session: int
@@ -159,19 +159,19 @@ class Outcome:
 
     @property
     def is_known(self) -> bool:
-        """Tell whether the command was answered."""
+        """Return whether the command was answered."""
         return self.answer is not None
 
     @classmethod
     def of_row(cls, session: int, n: int, as_of: int, row: OutcomeRow | None) -> Self:
-        """Return the outcome that the read model has at `as_of`, if it has one."""
+        """Return the outcome in the read model at `as_of`."""
         if row is None:
             return cls(session, n, as_of)
         return cls(session, n, as_of, row.outcome, row.position, row.first, row.size)
 
     @classmethod
     def of_event(cls, event: Event) -> Self:
-        """Return the outcome that an answer seen in the log says."""
+        """Return the outcome of an answer seen in the log."""
         control, body = event
         position, answer, first, size = answered(control, body)
         return cls(control.session, control.n, control.position, answer, position, first, size)

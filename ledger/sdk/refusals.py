@@ -1,7 +1,7 @@
-"""Refusals as exceptions: which class each reason of the log is raised as, and what to do then.
+"""Refusals as exceptions: the class and the advice of each reason in the log.
 
-A refusal is a value in the log. Here, and nowhere else, it becomes something a caller catches: one
-row for each reason, one for each conflict.
+A refusal is a value in the log. Only this module makes it an exception: one row for each reason,
+one for each conflict.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ Wanted = TypeVar("Wanted")
 
 
 class Row(NamedTuple):
-    """How a reason is raised, and what its message ends with."""
+    """The exception class of a reason, and the end of its message."""
 
     error: type[RefusedError | OutcomeUnknownError]
     advice: str
@@ -62,7 +62,7 @@ ROWS: Final[Mapping[str, Row]] = {
     ),
     # Not a refusal to the caller: the first copy of the command may have been executed.
     Reason.COMMAND_FORGOTTEN: Row(
-        OutcomeUnknownError, "Ask ledger.outcome for it, or look at what it was to change"
+        OutcomeUnknownError, "Ask ledger.outcome, or look at what the command should have changed"
     ),
     Reason.COMMAND_TOO_LATE: Row(
         CommandTooLateError,
@@ -70,16 +70,16 @@ ROWS: Final[Mapping[str, Row]] = {
     ),
     Reason.COMMAND_INVALID: Row(CommandInvalidError, "Correct the call"),
     Reason.COMMAND_UNREADABLE: Row(
-        CommandInvalidError, "Use a client of the version that the sequencer has, or an older one"
+        CommandInvalidError, "Use a client of the sequencer's version, or an older one"
     ),
     Reason.COMMAND_FAILED: Row(
         CommandFailedError, "Report it with the position; the ledger itself goes on"
     ),
     Reason.LIMIT_EXCEEDED: Row(
-        LimitExceededError, "Ask for less at once, or end txns and sessions, then try again"
+        LimitExceededError, "Request less at once, or end txns and sessions, then try again"
     ),
     Reason.NOT_OWNER: Row(
-        NotOwnerError, "Use the ledger object that opened the txn; only abort is open to all"
+        NotOwnerError, "Use the ledger object that opened the txn; other clients can only abort it"
     ),
     Reason.TXN_NOT_OPEN: Row(TxnNotOpenError, "Begin a new txn if its work is still to be done"),
     Reason.TXN_READ_ONLY: Row(CommandInvalidError, 'Begin a txn of type "default" to write'),
@@ -87,7 +87,7 @@ ROWS: Final[Mapping[str, Row]] = {
     Reason.UNKNOWN_TABLE: Row(UnknownTableError, "Resolve the name again, see ledger.tables()"),
     Reason.UNKNOWN_CATALOG: Row(
         CommandInvalidError,
-        "Connect with catalog=... or LAKELEDGER_CATALOG, the one that the ledger was created with",
+        "Connect with the ledger's own catalog, by catalog=... or LAKELEDGER_CATALOG",
     ),
     Reason.TABLE_EXISTS: Row(TableExistsError, "Choose another name, or use the table that has it"),
     Reason.TABLE_EXTERNAL: Row(
@@ -97,9 +97,9 @@ ROWS: Final[Mapping[str, Row]] = {
         CommandInvalidError, "Begin a txn and take a write id before writing to this table"
     ),
     Reason.READ_AT_REQUIRED: Row(
-        CommandInvalidError, "Say read_at=..., the position the rows were read at"
+        CommandInvalidError, "Give read_at=..., the position at which the rows were read"
     ),
-    Reason.READ_AT_AHEAD: Row(CommandInvalidError, "Name a position that exists already"),
+    Reason.READ_AT_AHEAD: Row(CommandInvalidError, "Give a position that exists already"),
     Reason.SNAPSHOT_TOO_OLD: Row(SnapshotTooOldError, "Read again and repeat the work"),
     Reason.METADATA_CHANGED: Row(
         MetadataChangedException, "Read the table again and repeat the change"
@@ -109,7 +109,7 @@ ROWS: Final[Mapping[str, Row]] = {
     ),
     Reason.APP_VERSIONS_DISAGREE: Row(
         AppVersionsDisagreeError,
-        "Record a batch in all tables by one txn; commit what is missing under another application",
+        "Record a batch in all tables by one txn; commit the rest under another application name",
     ),
     Reason.LOST_BY_CUT: Row(
         LostByCutError, "Connect anew, look up what was committed, and do the work again"
@@ -136,7 +136,7 @@ def refusal(refused: CommandRefused, control: Control) -> LedgerError:
 
 
 def raised_as(reason: str, message: str, control: Control, subject: int = 0) -> LedgerError:
-    """Return the exception of a reason; one of a later version is a plain RefusedError."""
+    """Return the exception of a reason; a reason of a later version is a plain RefusedError."""
     row = ROWS.get(reason)
     if row is None:
         return RefusedError(message, reason=reason, subject=subject, position=control.position)
@@ -164,7 +164,7 @@ def conflict(aborted: TxnAborted, control: Control) -> LedgerError:
 
 
 def refused_before(repeated: CommandRepeated, control: Control) -> LedgerError:
-    """Return the exception of a repeat whose first outcome was not the one hoped for."""
+    """Return the exception of a repeated command whose first outcome was a refusal or an end."""
     message = f"the command was answered before, at position {repeated.answered}"
     if repeated.outcome in ROWS:
         return raised_as(repeated.outcome, message, control, repeated.first)
@@ -172,7 +172,7 @@ def refused_before(repeated: CommandRepeated, control: Control) -> LedgerError:
 
 
 def ended(message: str, txn: int, control: Control) -> TxnNotOpenError:
-    """Return the exception for a txn that has ended in another way than hoped for."""
+    """Return the exception for a txn that has ended in another way than expected."""
     return TxnNotOpenError(
         f"{message}. {ROWS[Reason.TXN_NOT_OPEN].advice}",
         reason=Reason.TXN_NOT_OPEN,
@@ -182,7 +182,7 @@ def ended(message: str, txn: int, control: Control) -> TxnNotOpenError:
 
 
 def body_as(kind: type[Wanted], answer: Answer | Event) -> Wanted:
-    """Return the body of an answer if it is of this kind; raise what it says if it is not."""
+    """Return the body of an answer if it is of this kind; otherwise raise its refusal."""
     control, body = answer.control, answer.body
     match body:
         case kind():
@@ -198,7 +198,7 @@ def body_as(kind: type[Wanted], answer: Answer | Event) -> Wanted:
 
 
 def check_done(answer: Answer) -> None:
-    """Raise what the answer to a commit says, unless its work is done, by it or before."""
+    """Raise the refusal in the answer to a commit, unless its work is done, now or before."""
     body = answer.body
     match body:
         case TxnAborted() if body.reason == ALREADY_APPLIED:

@@ -1,9 +1,8 @@
-"""Work that is done again when an earlier commit wins: in a new txn, from a new read.
+"""Repeats work in a new txn, from a new read, when an earlier commit wins.
 
-Only what can come out differently is done again: a lost conflict, or a plan that grew too old. A
-txn whose applications made progress elsewhere is not, for its work may be done; nor is one whose
-commit was not answered: that is asked for again until it is known. Work that raises once it has
-asked for the commit itself is not done again either.
+Only a lost conflict, or a plan that grew too old, is repeated. A txn whose applications made
+progress elsewhere is not: its work may be done. A commit without an answer is requested again until
+its outcome is known. Work that called commit() itself and then raised is not repeated either.
 """
 
 import random
@@ -20,10 +19,10 @@ Result = TypeVar("Result")
 
 
 class Pace(NamedTuple):
-    """How often work is tried and how long: no attempt begins after `deadline_s`.
+    """The number of attempts, and their time: no attempt begins after `deadline_s`.
 
-    Before attempt n + 1 passes a random time, up to `first_pause_s` doubled n - 1 times and at most
-    `longest_pause_s`, so that those who lost together do not come again together.
+    A random pause comes before attempt n + 1: up to `first_pause_s` doubled n - 1 times, and at
+    most `longest_pause_s`. So clients that lost together do not retry together.
     """
 
     attempts: int = 10
@@ -32,7 +31,7 @@ class Pace(NamedTuple):
     longest_pause_s: float = 1.0
 
     def pause_s(self, failures: int, share: float) -> float:
-        """Return how long to wait after so many failures; `share` is drawn from 0 to 1."""
+        """Return the pause after this many failures; `share` is drawn from 0 to 1."""
         return share * min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures - 1, 64))
 
 
@@ -47,9 +46,11 @@ def run(
 ) -> Result:
     """Return what `work` returned in the txn that committed, see `Ledger.run`."""
     if not pace.attempts >= 1:
-        raise ValueError(f"{pace.attempts} attempts do no work: say 1, to do it once, or more")
+        raise ValueError(f"attempts must be 1 or more, got {pace.attempts}")
     if not pace.deadline_s >= 0:
-        raise ValueError(f"a deadline of {pace.deadline_s} s is none: say a number, 0 to try once")
+        raise ValueError(
+            f"deadline_s must be 0 or more, got {pace.deadline_s}; 0 makes a single attempt"
+        )
     ends_s = monotonic() + pace.deadline_s
     notes: list[str] = []
     while True:
@@ -60,7 +61,7 @@ def run(
             notes.append(f"attempt {len(notes) + 1}: {error}")
             pause_s = pace.pause_s(len(notes), draw())
             is_last = len(notes) >= pace.attempts or monotonic() + pause_s >= ends_s
-            # Work that asked for the commit itself and raised then may be done already.
+            # Work that called commit() itself and then raised may be done already.
             is_asked_for = txn.status in {"committed", "unknown"}
             if not error.retry_anew or is_asked_for or is_last:
                 note_all(error, notes)
@@ -73,7 +74,7 @@ def run(
 
 
 def attempt(txn: Transaction, work: Callable[[Transaction], Result], ends_s: float) -> Result:
-    """Return what work returned in a txn that it, or else this, has ended."""
+    """Return the result of the work; commit the txn unless the work has ended it."""
     with txn:
         result = work(txn)
         while txn.status in {"open", "unknown"}:
@@ -86,11 +87,11 @@ def attempt(txn: Transaction, work: Callable[[Transaction], Result], ends_s: flo
 
 
 def may_pass(cause: BaseException | None) -> bool:
-    """Tell whether to ask again may tell more, where `cause` kept the answer away."""
+    """Return whether another request may get an answer, after `cause` kept one away."""
     return cause is None or (isinstance(cause, LedgerError) and cause.retry_unchanged)
 
 
 def note_all(error: LedgerError, notes: list[str]) -> None:
-    """Note the attempts before the last one in the error that ends them."""
+    """Add notes on the earlier attempts to the final error."""
     for note in notes if len(notes) > 1 else ():
         error.add_note(note)

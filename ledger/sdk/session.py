@@ -1,10 +1,10 @@
-"""The session of a process: numbers its commands, remembers what was not answered, and beats.
+"""The session of a process: numbers its commands, tracks unanswered ones, and sends heartbeats.
 
-Commands are numbered densely, at most 1,024 ahead of the oldest one without an answer: that many
-answers the ledger remembers, so a command sent again under its number is told its first outcome and
-never executed twice. A command without an answer is neither done nor failed: its outcome is
-unknown, until its answer is seen after all. Heartbeats keep the session open while its process
-lives; once it has ended, so have its txns, and nothing brings them back.
+Commands are numbered densely, at most 1,024 ahead of the oldest one without an answer. The ledger
+remembers that many answers, so a command sent again under its number gets its first outcome and is
+never executed twice. The outcome of a command without an answer is unknown until the answer is
+seen. Heartbeats keep the session open while its process lives. The txns of a session end with it,
+for good.
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ BEAT: Final = b"beat"
 class Answer(NamedTuple):
     """The event that answers a command; `is_repeat` = the command had been answered before.
 
-    A repeat has the fields of the first answer if that was seen here, else it is CommandRepeated.
+    A repeat is the first answer if this client has seen it, else CommandRepeated.
     """
 
     control: Control
@@ -45,11 +45,11 @@ class Answer(NamedTuple):
 
 
 class Session:
-    """An open session, silent for `lease_s` at most, that beats every `beat_s`; threads share it.
+    """An open session with the lease `lease_s`, which beats every `beat_s`; threads may share it.
 
     Attributes:
         number: the position of its SessionOpened.
-        is_expired: whether it has ended, or is of no more use.
+        is_expired: whether it has ended, or cannot be used any more.
         open_txns: its txns that this process has not ended.
     """
 
@@ -70,10 +70,10 @@ class Session:
         self._clock = clock
         self._next_n = 1
         self._answered_n = 0
-        # By number, until when (monotonic) somebody waits for the answer.
+        # By number: the monotonic deadline of the thread that waits, and its receiver.
         self._outstanding: dict[int, tuple[float, Awaited]] = {}
         self._unanswered: dict[int, Awaited] = {}
-        # Taken by itself: a Condition is entered in Python, where Ctrl-C may leave it locked.
+        # Its own Lock: Ctrl-C while a Condition is entered, in Python, may leave it locked.
         self._turn = Lock()
         self._room = Condition(self._turn)
         self._later: deque[SessionCommand] = deque()
@@ -92,14 +92,14 @@ class Session:
         *,
         asked: list[Asker] | None = None,
     ) -> Answer:
-        """Return the answer to a command, which is numbered here; refusals are answers too.
+        """Number a command and return its answer; a refusal is an answer too.
 
-        Its session and number are appended to `asked` before it is sent: a caller that Ctrl-C
-        interrupts can still ask for its outcome.
+        The session and the number are appended to `asked` before the command is sent. So a caller
+        interrupted by Ctrl-C can still ask for the outcome.
 
-        Raises OutcomeUnknownError if none comes in time, or the tail ends first. Nothing was sent
-        where it raises LimitExceededError, as too many others are unanswered, or LogError, as the
-        tail had ended.
+        Raises OutcomeUnknownError if no answer comes in time, or the tail ends first. Nothing was
+        sent if it raises LimitExceededError, as too many commands are unanswered, or LogError, as
+        the tail had ended before.
         """
         self._channel.check()
         busy, thread = self._channel.tail.busy, get_ident()
@@ -111,34 +111,34 @@ class Session:
 
     @property
     def is_own(self) -> bool:
-        """Tell whether it is of this process, and not of one that it was forked from."""
+        """Whether this process made the session, not the parent of a fork."""
         return self._channel.is_own
 
     @property
     def can_ask(self) -> bool:
-        """Tell whether this thread can wait for an answer: see `Tail.busy`."""
+        """Whether this thread may wait for an answer, see `Tail.busy`."""
         return get_ident() not in self._channel.tail.busy
 
     @property
     def endings(self) -> Endings:
-        """What ended open txns of this process."""
+        """The events that ended open txns of this process."""
         return self._channel.tail.endings
 
     @property
     def is_open(self) -> bool:
-        """Tell whether its txns may be open, as far as this process knows."""
+        """Whether its txns may be open, as far as this process knows."""
         return self.is_own and not self.is_expired and not self._channel.is_closed
 
     def hear(self, position: int) -> None:
-        """Wait a while for what happened up to a position that a reader has seen."""
+        """Wait briefly for the events up to a position that a reader has seen."""
         self._channel.tail.hear(position)
 
     def why_silent(self) -> str:
-        """Return what this process knows of how its session came to expire, and what helps."""
+        """Return why the session expired, as far as this process knows, and what helps."""
         return self._silence.told()
 
     def ask_later(self, command: SessionCommand) -> None:
-        """Have the thread that beats ask this after one of its beats; nobody hears the answer."""
+        """Let the heartbeat thread send a command after its next beat; the answer is dropped."""
         self._later.append(command)
 
     def _ask(
@@ -161,16 +161,16 @@ class Session:
         return self._answer(event)
 
     def late_answer(self, n: int) -> Event | None:
-        """Return the answer to a command that had none in time, if it was seen since."""
+        """Return the late answer to a command, None if absent."""
         awaited = self._unanswered.get(n)
         return awaited.wait(0) if awaited is not None else None
 
     def close(self) -> None:
-        """End the session, as far as the ledger can be told so within a short time."""
+        """End the session; the ledger learns it if the command gets through in a short time."""
         self._silent.set()
         try:
             if not self.is_expired:
-                # If it cannot be told, its lease ends it: it is silent from now on.
+                # If the command does not get through, the lease ends the session.
                 with suppress(LedgerError):
                     self.ask(CloseSession(*UNNUMBERED), self._settings.close_s)
         finally:
@@ -184,7 +184,7 @@ class Session:
             while not self._has_room():
                 if (left_s := times.left_s()) <= 0:
                     raise self._no_room()
-                # Late answers make room too, but wake nobody: they are looked for now and then.
+                # Late answers make room too, but do not wake this thread: it looks for them.
                 self._room.wait(min(times.attempt_s, left_s))
             n = self._next_n
             awaited = self._channel.tail.expect((self.number, n))
@@ -194,16 +194,16 @@ class Session:
 
     def _no_room(self) -> LimitExceededError:
         if not self._outstanding:
-            # With nothing on its way no answer will make room: a fresh session has to.
+            # Without a command in flight no answer will make room: only a fresh session does.
             self._expire()
         return LimitExceededError(
-            f"{WINDOW} commands of session {self.number} have no answer, which is as many as may "
-            "be under way. Nothing was sent; see whether broker and sequencer run, then try again",
+            f"{WINDOW} commands of session {self.number} have no answer, the most that may be in "
+            "flight. Nothing was sent; check that broker and sequencer run, then try again",
             reason=Reason.LIMIT_EXCEEDED,
         )
 
     def _has_room(self) -> bool:
-        """Tell whether the ledger will take the next number: see `ledger.core.state.sessions`."""
+        """Return whether the ledger takes the next number, see `ledger.core.state.sessions`."""
         if self._next_n >= self._oldest() + WINDOW:
             self._drop_overdue()
             if self._next_n >= self._oldest() + WINDOW:
@@ -217,7 +217,7 @@ class Session:
         return next(iter(self._outstanding), self._next_n)
 
     def _drop_overdue(self) -> None:
-        """Make the room of those who were interrupted before they could."""
+        """Free the numbers of calls that were interrupted before they could free them."""
         now_s = monotonic()
         while self._outstanding:
             n = self._oldest()
@@ -228,9 +228,9 @@ class Session:
             self._unanswered[n] = awaited
 
     def _settle(self, n: int, unanswered: Awaited | None) -> None:
-        """Make room; an answer that may still come is listened for while it may be asked about."""
+        """Free a number; keep the receiver of a late answer while `outcome()` may ask for it."""
         with self._turn:
-            # It is gone already where it was overdue and others needed the room.
+            # It may be gone already: overdue, when other calls needed the room.
             self._outstanding.pop(n, None)
             if unanswered is None:
                 self._answered_n = max(self._answered_n, n)
@@ -259,24 +259,24 @@ class Session:
         self._silent.set()
 
     def _ask_what_is_left(self, beat_s: float) -> None:
-        """Ask what was left for later, but keep no heartbeat waiting for longer than one beat."""
+        """Send the commands left for later, but delay no heartbeat by more than one beat."""
         ends_s = monotonic() + beat_s
         with suppress(LedgerError):
             while self._later and (left_s := ends_s - monotonic()) > 0:
                 self.ask(self._later.popleft(), left_s)
 
     def _seen_at(self, position: int) -> Event | None:
-        """Return the late answer that stands at a position, if it was seen."""
+        """Return the late answer at a position, None if it was not seen."""
         with self._turn:
             late = [awaited.wait(0) for awaited in self._unanswered.values()]
         return next((each for each in late if each and each.control.position == position), None)
 
     def _beat(self, beat_s: float) -> None:
         key, is_told = str(self.number).encode(), False
-        # Ctrl-C may keep a close from coming to its session, and then nobody silences that.
+        # Ctrl-C may interrupt a close before it comes to this session: then the channel is closed.
         while not self._silent.wait(beat_s) and not self._channel.is_closed:
             try:
-                # Of a beat that the broker refused the next one learns.
+                # `send` returns the error of an earlier beat.
                 refused = self._channel.heartbeats.send(key, BEAT)
                 self._silence.note_sign(refused)
                 if isinstance(refused, LogRefusedError) and not is_told:

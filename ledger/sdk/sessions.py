@@ -1,8 +1,8 @@
-"""The sessions of a client: the one that is open, and a fresh one once that has expired.
+"""The sessions of a client: the open one, and a fresh one after it expires.
 
-A command that no txn ties to its session is sent again in the fresh session: the ledger refused it
-because the session had ended, so it was not executed. A session belongs to the process that made
-it.
+A command that belongs to no txn of the expired session is sent again in the fresh session. The
+ledger refused it because the session had ended, so it was not executed. A session belongs to the
+process that made it.
 """
 
 import getpass
@@ -31,7 +31,7 @@ BEATS_PER_LEASE: Final = 3
 
 
 class Labels(NamedTuple):
-    """Who asks: shown with every txn, never interpreted."""
+    """The labels of a client: shown with every txn, never interpreted."""
 
     user: str
     host: str
@@ -39,25 +39,25 @@ class Labels(NamedTuple):
 
     @classmethod
     def of_process(cls, application: str | None = None) -> Self:
-        """Return what can be told of this process; raises TypeError for what is no name."""
+        """Return the labels of this process; raises TypeError if `application` is not a text."""
         if not isinstance(application, str | None):
-            raise TypeError(f"an application is a text, not {application!r}")
+            raise TypeError(f"application must be a text, got {application!r}")
         try:
             user = getpass.getuser()
         except (KeyError, OSError):
             user = "unknown"
         labels = user, socket.gethostname(), application or PurePath(*sys.argv[:1]).name
-        # A name of the system that is no text comes with half letters, which no record takes.
+        # A system name that is not UTF-8 holds half letters, which no record takes.
         return cls(*(each.encode(errors="backslashreplace").decode() for each in labels))
 
 
 class Sessions:
     """The sessions of one client, one at a time; `lease_ms` is the ledger's. Threads may share it.
 
-    A longer lease is for a process that cannot beat now and then. While it can, it beats as often
-    as with the ledger's: a leader to which the broker comes back waits for no more than that.
+    A longer lease is for a process that cannot beat at times. Otherwise the process beats as often
+    as with the ledger's lease: a leader that reaches the broker again waits only that long.
 
-    A nonce is the name of a session before it has a number; what draws it may be chosen in tests.
+    A nonce names a session before it has a number; a test may choose how it is drawn.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class Sessions:
         self._opening = Lock()
 
     def current(self) -> Session:
-        """Return the open session, opening one if there is none.
+        """Return the open session; open one if necessary.
 
         Raises LimitExceededError, CommandTooLateError or OutcomeUnknownError; calling again is
-        always safe. Raises LogError once closed.
+        always safe. Raises LogError after `close`.
         """
         self._channel.check()
         with self._opening:
@@ -97,7 +97,7 @@ class Sessions:
             return self._session
 
     def ask(self, command: SessionCommand) -> tuple[Session, Answer]:
-        """Return the answer to a command that needs no txn of a session, and whose it is.
+        """Return the answer to a command without a txn, and the session it was sent in.
 
         Raises as `Session.ask`.
         """
@@ -112,7 +112,7 @@ class Sessions:
         return session, answer
 
     def late_answer(self, session: int, n: int) -> Event | None:
-        """Return the answer to a command of the open session that came after its time, if any."""
+        """Return the late answer to a command of the open session, None if absent."""
         own = self._session
         return own.late_answer(n) if own is not None and own.number == session else None
 
@@ -122,8 +122,8 @@ class Sessions:
         return sorted(own.open_txns) if own is not None and own.is_open else []
 
     def close(self) -> None:
-        """End the open session, if there is one; one that is being opened ends by its lease."""
-        # Said first: whoever asks meanwhile would open a session that nobody closes.
+        """End the open session; a session that is just being opened ends with its lease."""
+        # Set first: a thread that asks meanwhile would open a session that stays open.
         self._is_closed = True
         if not self._opening.acquire(timeout=self._settings.close_s):
             return
@@ -148,7 +148,7 @@ class Sessions:
             event = exchange(self._channel, command, awaited, times)
         finally:
             self._channel.tail.forget_session(nonce)
-        # Whoever closed meanwhile did not wait: what was opened ends with its lease.
+        # `close` does not wait for this thread: the session just opened ends with its lease.
         self._check()
         return Session(
             self._channel,
@@ -161,7 +161,7 @@ class Sessions:
 
 
 def opened_number(event: Event) -> int:
-    """Return the number of the session that an OpenSession was answered with; raises a refusal."""
+    """Return the session number in the answer to an OpenSession; raises a refusal."""
     if isinstance(event.body, CommandRepeated):
         return event.body.first
     body_as(SessionOpened, event)
@@ -169,11 +169,11 @@ def opened_number(event: Event) -> int:
 
 
 class OfOneProcess:
-    """What rests on threads and connections of this process, and cannot be had in another."""
+    """An object that needs threads and connections of this process, so it cannot be pickled."""
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: what arrived elsewhere would have no session."""
+        """Refuse to be pickled: in another process the object would have no session."""
         raise TypeError(
-            f"{self!r} does not travel to another process: call Ledger.connect there, and begin "
-            "there what that process is to commit"
+            f"{self!r} cannot be sent to another process: call Ledger.connect there, and begin "
+            "the txns that the process commits there"
         )

@@ -1,7 +1,7 @@
-"""Silence: for how long a session gave no sign of life, and why a session that expired was silent.
+"""Silence: the longest pause between a session's heartbeats, and the cause of an expiry.
 
-A thread of Python sends the beats. It stands still while a call in C holds the interpreter's lock,
-and then nothing of the process can beat. The leader only sees that nothing comes.
+A Python thread sends the beats. It stands still while a call in C holds the interpreter's lock, and
+then the process cannot beat at all. The leader sees only that no beat comes.
 """
 
 from math import ceil
@@ -12,11 +12,11 @@ from ledger.config.settings import LEASE_MAX_S
 from ledger.errors import LogRefusedError
 
 SILENCES_PER_LEASE: Final = 2
-"""A lease that is so many times as long as the silence that was seen has room for another one."""
+"""A lease this many times as long as the observed silence survives another one."""
 
 
 class Silence:
-    """The signs of life of one session, as its process gave them; threads may share it."""
+    """The beats and commands of one session, as its process sent them; threads may share it."""
 
     __slots__ = ("_lease_s", "_longest_s", "_refused", "_sign_s")
 
@@ -27,7 +27,7 @@ class Silence:
         self._sign_s = monotonic()
 
     def note_sign(self, refused: Exception | None = None) -> None:
-        """Note a beat or a command that is on its way; `refused` is what became of one before."""
+        """Note a beat or a command just sent; `refused` is the error of an earlier beat."""
         if isinstance(refused, LogRefusedError):
             self._refused = refused
         now_s = monotonic()
@@ -35,7 +35,7 @@ class Silence:
         self._sign_s = now_s
 
     def told(self) -> str:
-        """Return what this process knows of how its session came to expire, and what helps."""
+        """Return why the session expired, as far as this process knows, and what helps."""
         if self._refused is not None:
             return (
                 f"The broker refused the beats of this process: {self._refused}. Sessions end with "
@@ -45,14 +45,14 @@ class Silence:
         if silent_s < self._lease_s:
             return (
                 f"Its lease was {self._lease_s:g} s, and this process paused for {silent_s:.1f} s "
-                "at most between two beats: they did not reach the sequencer. See whether broker "
-                "and network were away, or this machine slept"
+                "at most between two beats: they did not reach the sequencer. Check whether broker "
+                "or network were down, or this machine slept"
             )
         wanted_s = min(LEASE_MAX_S, ceil(SILENCES_PER_LEASE * silent_s))
         return (
             f"The beats of this process stopped for {silent_s:.1f} s, and the lease was "
             f"{self._lease_s:g} s. A usual cause is a call in C that holds the interpreter's lock, "
-            "such as a long sort, pickle or regular expression; a process that was stopped is "
-            f"another. Where that is needed, connect with Ledger.connect(lease_s={wanted_s:g}), or "
-            "set LAKELEDGER_LEASE_S"
+            "such as a long sort, pickle or regular expression; another is a stopped process. For "
+            f"such work connect with Ledger.connect(lease_s={wanted_s:g}), or set "
+            "LAKELEDGER_LEASE_S"
         )

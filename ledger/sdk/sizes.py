@@ -1,4 +1,4 @@
-"""Sizes of commands: what in a command that fits no record takes most of it, and what helps."""
+"""Sizes of commands: the largest part of a command that fits no record, and what helps."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from ledger.core.commands import (
 
 
 class Share(NamedTuple):
-    """A kind of thing in a command: its bytes, how it is named, and what helps."""
+    """One part of a command: its bytes, its name, and what helps."""
 
     size: int
     what: str
@@ -24,12 +24,12 @@ class Share(NamedTuple):
 
 
 def largest_share(command: OpenSession | SessionCommand) -> Share:
-    """Return what takes most of a command."""
-    return max(shares_of(command), default=Share(0, "", "say less in one command"))
+    """Return the largest part of a command."""
+    return max(shares_of(command), default=Share(0, "", "put less into one command"))
 
 
 def shares_of(command: OpenSession | SessionCommand) -> Iterator[Share]:
-    """Yield the kinds of things in a command that can be large."""
+    """Yield the parts of a command that can be large."""
     match command:
         case CreateTable() | AlterTable():
             yield from shares_of_definition(command.definition)
@@ -66,7 +66,7 @@ def shares_of_definition(definition: TableDefinition) -> Iterator[Share]:
 
 
 def shares_of_footprint(footprint: Footprint) -> Iterator[Share]:
-    """Yield what a footprint says of files, scans, applications and domains."""
+    """Yield the files, scans, applications and domains of a footprint."""
     files = len(footprint.files) + len(footprint.removes) + len(footprint.read_files)
     partitions = bytes_of(footprint.adds) + bytes_of(footprint.removes_in)
     yield Share(files + partitions, "the list of files", "shorten the statistics of the files")
@@ -90,7 +90,7 @@ def shares_of_footprint(footprint: Footprint) -> Iterator[Share]:
 
 
 def longest(sizes: dict[str, int], kind: str) -> str:
-    """Return a clause that names the largest of some things, "" without any."""
+    """Return a clause that names the largest item, "" without items."""
     if not sizes:
         return ""
     name = max(sizes, key=lambda each: sizes[each])

@@ -1,8 +1,8 @@
-"""Batches that are skipped as done before: never without a word.
+"""Explains and logs every batch that is skipped as done before.
 
-The usual batch is one that was sent again after a crash: its application has recorded the very same
-version. One far below comes as a rule from a stream that begins anew, with a new checkpoint, under
-the name of the old one: its batches hold other rows, and none of them would be applied.
+Usually a skipped batch was sent again after a crash: its application has recorded the very same
+version. A version far below the recorded one usually comes from a stream that begins anew, with a
+new checkpoint, under the old name. Its batches hold other rows, and all of them would be skipped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,11 +16,11 @@ from ledger.sdk.receipt import Receipt
 from ledger.sdk.view import View
 
 AHEAD_MIN = 2
-"""A batch so many versions before the recorded one was not the last that an application sent."""
+"""A batch this many versions below the recorded one was not the application's last."""
 
 
 class Recorded(NamedTuple):
-    """The progress that an application had recorded in a table before; `version` None = unknown."""
+    """The progress that an application had recorded in a table; `version` None = unknown."""
 
     app: AppVersion
     table: int
@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
 
     @property
     def begins_anew(self) -> bool:
-        """Tell whether the batch is no repetition of the last one, but of one long before."""
+        """Whether the batch does not repeat the last one, but is far older."""
         if self.version is None:
             return False
         behind = self.version - self.app.version
@@ -43,17 +43,17 @@ class Recorded(NamedTuple):
             return where
         return (
             f"{where}, far ahead of it. If the application begins anew, as a stream does with a "
-            f"new checkpoint, its batches up to {self.version} are all skipped though they hold "
-            "other rows: give it another name, for a stream one with the id of its query"
+            f"new checkpoint, all its batches up to {self.version} are skipped, although they hold "
+            "other rows: give the application another name, for a stream one with its query id"
         )
 
 
 def told(
     receipt: Receipt, view: View, apps: Sequence[AppVersion], tables: Iterable[int]
 ) -> Receipt:
-    """Return the receipt of a commit, and say why it was skipped if it was: there and in the log.
+    """Return the receipt of a commit; a skipped one gets a note, which is also logged.
 
-    `apps` are the progress that it was to record in `tables`.
+    `apps` is the progress that the commit should have recorded in `tables`.
     """
     if not receipt.skipped or not apps:
         return receipt
@@ -64,19 +64,19 @@ def told(
 
 
 def recorded_by(view: View, app: AppVersion, tables: Iterable[int]) -> Recorded:
-    """Return what an application had recorded, in the first of the tables that knows it."""
+    """Return the recorded progress of an application in the first table that has some."""
     try:
         reads: Reads = view.reads()
         rows = [(table, reads.app(table, app.app)) for table in tables]
     except LedgerError:
-        # The commit is answered: that nobody can look up more is no reason to fail.
+        # The commit is answered: an unreadable read model is no reason to fail.
         return Recorded(app, 0, None)
     known = [(table, row.version) for table, row in rows if row is not None]
     return Recorded(app, *known[0]) if known else Recorded(app, 0, None)
 
 
 def warn(receipt: Receipt, found: Sequence[Recorded], note: str) -> None:
-    """Write a line of log about work that was not done."""
+    """Log a batch that was skipped."""
     import structlog  # noqa: PLC0415 - seldom needed, and a client is to load little
 
     first = found[0]

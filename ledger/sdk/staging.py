@@ -1,7 +1,8 @@
 """Staging: how the footprints of a commit fit into records.
 
-A small footprint rides in the commit itself. One with many files or hashes goes before it, in
-chunks that the ledger keeps with the open txn; the commit then names their count and digest.
+The commit itself holds a small footprint. A footprint with many files or hashes is staged before
+the commit, in chunks that the ledger keeps with the open txn. The commit then names their count and
+digest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.writes import DeclaredPart
 
 Send = Callable[[int, int, Footprint], None]
-"""Stages a chunk: of a table, under a number, a footprint."""
+"""Stages a chunk: the table, the number of the chunk, its footprint."""
 
 Files = Sequence[AddFile | RemoveFile]
 
@@ -35,23 +36,23 @@ class Sent(NamedTuple):
 
 
 class Staging:
-    """Makes the parts of one commit fit; what was staged once is not staged again."""
+    """Makes the parts of one commit fit; it stages no chunk twice."""
 
     def __init__(self) -> None:
         self._sent: dict[int, Sent] = {}
         self._whole: set[int] = set()
-        # The table and number of the chunk that was sent last.
+        # The table and number of the newest chunk sent.
         self._unsure: tuple[int, int] | None = None
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether a chunk was sent, so that what was declared may not change any more."""
+        """Return whether a chunk was sent; from then on the declared writes must not change."""
         return self._unsure is not None
 
     def fit(self, parts: Iterable[DeclaredPart], send: Send) -> list[TableWrite]:
-        """Return the parts of the commit, having staged by `send` those that are too large.
+        """Return the parts of the commit; `send` has staged what is too large.
 
-        Raises as `send` does; what is called again goes on where it ended.
+        Raises as `send` does. A second call goes on after the last chunk.
         """
         room, fitted = FOOTPRINT_BYTES_MAX, []
         for part in parts:
@@ -72,9 +73,9 @@ class Staging:
         return without_staged(head)._replace(staged=chunks, digest=digest)
 
     def _stage_one(self, table: int, number: int, chunk: Footprint, send: Send) -> None:
-        """Stage a chunk; that it is there already is fine where its first answer was missed."""
+        """Stage a chunk; it may be staged already if its first answer was lost."""
         is_unsure = self._unsure == (table, number)
-        # Before it is sent: neither silence nor Ctrl-C tells whether it came there.
+        # Before sending: after a time-out or Ctrl-C the chunk may or may not have arrived.
         self._unsure = table, number
         try:
             send(table, number, chunk)
@@ -120,7 +121,7 @@ def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:
 
 
 def fits_a_reader(files: Files) -> bool:
-    """Tell whether readers will unpack a list of these files."""
+    """Return whether readers will unpack a list of these files."""
     return sum(map(chars_of, files)) <= LIST_CHARS_PER_CHUNK
 
 

@@ -1,9 +1,9 @@
-"""The tail: follows the events of a domain for one process and hands each answer to its asker.
+"""The tail: follows the events of a domain for one process and delivers each answer.
 
-It begins behind the newest state checkpoint and folds control fields only, for they alone tell
-which records count. A body is decoded only if its record answers a command that is waited for here;
-a record that does not count answers nothing. Damage, or a version this one does not know, ends the
-tail, and everyone who waits is told; a broker that is away is waited for.
+It begins after the newest state checkpoint and folds control fields only, as they decide which
+records count. It decodes a body only if the record answers a command of this process. A record that
+does not count answers nothing. Damage, or an unknown version, ends the tail, and every waiting
+thread gets the error. The tail waits for an unreachable broker.
 """
 
 from contextlib import closing
@@ -46,12 +46,12 @@ READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S = 0.2
 HEAR_WAIT_S: Final = 1.0
 HEAR_PAUSE_S: Final = 0.001
-# A schema id stands in front of the chain: enough to tell the type of a record without reading it.
+# The schema id before the chain gives the type of a record without decoding it.
 OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
 REDEFINITIONS: Final = {SHAPES[kind].header for kind in (TableAltered, TableRenamed, TableDropped)}
 
 Asker = tuple[int, int]
-"""The session and its number of the command, (0, 0) where nobody asked."""
+"""The session and its number of the command, (0, 0) = not a command of a session."""
 
 
 class Awaited:
@@ -67,16 +67,16 @@ class Awaited:
 
     @property
     def has_come(self) -> bool:
-        """Tell whether there is nothing more to wait for."""
+        """Return whether the answer, or an error, has arrived."""
         return self._outcome is not None
 
     def deliver(self, outcome: Event | LedgerError) -> None:
-        """Wake the waiter with its answer, or with what ended the tail."""
+        """Wake the waiting thread with its answer, or with the error that ended the tail."""
         self._outcome = outcome
         self._arrived.release()
 
     def wait(self, timeout_s: float) -> Event | None:
-        """Return the answer, or None if none came in time; raises what ended the tail."""
+        """Return the answer, None if it did not come in time; raises what ended the tail."""
         if self._outcome is None:
             self._arrived.acquire(timeout=max(0.0, timeout_s))
         if isinstance(self._outcome, LedgerError):
@@ -88,18 +88,20 @@ class Tail:
     """Follows the events behind `head` in a thread of its own, from `start` to `close`.
 
     Attributes:
-        position: that of the newest event seen.
-        trouble: why nothing can be read at the moment, None if that is not known.
-        endings: what ended open txns of this process.
-        busy: the threads that can wait for no answer: its own, which hears them, and those that
-            are within a call, whose locks they have. What collects garbage there may end a block.
+        position: the position of the newest event seen.
+        trouble: why the tail cannot read at the moment, None if no trouble is known.
+        endings: the events that ended open txns of this process.
+        busy: threads that must not block on an answer: the tail's own, and any thread already
+            inside a call, which holds its locks. Garbage collection can close a generator on such
+            a thread.
     """
 
     def __init__(
         self, log: Log, head: LogHead, offset: int, read_wait_s: float = READ_WAIT_S
     ) -> None:
         self.position = head.position
-        # Events up to there were not read here, and the last of them may have redefined a table.
+        # The tail did not read the events up to the head, and the last one may have redefined a
+        # table.
         self._redefined = head.position, head.position
         self.trouble: LogUnavailableError | None = None
         self.endings = Endings()
@@ -107,7 +109,7 @@ class Tail:
         self._read_wait_s = read_wait_s
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._commands: dict[Asker, Awaited] = {}
-        # Of these nobody waits for the answer any more, but it may be asked about.
+        # Late answers: no thread waits, but `outcome()` may still ask.
         self._late: dict[Asker, Awaited] = {}
         self._openings: dict[bytes, Awaited] = {}
         self._ended: LedgerError | None = None
@@ -119,7 +121,7 @@ class Tail:
     def start(cls, log: Log, domain: int, read_wait_s: float = READ_WAIT_S) -> Self:
         """Return a tail that follows from the newest checkpoint on.
 
-        A read waits `read_wait_s` for the next event, and so does `close`, as long as none comes.
+        A read waits up to `read_wait_s` for the next event, and `close` waits for that read.
         """
         head, offset = read_newest_head(log, domain) or (LogHead(), 0)
         tail = cls(log, head, offset, read_wait_s)
@@ -127,7 +129,7 @@ class Tail:
         return tail
 
     def expect(self, asker: Asker) -> Awaited:
-        """Return what the answer to a command will be delivered to; call it before asking.
+        """Return the receiver of a command's answer; call it before sending the command.
 
         Raises what ended the tail.
         """
@@ -136,16 +138,16 @@ class Tail:
             return self._commands.setdefault(asker, Awaited())
 
     def expect_session(self, nonce: bytes) -> Awaited:
-        """Return what the answer to the OpenSession with this nonce will be delivered to."""
+        """Return the receiver of the answer to the OpenSession with this nonce."""
         with self._ending:
             self._check()
             return self._openings.setdefault(nonce, Awaited())
 
     def wait_no_more(self, asker: Asker) -> None:
-        """Expect an answer that may come late, and that nobody waits for."""
+        """Keep an answer that comes late, although no thread waits for it."""
         with self._ending:
             if asker in self._commands:
-                # Never in neither: the thread of the tail looks for it meanwhile.
+                # Always in one of both: the tail's thread looks for it meanwhile.
                 self._late[asker] = self._commands[asker]
                 del self._commands[asker]
 
@@ -158,34 +160,34 @@ class Tail:
         self._openings.pop(nonce, None)
 
     def leave(self, session: int) -> None:
-        """Tell those who wait for answers to a session's commands that its ledger was closed."""
+        """End the waits for answers to a session's commands: its ledger was closed."""
         with self._ending:
             for asker in [each for each in (*self._commands, *self._late) if each[0] == session]:
                 tell(self._taken(asker), closed())
 
     @property
     def awaited(self) -> int:
-        """Return how many commands wait for their answers here."""
+        """The number of commands that wait for their answers."""
         return len(self._commands)
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether nothing more will be heard here."""
+        """Whether the tail has ended and delivers nothing more."""
         return self._ended is not None
 
     @property
     def redefined_at(self) -> int:
-        """Return the position of the newest event that altered, renamed or dropped a table.
+        """The position of the newest event that altered, renamed or dropped a table.
 
-        It is no earlier than where this tail began; who asks after `position` knows of all up to
-        there.
+        It is at least the position at which the tail began. A caller that reads `position` first
+        misses no such event up to there.
         """
         return self._redefined[0]
 
     def hear(self, position: int) -> None:
-        """Wait a while until the events up to a position were heard, which a reader has seen.
+        """Wait up to a second for the tail to reach a position that a reader has seen.
 
-        While the broker is away nothing is waited for: reads go on without it.
+        It does not wait while the broker is unreachable: reads go on without the broker.
         """
         ends_s = monotonic() + HEAR_WAIT_S
         while self.position < position and monotonic() < ends_s:
@@ -194,27 +196,27 @@ class Tail:
             self._stop.wait(HEAR_PAUSE_S)
 
     def is_only_change(self, position: int, since: int) -> bool:
-        """Tell whether behind `since` the event at `position` alone has redefined a table."""
+        """Return whether only the event at `position` has redefined a table after `since`."""
         newest, before = self._redefined
         return newest <= position and before <= since
 
     def close(self, timeout_s: float = 1.0) -> None:
-        """End the thread; whoever still waits is told that this ledger was closed."""
+        """End the thread; threads that still wait get the error that this ledger was closed."""
         self._stop.set()
         self._end(closed())
         self._thread.join(timeout_s)
 
     def run(self) -> None:
-        """Follow until closed; what ends it early is told to whoever waits."""
+        """Follow until closed; an earlier end is delivered to every waiting thread."""
         self.busy.add(get_ident())
         try:
             while not self._stop.is_set():
                 self._follow()
         except LedgerError as error:
             self._end(error)
-        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, or waits in vain
+        except Exception as error:  # noqa: BLE001 - else waiting threads would wait in vain
             ended = LogError(
-                f"reading the events ended with {error!r}; connect again and report it"
+                f"reading the events failed with {error!r}; report it and connect again"
             )
             ended.__cause__ = error
             self._end(ended)
@@ -224,7 +226,7 @@ class Tail:
             raise copy(self._ended) from self._ended
 
     def _follow(self) -> None:
-        """Read until told to stop, or until the broker is away."""
+        """Read until closed, or until the broker is unreachable."""
         try:
             with closing(self._batches.open()) as reader:
                 while not self._stop.is_set():
@@ -237,7 +239,7 @@ class Tail:
             self.trouble = error
             self._stop.wait(AWAY_PAUSE_S)
         except OffsetGoneError:
-            # The topic was cut or made anew, and this tells it in the words for that.
+            # The topic was cut or made anew: opening it again raises the error for that.
             self._batches.open().close()
             raise
 
@@ -256,7 +258,7 @@ class Tail:
     def _take_answer(self, asker: Asker, control: Control, framed: bytes) -> None:
         if asker not in self._commands and asker not in self._late:
             return
-        # An answer that cannot be read ends the tail, and whoever waits for it is told with all.
+        # An answer that cannot be decoded ends the tail, and so ends this wait too.
         event = event_of(control, framed)
         with self._ending:
             awaited = self._taken(asker)
@@ -271,7 +273,7 @@ class Tail:
             awaited.deliver(event)
 
     def _taken(self, asker: Asker) -> Awaited | None:
-        """Take out what an answer is delivered to, None if it was taken before."""
+        """Remove and return the receiver of an answer, None if absent."""
         return self._commands.pop(asker, None) or self._late.pop(asker, None)
 
     def _end(self, error: LedgerError) -> None:
@@ -285,22 +287,22 @@ class Tail:
 
 
 def tell(awaited: Awaited | None, error: LedgerError) -> None:
-    """Tell a waiter what ended the tail, unless another thread has told it something before."""
+    """Deliver an error to a receiver, unless another thread has taken it."""
     if awaited is not None:
         awaited.deliver(error)
 
 
 def closed() -> LogError:
-    """Return what whoever waits for an answer is told when the ledger is closed."""
+    """Return the error of a wait that ends because the ledger is closed."""
     return LogError("this ledger was closed; connect again")
 
 
 def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
-    """Return who the ledger is, waiting a while for its first sequencer to say so.
+    """Return the creation event of the ledger; wait up to `timeout_s` for its first sequencer.
 
-    Raises SettingsError if it was never created, EventsLostError if it was and its events are gone,
-    LogDamagedError if they are those of another topic or the first are gone, LogUnavailableError if
-    the broker does not answer.
+    Raises SettingsError if the ledger was never created, EventsLostError if its events are gone,
+    LogDamagedError if the events are of another topic or the first events are gone,
+    LogUnavailableError if the broker does not answer.
     """
     try:
         start, end = log.ends(Topic.EVENTS, timeout_s)
@@ -315,10 +317,10 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
             check_not_lost(log, reader.next_offset())
             created = first_created(reader, acceptor, timeout_s)
     if created is None:
-        # A broker that is away looks to readers like one that has nothing; this tells it.
+        # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
         log.ends(Topic.EVENTS, timeout_s)
         raise SettingsError(
-            f"the ledger was not created within {timeout_s:.0f} s: its topics are there, but no "
+            f"the ledger was not created within {timeout_s:.0f} s: its topics exist, but no "
             "sequencer has written to them. Start `lakeledger up` or `lakeledger serve sequencer`"
         )
     check_topic(log, created)
@@ -328,9 +330,9 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
 def first_created(
     reader: LogReader, acceptor: Acceptor, timeout_s: float, end: int | None = None
 ) -> LedgerCreated | None:
-    """Return the LedgerCreated of a log read from its beginning, or None if it has none yet.
+    """Return the LedgerCreated of a log read from its beginning, None if absent.
 
-    Only the records before `end` are read, where that is given.
+    With `end` only the records before that offset are read.
     """
     while (end is None or reader.next_offset() < end) and (records := reader.read(1, timeout_s)):
         event = acceptor.take(records[0].value)

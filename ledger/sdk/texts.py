@@ -1,4 +1,4 @@
-"""Texts as a caller gives them: what no record takes, and what no name may hold."""
+"""Checks of texts and names that a caller gives."""
 
 from typing import Any
 
@@ -6,22 +6,20 @@ from ledger.core.state.tables import odd_character
 
 
 def check_text(what: str, given: Any) -> None:
-    """Raise TypeError for what is no text, ValueError for one that no record takes."""
+    """Raise TypeError for anything but a text, ValueError for a text that no record takes."""
     if not isinstance(given, str):
-        raise TypeError(f"{what} is a text, not {given!r}")
+        raise TypeError(f"{what} must be a text, got {given!r}")
     try:
         given.encode()
     except UnicodeEncodeError:
         raise ValueError(
-            f"{what} is {given!r}, which holds half of a letter (a lone surrogate): decode it "
-            "anew, or leave that out"
+            f"{what} must not hold half of a letter (a lone surrogate), got {given!r}: decode it "
+            "anew, or leave the half out"
         ) from None
 
 
 def check_name_of(what: str, name: Any) -> None:
-    """Raise TypeError or ValueError for a name that would break the line of whoever shows it."""
+    """Raise TypeError or ValueError for a name that would break a line of output."""
     check_text(what, name)
     if (found := odd_character(name)) is not None:
-        raise ValueError(
-            f"{what} is {name!r}, which holds the control character {found!r}: choose one without"
-        )
+        raise ValueError(f"{what} must not hold a control character, got {name!r} with {found!r}")

@@ -1,4 +1,4 @@
-"""The time zone in which a condition is meant, as a client says it."""
+"""The time zone of a condition, as a client gives it."""
 
 from datetime import datetime, timezone, tzinfo
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ from ledger.core.predicates.time_zones import canonical_zone, offset_name, zone_
 from ledger.core.predicates.types import UndecidableError
 
 ZoneLike = str | tzinfo
-"""A time zone by its name or its offset, such as Europe/Berlin or +02:00, or as Python has it."""
+"""A time zone: a name or an offset, such as Europe/Berlin or +02:00, or Python's tzinfo."""
 
 ANY_DAY: Final = datetime(2000, 1, 1)  # noqa: DTZ001 - a fixed offset has no other
 
@@ -17,7 +17,7 @@ ANY_DAY: Final = datetime(2000, 1, 1)  # noqa: DTZ001 - a fixed offset has no ot
 def zone_named(time_zone: ZoneLike) -> str:
     """Return the one name of a time zone, "" for UTC.
 
-    Raises ValueError for one that is not known, TypeError for what is none.
+    Raises ValueError for an unknown zone, TypeError for anything but a zone.
     """
     name = name_of(time_zone)
     try:
@@ -30,7 +30,7 @@ def zone_named(time_zone: ZoneLike) -> str:
 
 
 def name_of(time_zone: object) -> str:
-    """Return what a time zone is called; raises TypeError for what is none."""
+    """Return the name of a time zone; raises TypeError for anything but a zone."""
     if isinstance(time_zone, str):
         return time_zone
     name = getattr(time_zone, "key", None)
@@ -46,7 +46,7 @@ def name_of(time_zone: object) -> str:
 
 
 def nearest(name: str) -> str:
-    """Return the question after a name that is like the one given, "" if none is."""
+    """Return the question for a similar name, "" if no name is similar."""
     known = {each.lower(): each for each in sorted(zone_names())}
     cities = {each.rpartition("/")[2]: each for each in known}
     wanted = name.strip().lower().replace(" ", "_")
@@ -56,7 +56,7 @@ def nearest(name: str) -> str:
 
 
 def meant_in(tree: str, zone: str) -> str:
-    """Return a condition in wire form as it is meant in a session of a time zone."""
+    """Return a condition in wire form, wrapped in its time zone."""
     if not zone or tree == TRUE_PREDICATE:
         return tree
     return f'["in_zone","{zone}",{tree}]'

@@ -1,7 +1,7 @@
-"""The transaction, as a producer holds it: ids, what it may see, what it wrote, how it ends.
+"""The transaction, as a producer holds it: its ids, its snapshot, its writes and its end.
 
-It belongs to the session that opened it and ends with that. What it may see is fixed at its open;
-its changes of tables are seen by itself alone until it commits.
+A txn belongs to the session that opened it, and ends with that session. Its snapshot is fixed at
+its open. Until it commits, only the txn itself sees its changes of tables.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ from ledger.sdk.writes import DeclaredWrites, coarse_write
 REASON_MAX = 500
 
 Status = Literal["open", "committed", "aborted", "unknown"]
-"""How a txn stands; `unknown` = its commit was asked for, and to commit again tells its answer."""
+"""The status of a txn; `unknown` = commit() got no answer, and commit() again returns it."""
 
 
 class Transaction(TxnFiles, TxnTables):
@@ -106,7 +106,7 @@ class Transaction(TxnFiles, TxnTables):
         self._staging = Staging()
         self._committing = Lock()
         self._last = names.view.token_at(control)
-        # The commands that were to commit it and had no answer yet.
+        # Commit commands without an answer so far.
         self._unanswered: list[Asker] = []
 
     @property
@@ -120,7 +120,7 @@ class Transaction(TxnFiles, TxnTables):
 
     @property
     def token(self) -> Token:
-        """The token of the last answer to this txn: rows of there hold all that it did."""
+        """The token of the last answer to this txn: rows from there on hold all its changes."""
         return self._last
 
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
@@ -141,7 +141,7 @@ class Transaction(TxnFiles, TxnTables):
         return self.write_ids([table])[0]
 
     def write_ids(self, tables: Sequence[TableLike]) -> Sequence[int]:
-        """Return the txn's write ids in the order of `tables`, missing ones in one round trip."""
+        """Return the txn's write ids in the order of `tables`, at most one round trip for all."""
         self._ending.check()
         numbers = self._names.numbers(tables)
         missing = [each for each in numbers if each not in self._write_ids]
@@ -177,7 +177,7 @@ class Transaction(TxnFiles, TxnTables):
         whole_table: bool = False,
         read_at: Token | int = 0,
     ) -> None:
-        """Declare that rows of a partition, or of a table, were deleted; as `update`."""
+        """Declare that rows of a partition, or of a table, were deleted; see `update`."""
         self._declare("delete", table, partition, whole_table=whole_table, read_at=read_at)
 
     def commit(self) -> Receipt:
@@ -190,9 +190,9 @@ class Transaction(TxnFiles, TxnTables):
         be open.
         """
         if not self._session.is_own:
-            # Where another thread of the parent had the lock, nobody lets go of it here.
+            # In a fork the lock may be held for ever, by a thread that only the parent has.
             return self._commit()
-        # A thread that commits it too is told the same, and stages nothing beside this one.
+        # A second thread that commits waits here: it gets the same receipt and stages nothing.
         with self._committing:
             return self._commit()
 
@@ -216,7 +216,7 @@ class Transaction(TxnFiles, TxnTables):
         return self._receipt(answer)
 
     def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> Answer:
-        """Return the answer to a command of the session that opened this txn; see `Session.ask`."""
+        """Return the answer to a command of this txn's session; see `Session.ask`."""
         if self.status != "unknown" and not isinstance(command, AbortTxn):
             self._ending.check()
         answer = self._ending.told(self._session.ask(command, asked=asked))
@@ -225,12 +225,12 @@ class Transaction(TxnFiles, TxnTables):
         return answer
 
     def take_write_id(self, table: int, write_id: int) -> None:
-        """Note a write id that was asked for: the txn is going to write there."""
+        """Note a write id that the caller requested: the txn is going to write there."""
         self._taken.add(table)
         self.note_write_id(table, write_id)
 
     def note_write_id(self, table: int, write_id: int) -> None:
-        """Note a write id that the txn has by now; 0 = none was given."""
+        """Note a write id of the txn; 0 = no write id was allocated."""
         if write_id:
             self._write_ids[table] = write_id
 
@@ -261,10 +261,10 @@ class Transaction(TxnFiles, TxnTables):
         return self.receipt
 
     def _committed(self) -> Receipt:
-        """Ask for the commit and return the receipt if its work is done; raise what else it is."""
+        """Send the commit and return the receipt if its work is done; raise any other outcome."""
         earlier, before = list(self._unanswered), (self.status, self._writes.is_frozen)
         command = CommitTxn(*UNNUMBERED, self.id, self._parts(), self.level)
-        # Set before it is sent, for Ctrl-C may come at any moment, and then the outcome is unknown.
+        # Set before sending: from here on Ctrl-C leaves the outcome unknown.
         self.status = "unknown"
         try:
             answer = self.ask(command, asked=self._unanswered)
@@ -282,14 +282,14 @@ class Transaction(TxnFiles, TxnTables):
         return self._receipt(answer)
 
     def _parts(self) -> Sequence[TableWrite]:
-        """Freeze what was declared and return it, having staged what is too large for a record."""
+        """Freeze the declared writes and return them; stage what is too large for a record."""
         was_frozen = self._writes.is_frozen
         try:
-            # First: what another thread declared from here on would be in no commit.
+            # First: a write that another thread declared after this would be in no commit.
             self._writes.freeze()
             declared = self._writes.parts(self._taken, self.level, self._write_ids)
             if self.type == "read_only" and not self._writes.has_written:
-                # A txn that only read is correct as of its snapshot: there is nothing to judge.
+                # A txn that only read is correct as of its snapshot: nothing needs judging.
                 return []
             return self._staging.fit(declared, self._stage)
         except BaseException:
@@ -314,7 +314,7 @@ class Transaction(TxnFiles, TxnTables):
         self._writes.add(number, write, self._view.position_of(read_at))
 
     def note_end(self, status: Status) -> None:
-        """Note how the txn ended."""
+        """Set the final status of the txn."""
         self.status, self._writes.has_ended = status, True
         self._ending.leave()
 
@@ -322,13 +322,13 @@ class Transaction(TxnFiles, TxnTables):
         return receipt_of(answer, self._view.origin)
 
     def _abandon(self, error: BaseException) -> None:
-        """Abort because of an error, which stays the one that is raised."""
+        """Abort because of an error; a failure of the abort becomes a note of that error."""
         has_written = self._write_ids or self._writes.has_written
-        # An error may say what no record takes, such as half of a surrogate pair.
+        # The text of an error may hold what no record takes, such as half of a surrogate pair.
         reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
         wrote = None if has_written else ()
         if not self._session.can_ask:
-            # A generator that was never finished is closed by whichever thread finds it is garbage.
+            # Garbage collection may close an unfinished generator on any thread.
             abort = AbortTxn(*UNNUMBERED, self.id, reason[:REASON_MAX], wrote)
             self._session.ask_later(abort)
             return
@@ -337,7 +337,7 @@ class Transaction(TxnFiles, TxnTables):
         except SessionExpiredError:
             pass  # It is aborted.
         except LedgerError as failure:
-            # How a txn ended that is not open stands in the message of its refusal only.
+            # Only the message of the refusal says how the txn ended.
             if "is not open (committed)" in str(failure):
                 self.note_end("committed")
                 error.add_note(f"txn {self.id} could not be aborted, it is committed: {failure}")
@@ -345,7 +345,7 @@ class Transaction(TxnFiles, TxnTables):
             error.add_note(f"txn {self.id} could not be aborted, its deadline ends it: {failure}")
 
     def __del__(self) -> None:
-        # What could not be made whole has no ending.
+        # An object whose constructor failed has no `_ending`.
         if self.__dict__.get("status") == "open" and "_ending" in self.__dict__:
             self._ending.drop()
 
@@ -368,7 +368,7 @@ class Transaction(TxnFiles, TxnTables):
         except (OutcomeUnknownError, LogError):
             raise
         except BaseException as error_of_commit:
-            # Ctrl-C, too, may come before the commit was sent, while its chunks are staged.
+            # Ctrl-C may also come before the commit is sent, while its chunks are staged.
             if self.status == "open":
                 self._abandon(error_of_commit)
             raise

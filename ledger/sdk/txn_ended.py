@@ -1,4 +1,4 @@
-"""What a txn is told that somebody else ended: who, where and why."""
+"""The end of a txn by another program: which one ended it, at which position, and why."""
 
 from copy import copy
 from typing import Literal, Protocol
@@ -14,30 +14,30 @@ from ledger.sdk.view import View
 
 
 class Owner(Protocol):
-    """A txn that is told of its end."""
+    """A txn that notes its end."""
 
     def note_end(self, status: Literal["aborted"]) -> None:
-        """Note how it ended."""
+        """Set the final status."""
         ...
 
 
 class TxnEnding:
-    """Whether somebody else ended a txn of a session; `owner` is told so. Threads may share it."""
+    """Watches whether another program ends a txn; `owner` notes it. Threads may share it."""
 
     def __init__(self, txn: int, session: Session, view: View, owner: Owner) -> None:
         self._txn = txn
         self._session = session
         self._view = view
-        # One that nobody holds any more is to be found at once, and not by the collector of cycles.
+        # Weak, so that a dropped txn is found at once and not by the collector of cycles.
         self._owner = ref(owner)
         self._error: RefusedError | None = None
-        # What a refusal was about: the txn has ended by then, and nothing more is listened for.
+        # The event of a refusal: by then the txn has ended and is watched no longer.
         self._kept: Event | None = None
         session.open_txns.add(txn)
         session.endings.watch(txn)
 
     def check(self) -> None:
-        """Raise what ended the txn, as far as it was heard of."""
+        """Raise the error of the event that ended the txn, if the tail has seen it."""
         event = self._event()
         if event is not None and self._error is None:
             self._error = ended_error(event, self._txn, self._session, self._view)
@@ -47,12 +47,12 @@ class TxnEnding:
             raise copy(self._error)
 
     def check_as_read(self) -> None:
-        """Raise what ended the txn by where the rows were that this client has read."""
+        """Raise what ended the txn up to the position of the rows that this client has read."""
         self._session.hear(self._view.seen.position)
         self.check()
 
     def told(self, answer: Answer) -> Answer:
-        """Return an answer that refuses a txn that is not open, with who ended it and why."""
+        """Return the answer; a refusal as the txn is not open gets the author and the reason."""
         event = self._event()
         match answer.body:
             case CommandRefused(reason=Reason.TXN_NOT_OPEN) as body if event is not None:
@@ -63,18 +63,18 @@ class TxnEnding:
                 return answer
 
     def leave(self) -> None:
-        """Listen no more: the txn has ended, by itself or by others."""
+        """Stop watching: the txn has ended."""
         self._session.open_txns.discard(self._txn)
         self._session.endings.leave(self._txn)
 
     def drop(self) -> None:
-        """Warn that nobody holds the txn any more, though it is open."""
+        """Warn that the txn is open and no variable refers to it any more."""
         is_over = self._session.endings.of(self._txn) is not None or not self._session.is_open
         self._session.endings.leave(self._txn)
         if not is_over:
             warn(
-                f"txn {self._txn} is open and nobody holds it any more: commit or abort it, or use "
-                "it in a with block. It holds back the cleaning of files until its ledger is "
+                f"txn {self._txn} is open, but the program has dropped it: commit or abort it, or "
+                "use it in a with block. It holds back the cleaning of files until its ledger is "
                 "closed, or its deadline passes",
                 ResourceWarning,
                 stacklevel=3,
@@ -85,7 +85,7 @@ class TxnEnding:
 
 
 def ended_error(event: Event, txn: int, session: Session, view: View) -> RefusedError:
-    """Return the error for a txn of a session that an event ended."""
+    """Return the error for a txn that an event ended."""
     why = told(event, txn, session.number, view)
     is_expired = cause_of(event, txn) == "lease"
     kind = SessionExpiredError if is_expired else TxnNotOpenError
@@ -100,7 +100,7 @@ def ended_error(event: Event, txn: int, session: Session, view: View) -> Refused
 
 
 def told(event: Event, txn: int, session: int, view: View) -> str:
-    """Return who ended a txn of a session, and why, without the end of a sentence."""
+    """Return a clause that says what ended a txn of a session, and why."""
     control, body = event
     if isinstance(body, TxnAborted):
         who = "this ledger" if control.session == session else author(control.session, view)
@@ -113,13 +113,13 @@ def told(event: Event, txn: int, session: int, view: View) -> str:
 
 
 def cause_of(event: Event, txn: int) -> str:
-    """Return why an event ended a txn together with others, "" for an abort of its own."""
+    """Return why an event ended a txn among others, "" for an abort of this txn alone."""
     ends = event.body.ends if isinstance(event.body, TxnsExpired | SessionClosed) else ()
     return next((each.cause for each in ends if each.txn == txn), "")
 
 
 def author(session: int, view: View) -> str:
-    """Return who has a session, as far as that can be told now."""
+    """Return the owner of a session, as far as the rows show it now."""
     try:
         row = view.at_hand().session(session)
     except LedgerError:

@@ -1,8 +1,8 @@
-"""What a txn does with the files of tables: read them, add, remove and rewrite them.
+"""How a txn reads, adds, removes and rewrites the files of tables.
 
-A read shows what was committed when the txn opened, or where it is told to read; what the txn
-itself adds and removes is not in it. Every read is remembered: a commit that came after it and
-changed what it read wins.
+A read shows the commits up to the txn's open, or up to the requested position. It does not show
+what the txn itself adds and removes. Every read is remembered: a later commit that changed what was
+read wins.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 class TxnFiles(OfOneProcess):
     """The part of a txn that deals with files.
 
-    Once its commit was asked for, or it has ended, all of this raises ValueError; where somebody
-    else ended it, TxnNotOpenError or SessionExpiredError, which say who and why. In a txn that is
-    read only all but reading raises CommandInvalidError.
+    After commit() was called, or the txn has ended, every method raises ValueError. If another
+    program ended the txn, they raise TxnNotOpenError or SessionExpiredError, which name it. In a
+    read-only txn every method but the reads raises CommandInvalidError.
 
     Attributes:
         id: its txn id.
@@ -75,7 +75,7 @@ class TxnFiles(OfOneProcess):
         The files are live in the txn's snapshot, or at a named `version` or `position`. Commits to
         the table after its oldest read count as winners. `where` is a condition of Spark SQL or an
         expression. Files are left out by their partition only, so a condition on another column
-        returns all files. With `whole` the txn depends on all files, and gets none. With
+        returns all files. With `whole` the txn depends on all files of the table. With
         `record=False` the txn's writes do not depend on the files, and the read is not remembered.
         `time_zone` says how the condition reads timestamps without a zone; by default it is the
         client's.
@@ -114,7 +114,7 @@ class TxnFiles(OfOneProcess):
         """Declare that the txn's writes depend on the rows of a condition, read by other means.
 
         The rows are in the txn's snapshot. A later commit that changed such rows wins. `time_zone`
-        is as for `read`. Raises as `read`, but not for a table in folders.
+        is as for `read`. Raises as `read`, but accepts a table in folders.
         """
         number, row = self._names.find(table)
         if row is not None and not is_in_folders(row):
@@ -130,7 +130,7 @@ class TxnFiles(OfOneProcess):
         self._writes.read_whole(number)
 
     def check_shown(self, read: TableFiles) -> None:
-        """Raise FilesUnknownError if a read without files leaves out what this txn added itself."""
+        """Raise FilesUnknownError if a read found no file but leaves out files this txn added."""
         if not read.files:
             check_none_added(read, self._writes.added(read.table.table), self.id)
 
@@ -177,7 +177,7 @@ class TxnFiles(OfOneProcess):
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at) or found_at(files, number)
-        # To look up the columns costs a round trip where rows come from another machine.
+        # Looking up the columns costs a round trip if rows come from another machine.
         is_spelled = not isinstance(files, TableFiles) and are_given(files)
         row = self._names.find(table)[1] if is_spelled else None
         kept = removed_files(files, columns_of(row))
@@ -194,7 +194,7 @@ class TxnFiles(OfOneProcess):
         operation: str = "",
         read_at: Token | int = 0,
     ) -> None:
-        """Put the same rows into other files: an OPTIMIZE, which loses to removals alone.
+        """Put the same rows into other files: an OPTIMIZE, which loses only to removals.
 
         `read_at` is as for `remove_files`. Raises as `add_files`.
         """
@@ -210,9 +210,9 @@ class TxnFiles(OfOneProcess):
     def _partitioned(
         self, table: int, given: Iterable[RemoveLike], files: Sequence[RemoveLike]
     ) -> int:
-        """Return the position since which the partitions of files are those of the table.
+        """Return the position from which on files have the table's present partition columns.
 
-        Where that is not known, no file was added after it.
+        If it is not known, no file counts as added after it.
         """
         if isinstance(given, TableFiles):
             return given.table.partitioned
@@ -223,16 +223,16 @@ class TxnFiles(OfOneProcess):
         return row.partitioned if row is not None else max(added)
 
     def operation(self, table: TableLike, name: str) -> None:
-        """Say in Delta's words what is done to a table: MERGE, UPDATE, STREAMING UPDATE."""
+        """Name the operation on a table in Delta's words: MERGE, UPDATE, STREAMING UPDATE."""
         with self._writes.growing(self._names.number(table)) as writer:
             writer.name(name)
 
     def set_protocol(
         self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()
     ) -> None:
-        """Say what it takes from now on to read and write a Delta table.
+        """Set the protocol that readers and writers of a Delta table need from now on.
 
-        Raises TypeError for one text in the place of its features.
+        Raises TypeError for one text in place of the list of features.
         """
         number = self._names.number(table)
         protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", features))))
@@ -247,10 +247,10 @@ class TxnFiles(OfOneProcess):
             writer.set_domain(Domain(name, configuration, removed))
 
     def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
-        """Record how far an application came, in every table the txn writes, and in `tables`.
+        """Record the progress of an application in every table the txn writes, and in `tables`.
 
-        If all of them have this version or a later one, the commit does nothing and returns a
-        receipt that is `skipped`: so a batch that is sent again is applied once. If another txn
-        records progress of the application meanwhile, the commit loses to it.
+        If all of them have this version or a later one, the commit changes nothing and returns a
+        `skipped` receipt. So a repeated batch is applied once. If another txn records progress of
+        the application first, the commit loses to it.
         """
         self._writes.record(AppVersion(app, version), self._names.numbers(tables))

@@ -1,7 +1,8 @@
-"""Names as one txn sees them: its own changes of names come before what the client knows.
+"""Names as one txn sees them: its own changes of names come before the client's.
 
-A name may have meant another table when the txn opened. Rows hold the present names, the log holds
-which tables were renamed since. So the answer is whether another table is possible, not which.
+A name may have belonged to another table when the txn opened. Rows hold the present names; the log
+holds which tables were renamed since. So the answer is whether another table is possible, not which
+one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,16 +20,16 @@ PAGE: Final = 1_000
 
 
 class Moved(NamedTuple):
-    """The tables that may have been renamed since, and those that were dropped."""
+    """The tables that may have been renamed since, and the tables that were dropped."""
 
     renamed: set[int]
     dropped: set[int]
 
 
 class FormerNames:
-    """Names as of the open of a txn, at a position that `reads` have reached.
+    """Names as of the open of a txn, at a position that `reads` has reached.
 
-    More than `events_max` events since are not looked through.
+    It looks through `events_max` events at most.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class FormerNames:
             return False
         moved, was_there = self._moved(), self._was_there(table)
         if moved is None:
-            # Of a table that was there its last change has to do: most are altered, not renamed.
+            # For a table that existed then, only its last change counts: most are alters.
             return not was_there or row.operation == "rename"
         if was_there and table not in moved.renamed:
             return False
@@ -67,7 +68,7 @@ class FormerNames:
         return self._reads.definition(table, self._opened) is not None
 
     def _moved(self) -> Moved | None:
-        """Return the tables that moved since, None if that is too much to look through."""
+        """Return the tables that moved since, None if there are too many events."""
         if self._reads.position() - self._opened > self._events_max:
             return None
         moved = Moved(set(), set())
@@ -81,7 +82,7 @@ class FormerNames:
         return moved
 
     def _changed_by(self, txn: int) -> Iterator[int]:
-        """Yield the tables changed by a txn, which may have said how before the other opened."""
+        """Yield the tables that a txn changed, possibly declared before the other txn opened."""
         row = self._reads.txn(txn)
         yield from (part.table for part in row.parts if part.metadata_events) if row else ()
 
@@ -93,9 +94,9 @@ class FormerNames:
 
 
 class TxnNames:
-    """The names as one txn sees them: those it changed itself, else those of its open.
+    """The names as one txn sees them: its own changes, else the names as of its open.
 
-    What a name meant when the txn first used it, it means to its end, whatever others do.
+    The first table that a name resolves to stays its table to the end of the txn.
     """
 
     def __init__(self, names: Names, txn: int, opened: int) -> None:
@@ -103,8 +104,8 @@ class TxnNames:
         self._txn = txn
         self._opened = opened
         self._used: dict[tuple[str, str], int] = {}
-        # The names that the txn gave, and the tables that lost theirs: told apart by id, for what a
-        # table was called before is known to none but who looked it up.
+        # The names that the txn gave, and the tables whose names it took away. By id: the former
+        # name of a table is known only if it was looked up.
         self._given: dict[tuple[str, str], int] = {}
         self._moved: set[int] = set()
         self._rows: dict[int, TableRow] = {}
@@ -126,13 +127,13 @@ class TxnNames:
         return [self.number(table) for table in listed(tables)]
 
     def own(self, table: int) -> TableRow | None:
-        """Return a table as the txn made it or changed it, None if it did neither."""
+        """Return a table as the txn created or changed it, None if it did neither."""
         return self._rows.get(table)
 
     def row(self, table: int) -> TableRow | None:
-        """Return a table as it is for the txn, None if there is nothing to read it from.
+        """Return a table as the txn sees it, None if there is no read model.
 
-        If somebody else has changed it since the txn opened, the sequencer refuses to change it.
+        If another program has changed it since the txn opened, the sequencer refuses a change.
         """
         row = self.own(table) or self.client.known(table)[0]
         if row is None:
@@ -150,7 +151,7 @@ class TxnNames:
         self._rows[row.table] = row
 
     def rename(self, table: int, row: TableRow | None, catalog: str, name: str) -> None:
-        """Note the name that the txn gave a table, of which `row` says what it is beside that."""
+        """Note the name that the txn gave a table; `row` is the table otherwise."""
         self._free(table)
         self._given[name_key(catalog, name)] = table
         if row is not None:
@@ -162,7 +163,7 @@ class TxnNames:
         self._rows.pop(table, None)
 
     def given(self) -> list[TableRow]:
-        """Return the tables that the txn made or changed, as it left them."""
+        """Return the tables that the txn created or changed, as it left them."""
         return list(self._rows.values())
 
     def _free(self, table: int) -> None:
@@ -176,12 +177,12 @@ class TxnNames:
             return number
         number = self._used.get(key) or self._looked_up(name)
         if number in self._moved:
-            raise unknown_table(f"txn {self._txn} has freed the name {name}")
+            raise unknown_table(f"txn {self._txn} has renamed or dropped the table named {name}")
         self._used[key] = number
         return number
 
     def _looked_up(self, name: str) -> int:
-        """Return the table of a name; raises UnknownTableError if it may be that of another now."""
+        """Return the table of a name; raises UnknownTableError if the name may have moved."""
         number, row = self.client.find(name)
         if row is None or row.changed <= self._opened:
             return number
@@ -189,9 +190,9 @@ class TxnNames:
             former = FormerNames(self.client.view.reads(), self._opened, self._txn)
             if former.is_doubtful(number):
                 raise UnknownTableError(
-                    f"the name {name} is that of table {number} now, and may have been another's "
-                    f"when txn {self._txn} opened, at position {self._opened}. Name the table that "
-                    "you mean by its id, or begin another txn",
+                    f"the name {name} now belongs to table {number}, and may have belonged to "
+                    f"another table when txn {self._txn} opened, at position {self._opened}. Name "
+                    "the table by its id, or begin another txn",
                     reason=Reason.UNKNOWN_TABLE,
                 )
         return number

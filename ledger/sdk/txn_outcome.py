@@ -1,6 +1,6 @@
-"""What became of a txn whose commit was not answered: found out from the read model.
+"""The outcome of a commit without an answer, looked up in the read model.
 
-Needed only where the txn has ended meanwhile, so that to commit again would not tell.
+It is needed only if the txn has ended meanwhile: then a second commit does not return the answer.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from ledger.sdk.view import View
 def found_out(
     view: View, txn: int, asked: Sequence[tuple[int, int]], error: RefusedError
 ) -> Receipt:
-    """Return the receipt of a commit that was `asked` for before; raise a conflict, else `error`.
+    """Return the receipt of an earlier commit; raise its conflict, else `error`.
 
-    `asked` are the commands (session, n) that were to commit it and had no answer in time. Raises
+    `asked` are the commit commands (session, n) without an answer in time. Raises
     OutcomeUnknownError for the last of them if rows cannot be read: it may have been executed.
     """
     try:
@@ -43,10 +43,10 @@ def found_out(
 
 
 def not_found_out(txn: int, session: int, n: int, failure: Exception) -> OutcomeUnknownError:
-    """Return the error for a commit of which nobody can tell whether it was executed."""
+    """Return the error for a commit that may or may not have been executed."""
     return OutcomeUnknownError(
-        f"whether txn {txn} was committed cannot be found out ({failure}). Commit again once it "
-        f"can, or ask ledger.outcome({session}, {n}) then",
+        f"txn {txn} may or may not be committed: the rows cannot be read ({failure}). Commit again "
+        f"once they can, or ask ledger.outcome({session}, {n}) then",
         session=session,
         n=n,
         retry_unchanged=True,

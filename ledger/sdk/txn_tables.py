@@ -1,6 +1,6 @@
-"""What a txn does with tables: create, alter, rename and drop them.
+"""How a txn creates, alters, renames and drops tables.
 
-It sees its changes at once, others see them when it has committed.
+The txn sees its changes at once. Other readers see them after its commit.
 """
 
 from abc import abstractmethod
@@ -60,16 +60,16 @@ class TxnTables:
 
     @abstractmethod
     def note_write_id(self, table: int, write_id: int) -> None:
-        """Note a write id that the txn has by now; 0 = none was given."""
+        """Note a write id of the txn; 0 = no write id was allocated."""
 
     @abstractmethod
     def _receipt(self, answer: Answer) -> Receipt: ...
 
     def metadata(self, table: TableLike) -> TableMetadata:
-        """Return what this txn sees of a table: as of its open, and with its own changes.
+        """Return the metadata of a table as of the txn's open, with the txn's own changes.
 
-        An external table has no snapshot: it is as it is now. Raises UnknownTableError if the txn
-        sees no such table.
+        An external table has no snapshot: its newest metadata is returned. Raises
+        UnknownTableError if the txn sees no such table.
         """
         found = self._metadata(table, TABLE)
         assert isinstance(found, TableMetadata)
@@ -85,7 +85,7 @@ class TxnTables:
     def create_table(
         self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
     ) -> TableRow:
-        """Create a table, which others see once this txn has committed."""
+        """Create a table; other readers see it after this txn's commit."""
         check_new_name(name)
         definition = table_definition(columns, **options)
         catalog = self._names.client.catalog
@@ -122,7 +122,7 @@ class TxnTables:
         return self._receipt(answer)
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
-        """Give a table another name, which others see once this txn has committed."""
+        """Rename a table; other readers see it after this txn's commit."""
         check_new_name(name)
         number = self._names.number(table)
         row = self._names.row(number)
@@ -133,7 +133,7 @@ class TxnTables:
         return self._receipt(answer)
 
     def drop_table(self, table: TableLike) -> Receipt:
-        """Drop a table, which others see once this txn has committed."""
+        """Drop a table; other readers see it after this txn's commit."""
         number = self._names.number(table)
         answer = self.ask(DropTable(*UNNUMBERED, self.id, 0, number))
         body = body_as(TableDropped, answer)

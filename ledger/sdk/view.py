@@ -1,7 +1,7 @@
-"""The view of one client on its ledger: from which rows it reads, and how far they must have come.
+"""The view of one client on its ledger: its read model, and the position that it must have reached.
 
-Whatever this client wrote, it reads: every read waits until the rows have reached the client's last
-write. The rows come from wherever `Reads` are found; nothing is opened before the first read.
+A client reads its own writes: every read waits until the rows have reached the client's last write.
+Nothing is opened before the first read.
 """
 
 from collections.abc import Callable
@@ -30,13 +30,13 @@ LOG_READS_GROUP: Final = "lakeledger.log_reads"
 
 
 class View:
-    """Reads what one client may expect to see; threads may share it.
+    """The reads of one client; threads may share it.
 
     Attributes:
         origin: a token of the domain.
         written: the position of this client's last write.
-        seen: how far this client has read or written; no later read shows less, or another log.
-        zone: the time zone in which this client means its conditions, "" = UTC.
+        seen: the newest position read or written; no later read shows less, or another log.
+        zone: the time zone of this client's conditions, "" = UTC.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class View:
     def reads(self, place: Token | int = 0, timeout_ms: int | None = None) -> Reads:
         """Return the read model, at a place and at this client's last write, or later.
 
-        Raises SettingsError if there is none, or one of another ledger, LogRewrittenError if the
-        log has lost what a token stands for, or what this client has seen, ReaderBehindError if it
-        stays behind, and as `position_of`.
+        Raises SettingsError if there is no read model, or one of another ledger, LogRewrittenError
+        if the log has lost the position of a token, or one that this client has seen,
+        ReaderBehindError if the read model stays behind, and as `position_of`.
         """
         return self.look(place, timeout_ms)[1]
 
     def look(self, place: Token | int = 0, timeout_ms: int | None = None) -> tuple[int, Reads]:
-        """Return where the read model is at least, and the read model; as `reads`."""
+        """Return a position that the read model has reached, and the read model; as `reads`."""
         position = self.position_of(place)
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         reads = self.at_hand(timeout_ms)
@@ -97,7 +97,7 @@ class View:
         return reached.position, reads
 
     def _has_seen(self, token: Token) -> bool:
-        """Tell whether a token is of what this client has seen last itself, and compares anyway."""
+        """Return whether this client compares the position of a token with the log anyway."""
         return (token.position, token.chain) in {self.seen[:2], self._last[:2]}
 
     def _note_seen(self, reached: Reached) -> None:
@@ -106,9 +106,9 @@ class View:
                 self.seen = reached
 
     def metadata(self, read: Read, place: Token | int = 0) -> Metadata:
-        """Return what a reader sees of a table, at a place and at this client's last write.
+        """Return the metadata of a table, at a place and at this client's last write.
 
-        Raises UnknownTableError if that is nothing, and as `reads`.
+        Raises UnknownTableError if the reader sees no such table, and as `reads`.
         """
         reads = self.reads(place)
         bounds = Bounds(max(self.position_of(place), self.written), self._timeout_ms)
@@ -118,10 +118,10 @@ class View:
         return answer.value
 
     def at_hand(self, timeout_ms: int = 0) -> Reads:
-        """Return the read model as it is, however far behind, once it is known to be the ledger's.
+        """Return the read model as it is, however far behind, after a check of its ledger.
 
-        Raises SettingsError if there is none, or one of another ledger, ReaderBehindError if it
-        does not know in time whose it is.
+        Raises SettingsError if there is no read model, or one of another ledger, and
+        ReaderBehindError if it does not know its ledger in time.
         """
         self._channel.check()
         with self._opening:
@@ -136,8 +136,8 @@ class View:
     def position_of(self, place: Token | int) -> int:
         """Return a position.
 
-        Raises ValueError for a token of another ledger or domain and for a number that can be no
-        position, TypeError for what is no place.
+        Raises ValueError for a token of another ledger or domain and for an impossible position,
+        TypeError for anything else.
         """
         if isinstance(place, Token):
             return place.position_in(self.origin)
@@ -145,13 +145,13 @@ class View:
             position = index(place)
         except TypeError:
             raise TypeError(
-                f"{place!r} is no place in the log: give a token or a whole number"
+                f"a position must be a token or a whole number, got {place!r}"
             ) from None
         check_number("position", position)
         return position
 
     def held_txn_list(self, control: Control, opened: TxnOpened, txn: int) -> ValidTxnList:
-        """Return the list that `txn` holds since its TxnOpened, whose `inline` is false.
+        """Return the valid txn list of `txn` as of its TxnOpened, whose `inline` is false.
 
         Raises LogError if the read model does not agree with the digest in the log.
         """
@@ -162,8 +162,8 @@ class View:
             opened.digest
         ):
             raise LogError(
-                f"the read model knows other open and aborted txns at position {control.position} "
-                "than the log. Rebuild its store from the log"
+                f"the open and aborted txns of the read model differ from the log at position "
+                f"{control.position}. Rebuild its store from the log"
             )
         return listed(
             txn,
@@ -172,7 +172,7 @@ class View:
         )
 
     def close(self) -> None:
-        """Let go of the read model, if it was opened."""
+        """Close the read model, if it was opened."""
         with self._opening:
             if self._reads is not None:
                 self._reads.close()
@@ -180,32 +180,32 @@ class View:
 
 
 def check_identity(reads: Reads, origin: Token, timeout_ms: int) -> None:
-    """Make sure that reads are of the ledger whose tokens are like `origin`.
+    """Check that reads are of the ledger of the token `origin`.
 
-    Raises SettingsError if they are not, ReaderBehindError if they do not know whose they are.
+    Raises SettingsError if they are not, ReaderBehindError if they do not know their ledger yet.
     """
     found = identity_of(reads, timeout_ms)
     if Token(found.ledger, found.domain, 0) != origin.at(0):
-        raise other_ledger(found, f"the log is that of {origin}")
+        raise other_ledger(found, f"the log belongs to {origin}")
 
 
 def check_ledger_name(found: Identity, name: str) -> None:
-    """Make sure that rows are of the ledger that was asked for; raises SettingsError if not."""
+    """Check that rows are of the requested ledger; raises SettingsError if they are not."""
     if found.name != name:
-        raise other_ledger(found, f"asked for was ledger {name}")
+        raise other_ledger(found, f"ledger {name} was requested")
 
 
 def other_ledger(found: Identity, wanted: str) -> SettingsError:
-    """Return the error for rows of another ledger than the one that is wanted."""
+    """Return the error for rows of another ledger."""
     return SettingsError(
-        f"the rows are those of ledger {found.name} ({found.ledger}, domain {found.domain}), "
-        f"{wanted}. Let LAKELEDGER_STORE or LAKELEDGER_READS_URL, reads=... or --url, name rows "
-        "of that ledger"
+        f"the rows belong to ledger {found.name} ({found.ledger}, domain {found.domain}), but "
+        f"{wanted}. Let LAKELEDGER_STORE, LAKELEDGER_READS_URL, reads=... or --url name rows of "
+        "that ledger"
     )
 
 
 def identity_of(reads: Reads, timeout_ms: int) -> Identity:
-    """Return who the ledger of some reads is, as soon as they know."""
+    """Return the ledger of some reads; wait until they know it."""
     while True:
         try:
             return reads.identity()
@@ -214,7 +214,7 @@ def identity_of(reads: Reads, timeout_ms: int) -> Identity:
 
 
 def open_rows(address: Address | None) -> Reads:
-    """Return the reads that an address names: those of this host's store, else those behind a URL.
+    """Return the reads that an address names: this host's store, else the URL.
 
     Raises SettingsError if it names neither.
     """
@@ -226,34 +226,34 @@ def open_rows(address: Address | None) -> Reads:
 
 
 def open_store(store: Path | None, group: str = READS_GROUP) -> Reads:
-    """Return the reads of the store at a path, by whatever is installed to read it.
+    """Return the reads of the store at a path, by the installed entry point.
 
-    Raises SettingsError if nothing is, or no store was named.
+    Raises SettingsError without an entry point, or without a store.
     """
     if store is None:
         raise SettingsError(
-            "reading needs the rows that a follower keeps. Set LAKELEDGER_STORE to their folder, "
-            "LAKELEDGER_READS_URL to where a follower answers HTTP, start `lakeledger up` on this "
+            "reads need the rows of a follower. Set LAKELEDGER_STORE to their folder, or "
+            "LAKELEDGER_READS_URL to the address of a follower, start `lakeledger up` on this "
             "machine, or give reads=... to Ledger.connect"
         )
     reader = installed_reader(group)
     if reader is None:
         raise SettingsError(
-            f"nothing is installed that reads the store at {store} (no entry point {group}). "
+            f"no installed package reads the store at {store} (no entry point {group}). "
             "Install the lakeledger distribution, or give reads=... to Ledger.connect"
         )
     return reader(store)
 
 
 def open_log(log: Log, group: str = LOG_READS_GROUP) -> Reads:
-    """Return reads that make the rows of a log in memory, by whatever is installed to do that.
+    """Return reads that make the rows of a log in memory, by the installed entry point.
 
-    Raises SettingsError if nothing is.
+    Raises SettingsError without an entry point.
     """
     reader = installed_reader(group)
     if reader is None:
         raise SettingsError(
-            f"nothing is installed that reads a log in memory (no entry point {group}). Install "
+            f"no installed package reads a log in memory (no entry point {group}). Install "
             "the lakeledger distribution of this version"
         )
     return reader(log)
@@ -262,7 +262,7 @@ def open_log(log: Log, group: str = LOG_READS_GROUP) -> Reads:
 # It reads what every installed distribution says of itself, which takes milliseconds.
 @cache
 def installed_reader(group: str) -> Callable[[Any], Reads] | None:
-    """Return the first entry point of a group, None if there is none."""
+    """Return the first entry point of a group, None if absent."""
     for point in entry_points(group=group):
         found: Callable[[Any], Reads] = point.load()
         return found

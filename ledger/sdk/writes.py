@@ -1,7 +1,7 @@
-"""Declared writes: what one txn read and wrote, table by table, until its commit says so.
+"""Declared writes: the reads and writes of one txn, table by table, until its commit.
 
-A coarse write is of a whole unit, the files unknown: a partition, the rows of a table without
-partitions, or a whole table. What is known file by file is gathered by `FootprintWriter`.
+A coarse write covers a whole unit without naming files: a partition, the rows of a table without
+partitions, or a whole table. `FootprintWriter` gathers reads and writes file by file.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -31,9 +31,9 @@ STRONGEST: Final[IsolationLevel] = "Serializable"
 
 
 class DeclaredPart(NamedTuple):
-    """One table of a commit to be: `head` is its footprint without files, None if it has none.
+    """One table of a future commit: `head` is its footprint without files, None if absent.
 
-    `read_files` are the hashes of the files that its judgement needs; `writer` has the files added
+    `read_files` are the hashes of the files that the judgement needs; `writer` has the files added
     and removed.
     """
 
@@ -46,15 +46,15 @@ class DeclaredPart(NamedTuple):
 
 
 class DeclaredWrites:
-    """What one txn declares, table by table; each unit, file and operation once.
+    """The declared writes of one txn, table by table; each unit, file and operation once.
 
-    Threads may share it: what one of them declares is there once it is frozen, or refused.
-    `opened` is the position of the snapshot it holds, which is the base of whatever names no other.
-    One that is `read_only` declares reads alone. `check_alive` raises what else ended the txn.
+    Threads may share it: a declaration is complete before the freeze, or it is refused. `opened` is
+    the position of the txn's snapshot, the default base of a write. A `read_only` txn declares
+    reads only. `check_alive` raises if something else ended the txn.
 
     Attributes:
-        is_frozen: whether nothing may be added: what was declared is on its way.
-        has_ended: whether nothing may be added: the txn is over.
+        is_frozen: whether commit() was called; then nothing can be added.
+        has_ended: whether the txn has ended; then nothing can be added.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class DeclaredWrites:
         return is_said or any(each.is_written for each in self._writers.values())
 
     def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
-        """Declare a coarse write; one that only inserts depends on no position.
+        """Declare a coarse write; an insert depends on no position.
 
-        Raises ValueError once frozen, or ended, CommandInvalidError in a txn that is read only.
+        Raises ValueError once frozen or ended, CommandInvalidError in a read-only txn.
         """
         with self._turn:
             self._check_writable()
@@ -95,25 +95,25 @@ class DeclaredWrites:
                 self.plan_from(table, read_at)
 
     def plan_from(self, table: int, read_at: int) -> None:
-        """Note the position that a part was planned from, 0 = the snapshot; the oldest counts."""
+        """Note the position a part was planned from, 0 = the snapshot; the oldest one counts."""
         place = read_at or self._opened
         self._read_at[table] = min(place, self._read_at.get(table, place))
 
     def writer(self, table: int) -> FootprintWriter:
-        """Return what gathers the files of a table; raises ValueError once frozen, or ended."""
+        """Return the footprint writer of a table; raises ValueError once frozen or ended."""
         self._check_open()
         return self._writers.setdefault(table, FootprintWriter())
 
     def added(self, table: int) -> Sequence[AddFile]:
-        """Return the files that were added to a table so far."""
+        """Return the files added to a table so far."""
         writer = self._writers.get(table)
         return () if writer is None else writer.added
 
     @contextmanager
     def growing(self, table: int, operation: str = "") -> Iterator[FootprintWriter]:
-        """Lend what gathers the files of a table, and name the operation unless the block raises.
+        """Lend the footprint writer of a table, and name the operation unless the block raises.
 
-        If it raises, a table that was not known before stays unknown. Raises as `add`.
+        If the block raises, a new writer is dropped. Raises as `add`.
         """
         with self._turn:
             self._check_writable()
@@ -133,15 +133,15 @@ class DeclaredWrites:
                 self._strict.add(table)
 
     def read_whole(self, table: int) -> None:
-        """Declare that everything in a table was read, in the snapshot; raises as `writer`."""
+        """Declare that the snapshot of a whole table was read; raises as `writer`."""
         with self._turn:
             self.writer(table).read_whole()
             self.plan_from(table, 0)
 
     def record(self, app: AppVersion, tables: Iterable[int]) -> None:
-        """Declare the progress of an application in all tables written, and in these.
+        """Declare the progress of an application in all written tables, and in `tables`.
 
-        Raises TypeError or ValueError for a name or a version that no record takes, else as `add`.
+        Raises TypeError or ValueError for a name or version that no record takes, else as `add`.
         """
         name, version = plain_app(app)
         with self._turn:
@@ -150,34 +150,33 @@ class DeclaredWrites:
             self._app_tables.update(tables)
 
     def progress(self) -> Sequence[AppVersion]:
-        """Return the progress of applications that was declared."""
+        """Return the declared progress of applications."""
         return [AppVersion(*each) for each in sorted(self._apps.items())]
 
     def written(self) -> set[int]:
-        """Return the tables of which anything but reading was declared."""
+        """Return the tables with declared writes."""
         writers = {table for table, writer in self._writers.items() if writer.is_written}
         return writers | self._coarse.keys() | self._app_tables
 
     def freeze(self) -> None:
-        """Let nothing be added any more, once what is just being declared is there."""
+        """Refuse further declarations; a running one finishes first."""
         with self._turn:
             self.is_frozen = True
 
     def paths_of(self, table: int, hashed: bytes) -> Sequence[str]:
-        """Return the declared paths of a table that a hash stands for."""
+        """Return the declared paths of a table that have a hash."""
         writer = self._writers.get(table)
         return writer.paths_of(hashed) if writer is not None else ()
 
     def parts(
         self, taken: Iterable[int], level: str, changed: Container[int] = ()
     ) -> Sequence[DeclaredPart]:
-        """Return the parts of a commit that asks for `level`, by table id.
+        """Return the parts of a commit that requests `level`, by table id.
 
-        What was read in a table counts where the txn writes the table, or has `changed` the table
-        itself. A txn that took a write id in a table meant to write there: tables in `taken`
-        without a declared write count as inserted into, so that one that was dropped meanwhile is
-        a conflict and not passed over. Raises ValueError if an application made progress in no
-        table.
+        Reads in a table count if the txn writes or has `changed` that table. A txn with a write id
+        in a table meant to write there: a table in `taken` without a declared write counts as
+        inserted into, so that a concurrent drop is a conflict. Raises ValueError if an application
+        made progress in no table.
         """
         written = self.written()
         implied = set(taken) - written
@@ -204,8 +203,8 @@ class DeclaredWrites:
         is_written = is_written or is_implied
         apps = self.progress() if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
-        # A table that was only read is judged at the strongest level alone, and one whose level
-        # changed since it was read conflicts by that: other files need not be named.
+        # A table that was only read is judged at the strongest level alone. A change of a table's
+        # level conflicts by itself. So the files of other reads need not be named.
         needs_reads = is_written or is_judged or table in self._strict
         read_files = writer.read_files if needs_reads else b""
         return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
@@ -222,12 +221,12 @@ class DeclaredWrites:
         self._check_alive()
         if self.has_ended:
             raise ValueError(
-                "this txn has ended, so what is declared in it now would be nowhere: begin another"
+                "this txn has ended, and takes no further reads or writes: begin another txn"
             )
         if self.is_frozen:
             raise ValueError(
-                "what this txn wrote is on its way since its commit was asked for: commit again, "
-                "or abort it and begin another"
+                "commit() was already called on this txn: commit again, or abort it and begin "
+                "another txn"
             )
 
 
@@ -238,19 +237,21 @@ def coarse_write(
     partition: str | None = None,
     whole_table: bool = False,
 ) -> CoarseWrite:
-    """Return the write of one unit: of `partition`, else of the table as far as `row` tells.
+    """Return the write of one unit: `partition`, else the smallest unit that `row` allows.
 
-    Without a row, that is of a table known by its id alone, and of a table without columns the unit
-    is the whole table, which errs to the side of conflict. Raises ValueError if a partitioned table
-    is updated or deleted from and neither says where, for a partition of one that has none, and for
-    a text that names no partition, UnknownColumnError for one of columns the table does not have.
+    For a table known by its id alone (no row), or a table without columns, the unit is the whole
+    table: rather a conflict too many. Raises ValueError for an update or delete of a partitioned
+    table without a unit, for a partition of an unpartitioned table, and for a text that names no
+    partition; UnknownColumnError for a partition of columns that the table does not have.
     """
     if partition is not None:
         check_text("a partition", partition)
         if whole_table:
-            raise ValueError("a write is of one partition or of the whole table, not of both")
+            raise ValueError("give partition or whole_table, not both")
         if row is not None and is_known_unpartitioned(row):
-            raise ValueError(f"table {row.name} is not partitioned: name no partition of it")
+            raise ValueError(
+                f"table {row.name} is not partitioned: leave out partition, got {partition!r}"
+            )
         if row is not None and row.definition.partition_columns:
             check_partition(partition, row, operation)
         return CoarseWrite("partition", partition, operation)
@@ -260,22 +261,23 @@ def coarse_write(
     if row is None or whole_table or not columns or operation == "insert":
         return CoarseWrite("table", "", operation)
     raise ValueError(
-        f"table {row.name} is partitioned by {columns}: say partition='...' for each partition "
+        f"table {row.name} is partitioned by {columns}: give partition='...' for each partition "
         f"whose rows the {operation} changed, or whole_table=True"
     )
 
 
 def check_partition(partition: str, row: TableRow, operation: Operation) -> None:
-    """Raise ValueError for a text that no partition of a partitioned table can have.
+    """Raise ValueError for a text that names no partition of a partitioned table.
 
-    A misspelled column would count as the whole table, without a word. Rows can be inserted only
-    where a value is one of its column; what lies elsewhere already may be changed and deleted.
+    A misspelled column would silently count as the whole table. An insert needs values of the
+    columns' types. Existing rows under other values may still be changed and deleted.
     """
     names, found = row.definition.partition_columns, folder_values(partition)
     if found is None:
         raise ValueError(
-            f"{partition!r} names no partition of table {row.name}: write "
-            f"{'/'.join(f'{name}=<value>' for name in names)}; only bytes of UTF-8 are escaped"
+            f"a partition of table {row.name} must look like "
+            f"{'/'.join(f'{name}=<value>' for name in names)}, with escapes of UTF-8 bytes only, "
+            f"got {partition!r}"
         )
     known = {name.lower() for name in names}
     for name in found:
@@ -287,14 +289,14 @@ def check_partition(partition: str, row: TableRow, operation: Operation) -> None
 
 
 def is_known_unpartitioned(row: TableRow) -> bool:
-    """Tell whether a table has columns and is partitioned by none of them."""
+    """Return whether a table has columns and no partition columns."""
     return bool(row.definition.columns) and not row.definition.partition_columns
 
 
 def plain_app(app: AppVersion) -> AppVersion:
-    """Return the progress of an application with a plain number for its version.
+    """Return the progress of an application with an int for its version.
 
-    Raises TypeError or ValueError for what no record takes.
+    Raises TypeError or ValueError for a name or version that no record takes.
     """
     check_text("the name of an application", app.app)
     try:
@@ -303,16 +305,20 @@ def plain_app(app: AppVersion) -> AppVersion:
     except TypeError:
         is_whole = False
     if not is_whole:
-        raise TypeError(f"version {app.version!r} of application {app.app!r} is no whole number")
+        raise TypeError(
+            f"the version of application {app.app!r} must be a whole number, got {app.version!r}"
+        )
     if version not in VERSIONS:
-        raise ValueError(f"version {app.version} of application {app.app!r} is no 64-bit number")
+        raise ValueError(
+            f"the version of application {app.app!r} must fit 64 bits, got {app.version}"
+        )
     return AppVersion(app.app, version)
 
 
 def level_named(text: str | None) -> str:
-    """Return the isolation level of a text, in any case and with dashes or not; "" for None.
+    """Return the isolation level of a text, in any case, with or without dashes; "" for None.
 
-    Raises ValueError for a text that is none, TypeError for what is no text.
+    Raises ValueError for an unknown level, TypeError for anything but a text.
     """
     if text is None:
         return ""
@@ -320,5 +326,5 @@ def level_named(text: str | None) -> str:
     found = LEVEL_OF.get(text.replace("-", "").replace("_", "").replace(" ", "").lower())
     if found is None:
         levels = ", ".join(LEVEL_OF.values())
-        raise ValueError(f"{text!r} is no isolation level; there are {levels}")
+        raise ValueError(f"an isolation level must be one of {levels}, got {text!r}")
     return found

@@ -147,7 +147,7 @@ def test_rows_of_a_ledger_of_the_same_name(tmp_path: Path) -> None:
         done = lakeledger(tmp_path / "home", "status")
         command.end(signal.SIGTERM)
     assert done.returncode == ExitCode.USAGE
-    assert "the rows are those of ledger demo (5f3a9c1e, domain 0), the log is that" in done.stderr
+    assert "the rows belong to ledger demo (5f3a9c1e, domain 0), but the log belongs" in done.stderr
 
 
 def test_remedy(running: Command, home: Path) -> None:

@@ -227,8 +227,8 @@ def test_rows_of_another_ledger(lakeledger: Lakeledger, tmp_path: Path, command:
     raised = lakeledger(*command, "--ledger", "two").exception
 
     assert isinstance(raised, SettingsError)
-    assert "the rows are those of ledger demo" in str(raised)
-    assert "asked for was ledger two" in str(raised)
+    assert "the rows belong to ledger demo" in str(raised)
+    assert "ledger two was requested" in str(raised)
 
 
 @pytest.mark.parametrize("time", ["1970-01-02", "1970-01-01", "1969-12-31", "0001-01-01T00+14:00"])

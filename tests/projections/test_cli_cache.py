@@ -342,7 +342,7 @@ def test_another_ledger(run: Lakeledger, host: Host, command: list[str]) -> None
         raised = run(*command, "--ledger", "two").exception
 
     assert isinstance(raised, SettingsError)
-    assert "the rows are those of ledger demo" in str(raised)
+    assert "the rows belong to ledger demo" in str(raised)
 
 
 @pytest.mark.parametrize(

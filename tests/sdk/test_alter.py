@@ -138,13 +138,13 @@ def test_the_rest(changes: Any, operation: str) -> None:
 @pytest.mark.parametrize("given", [{}, {"change": BEFORE, "unset": ["a"]}])
 def test_what_is_to_change(given: Any) -> None:
     """A change says one thing: a definition, a function, or what is to change."""
-    with pytest.raises(ValueError, match="give a new definition"):
+    with pytest.raises(ValueError, match="give either a new definition"):
         changed(BEFORE, **given)
 
 
 def test_text_in_place_of_keys() -> None:
     """A text to unset is refused: its letters would be taken for keys, and may be some."""
-    with pytest.raises(TypeError, match=r"properties to unset are a list of names.* \['a'\]"):
+    with pytest.raises(TypeError, match=r"properties to unset must be a list of names.* \['a'\]"):
         changed(BEFORE, unset="a")
 
 
@@ -175,7 +175,7 @@ def test_read_once_only(ledger: Ledger, name: str) -> None:
     before = create_flights(ledger).definition
     changes: Any = {name: iter(())}
 
-    with pytest.raises(TypeError, match=f"{name} is .* read once only: give a list"):
+    with pytest.raises(TypeError, match=f"{name} must be a list.*read only once"):
         ledger.alter_table(TABLE, **changes)
 
     assert before.columns == list(ledger.metadata(TABLE).definition.columns)
@@ -185,7 +185,7 @@ def test_misspelled() -> None:
     """A name that there is not is an error, not a table that lacks what was meant."""
     misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}
     for make in (table_definition, partial(changed, BEFORE)):
-        with pytest.raises(TypeError, match="a table has no partition_column, propertys; name"):
+        with pytest.raises(TypeError, match="got partition_column, propertys"):
             make(**misspelled)
 
 
@@ -207,16 +207,16 @@ def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], o
     """A property that is no pair of texts is named before anything is sent."""
     create_flights(ledger)
 
-    with pytest.raises(TypeError, match=r"table property ('a'|3) is .*: keys and values .* '3'"):
+    with pytest.raises(TypeError, match=r"property ('a'|3) is .*: key and value must be texts"):
         make(ledger)
 
 
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"properties": {"ab": "1"}}, "table property 'ab' is no pair of key and value"),
-        ({"partition_columns": "ab"}, r"partition columns are a list of names, such as \['ab'\]"),
-        ({"columns": [("a", "int")]}, r"column \('a', 'int'\) .* is to be a Column"),
+        ({"properties": {"ab": "1"}}, "table property 'ab' is not a pair of key and value"),
+        ({"partition_columns": "ab"}, r"columns must be a list of names, such as \['ab'\]"),
+        ({"columns": [("a", "int")]}, r"must be a Column, got \('a', 'int'\)"),
     ],
 )
 def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
@@ -228,12 +228,12 @@ def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"columns": ["id"]}, r"column 'id' is no pair .* such as \('id', 'bigint'\)"),
-        ({"columns": [("id", 5)]}, "column .* is no pair of name and Spark SQL type"),
-        ({"columns": [("id", "int", True)]}, "column .* is no pair of name and Spark SQL type"),
-        ({"columns": [None]}, "column None is no pair"),
-        ({"columns": 5}, r"columns \(names with their types\) are a list, not 5"),
-        ({"partition_columns": "id"}, r"partition columns are a list of names, such as \['id'\]"),
+        ({"columns": ["id"]}, r"a pair of .* such as \('id', 'bigint'\), got 'id'"),
+        ({"columns": [("id", 5)]}, "a column must be a pair of name and Spark SQL type"),
+        ({"columns": [("id", "int", True)]}, "a column must be a pair of name and Spark SQL type"),
+        ({"columns": [None]}, "pair of name.*got None"),
+        ({"columns": 5}, r"columns \(names with their types\) must be a list, got 5"),
+        ({"partition_columns": "id"}, r"columns must be a list of names, such as \['id'\]"),
     ],
 )
 def test_odd_columns(options: Any, said: str) -> None:
@@ -249,7 +249,7 @@ def test_odd_columns(options: Any, said: str) -> None:
         (BEFORE._replace(location=ODD), "location of .* is no text"),
         (
             BEFORE._replace(partition_columns=[ODD]),
-            "one of partition columns is a text",
+            "one of partition columns must be a text",
         ),
         (BEFORE._replace(kind=ODD), "kind of TableDefinition: .* is none of managed"),
         (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: .* neither"),
@@ -388,7 +388,7 @@ def test_altered_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
     ledger.reads().wait(memory.reads.position(), 10_000)
     ledger.create_table("any")  # The answer comes behind the change.
 
-    with pytest.raises(ValueError, match="2 partition values, the table is partitioned by tail"):
+    with pytest.raises(ValueError, match="one partition value per column \\(tail\\), got 2"):
         ledger.append(TABLE, [AddFile("a", ("1", "2"))])
 
 

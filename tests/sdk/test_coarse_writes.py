@@ -40,7 +40,7 @@ def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
 
     with pytest.raises(ValueError, match="partitioned by day"):
         txn.update("flights")
-    with pytest.raises(ValueError, match="not of both"):
+    with pytest.raises(ValueError, match="not both"):
         txn.delete("flights", "day=1", whole_table=True)
     txn.insert("flights")
     txn.commit()

@@ -175,7 +175,7 @@ def test_dropped_open(ledger: Ledger) -> None:
         held.clear()
 
     (told,) = [str(each.message) for each in caught if each.category is ResourceWarning]
-    assert f"txn {number} is open and nobody holds it any more: commit or abort it" in told
+    assert f"txn {number} is open, but the program has dropped it: commit or abort it" in told
 
 
 OVER: dict[str, Callable[[InMemoryLedger, Ledger, Transaction], object]] = {
@@ -219,7 +219,7 @@ def test_left_open_at_the_end(*, ends: bool, warns: bool) -> None:
         timeout=60,
     )
 
-    said = "was not closed before the program ended, and with it end 1 txns that were open, txn 1"
+    said = "was not closed before the program ended. This ends its 1 open txns, the first is txn 1"
     assert (said in done.stderr) is warns, done.stderr
 
 

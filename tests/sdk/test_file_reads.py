@@ -72,7 +72,7 @@ def test_read_earlier(ledger: Ledger, table: int) -> None:
     ("place", "error", "said"),
     [
         ({"version": 9}, errors.UnknownVersionError, "has no version 9"),
-        ({"version": 1, "position": 5}, ValueError, "not of both"),
+        ({"version": 1, "position": 5}, ValueError, "not both"),
         ({"position": 0}, ValueError, "the log begins with 1"),
         ({"position": 10**6}, errors.ReaderBehindError, "was not reached"),
     ],

@@ -151,7 +151,7 @@ def test_protocol_and_domain(ledger: Ledger, memory: InMemoryLedger, table: int)
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ([AddFile("a")], "0 partition values, the table is partitioned by day"),
+        ([AddFile("a")], "one partition value per column \\(day\\), got 0"),
         ([of_day(1, "a"), of_day(1, "a")], "twice"),
         ([AddFile("", ("1",))], "no path"),
     ],
@@ -173,8 +173,8 @@ def test_added_and_removed(ledger: Ledger, table: int) -> None:
     with pytest.raises(ValueError, match="day3 is added or removed twice") as raised:
         txn.remove_files(table, [of_day(3)])
 
-    assert "a file that the txn has removed is still in it" in str(raised.value)
-    assert "in two txns, the second of which reads what the first has committed" in str(
+    assert "it still shows a file that the txn has removed" in str(raised.value)
+    assert "Or use two txns, and let the second read what the first has committed" in str(
         raised.value
     )
 

@@ -85,7 +85,7 @@ def test_files_of_the_txn_itself(ledger: Ledger) -> None:
         txn.create_table("new", COLUMNS, partition_columns=["day"])
         assert txn.read("new").paths == []
         txn.add_files("new", [AddFile("a", ("1",))])
-        with pytest.raises(FilesUnknownError, match="it added itself no read returns, a"):
+        with pytest.raises(FilesUnknownError, match="added 1 matching files, such as a,"):
             txn.read("new")
         with pytest.raises(FilesUnknownError):
             txn.read("new", "day = 1")

@@ -120,7 +120,9 @@ def test_name_of_another_table(
     change(scene)
     ledger.wait(scene.other.token)
 
-    with pytest.raises(UnknownTableError, match=r"may have been another's when .* by its id"):
+    with pytest.raises(
+        UnknownTableError, match=r"may have belonged to another table when .* by its id"
+    ):
         USES[use](held, "flights")
 
     assert held.status == "open"
@@ -133,7 +135,7 @@ def test_told_before_it_opened(ledger: Ledger, scene: Scene) -> None:
     scene.early.commit()
     ledger.wait(scene.other.token)
 
-    with pytest.raises(UnknownTableError, match="may have been another's"):
+    with pytest.raises(UnknownTableError, match="may have belonged to another table"):
         held.read("flights")
 
     assert held.read(scene.flights).paths == ["of flights"]
@@ -147,7 +149,7 @@ def test_name_given_to_a_table_that_it_altered(ledger: Ledger, scene: Scene) -> 
     scene.other.rename_table(scene.routes, "flights")
     ledger.wait(scene.other.token)
 
-    with pytest.raises(UnknownTableError, match="may have been another's"):
+    with pytest.raises(UnknownTableError, match="may have belonged to another table"):
         held.read("flights")
 
 

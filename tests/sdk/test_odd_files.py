@@ -53,11 +53,11 @@ ODD: Any = {
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["named"])]),
-            "file 'a' has partition {'day': '3'}: give the values alone, in the order of",
+            "file 'a' must be a list of values in the order of.*got {'day': '3'}",
         ),
         (
             lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["unordered"])]),
-            "file 'a' has partition {'3'}: give the values alone",
+            "file 'a' must be a list of values.*got {'3'}",
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), data_change=ODD["answer"])]),
@@ -71,27 +71,27 @@ ODD: Any = {
         ),
         (
             lambda txn: txn.add_files(TABLE, [ODD["pair"]]),
-            r"\('a', \('3',\)\) is no file to add: give an AddFile, or a path",
+            r"a file to add must be an AddFile or a path, got \('a', \('3',\)\)",
         ),
         (
             lambda txn: txn.add_files(TABLE, ODD["lone text"]),
-            r"files are a list, such as \['3'\]",
+            r"files must be a list, such as \['3'\]",
         ),
         (
             lambda txn: txn.add_files(TABLE, ODD["lone file"]),
-            r"files are a list, such as \[AddFile\(path='a'",
+            r"files must be a list, such as \[AddFile\(path='a'",
         ),
         (
             lambda txn: txn.remove_files(TABLE, [ODD["pair"]]),
-            r"\('a', \('3',\)\) is no file to remove: give one as it was read, or a path",
+            r"a file to remove must be .* or a path, got \('a', \('3',\)\)",
         ),
-        (lambda txn: txn.remove_files(TABLE, "day1"), r"files are a list, such as \['day1'\]"),
+        (lambda txn: txn.remove_files(TABLE, "day1"), r"files must be a list, such as \['day1'\]"),
         (
             lambda txn: txn.rewrite_files(TABLE, "day1", [of_day(1, "big")]),
-            r"files are a list, such as \['day1'\]",
+            r"files must be a list, such as \['day1'\]",
         ),
-        (lambda txn: txn.add_files(TABLE, 5), "files are a list, not 5"),
-        (lambda txn: txn.read(TABLE, where=5), "a condition is a text of Spark SQL"),
+        (lambda txn: txn.add_files(TABLE, 5), "files must be a list, got 5"),
+        (lambda txn: txn.read(TABLE, where=5), "a condition must be a text of Spark SQL"),
     ],
     ids=[
         *("value of a file added", "value of a file removed", "statistics", "path"),

@@ -273,11 +273,11 @@ def test_expressions_within_bounds_are_known(expression: Expression) -> None:
     [
         (lambda: bool(col("a") == 1), "join conditions with &"),
         (lambda: col("a") == None, "is_null"),  # noqa: E711 - it is what must be refused
-        (lambda: lit(math.nan), "no constant"),
-        (lambda: col("a") == Decimal("NaN"), "no constant"),
-        (lambda: col("a") < 10**40, "no constant"),
+        (lambda: lit(math.nan), "a constant must be"),
+        (lambda: col("a") == Decimal("NaN"), "a constant must be"),
+        (lambda: col("a") < 10**40, "a constant must be"),
         (lambda: col("a").isin(None), "is_null"),  # type: ignore[arg-type]
-        (lambda: col("a") == b"x", "no constant"),
+        (lambda: col("a") == b"x", "a constant must be"),
     ],
 )
 def test_expressions_refuse_what_is_no_condition(build: Callable[[], Any], error: str) -> None:

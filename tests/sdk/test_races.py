@@ -324,7 +324,7 @@ def test_read_only_txn_writes_nothing(
 
 def test_level_that_is_none(ledger: Ledger) -> None:
     """A level that is none is said before a txn opens."""
-    with pytest.raises(ValueError, match="'eventual' is no isolation level"):
+    with pytest.raises(ValueError, match=r"an isolation level must be one of .*, got 'eventual'"):
         ledger.begin(level="eventual")
 
 

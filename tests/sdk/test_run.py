@@ -108,11 +108,11 @@ def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, t
 @pytest.mark.parametrize(
     ("attempts", "deadline_s", "said"),
     [
-        (0, 30.0, "0 attempts do no work: say 1"),
-        (-1, 30.0, "-1 attempts do no work: say 1"),
-        (nan, 30.0, "nan attempts do no work: say 1"),
-        (1, -1.0, "a deadline of -1.0 s is none"),
-        (1, nan, "a deadline of nan s is none"),
+        (0, 30.0, "attempts must be 1 or more, got 0"),
+        (-1, 30.0, "attempts must be 1 or more, got -1"),
+        (nan, 30.0, "attempts must be 1 or more, got nan"),
+        (1, -1.0, "deadline_s must be .*, got -1.0"),
+        (1, nan, "deadline_s must be .*, got nan"),
     ],
 )
 def test_no_attempts(ledger: Ledger, attempts: Any, deadline_s: float, said: str) -> None:

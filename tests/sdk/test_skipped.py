@@ -60,7 +60,7 @@ def skips(lines: Lines) -> Lines:
         (5, False, "batch 5 of application stream was done before: table 1 has recorded version 5"),
         (4, False, "table 1 has recorded version 5"),
         (3, True, "far ahead of it. If the application begins anew"),
-        (0, True, "its batches up to 5 are all skipped though they hold other rows"),
+        (0, True, "all its batches up to 5 are skipped, although they hold other rows"),
     ],
 )
 def test_skipped(
@@ -84,7 +84,7 @@ def test_skipped(
     assert (receipt.skipped, applied.note) == (True, "")
     assert said in receipt.note
     assert receipt.note in repr(receipt)
-    assert ("id of its query" in receipt.note) is begins_anew
+    assert ("its query id" in receipt.note) is begins_anew
     expected = ("warning", "stream", version, 5, applied.position, begins_anew, receipt.note)
     names = ("log_level", "application", "version", "recorded", "position", "begins_anew", "why")
     assert tuple(line[name] for name in names) == expected

@@ -115,7 +115,7 @@ def test_rounds_of_a_sequencer_that_ended(memory: InMemoryLedger) -> None:
 
 def test_end_of_a_sequencer_that_runs(memory: InMemoryLedger) -> None:
     """A sequencer that has not ended says so."""
-    with pytest.raises(LogError, match="still does its rounds"):
+    with pytest.raises(LogError, match="still runs after"):
         memory.leader.wait_end(timeout_s=0.01)
 
 

@@ -138,7 +138,10 @@ def test_unread_plan_is_refused_and_aborted(memory: InMemoryLedger, ledger: Ledg
     """A commit that is refused in a block leaves no open txn behind."""
     flights = ledger.create_table("flights")
 
-    with pytest.raises(CommandInvalidError, match="lies after"), ledger.transaction() as txn:
+    with (
+        pytest.raises(CommandInvalidError, match="read_at must be at most"),
+        ledger.transaction() as txn,
+    ):
         txn.update(flights, read_at=ledger.token.at(1_000_000))
 
     row = memory.reads.txn(txn.id)
@@ -317,7 +320,7 @@ def test_deadline(
 @pytest.mark.parametrize("deadline_s", [0, -1.0, math.nan, math.inf, 1e300])
 def test_no_deadline(ledger: Ledger, deadline_s: float) -> None:
     """What is no positive duration is refused before anything is sent."""
-    with pytest.raises(ValueError, match="say a positive number of seconds"):
+    with pytest.raises(ValueError, match="deadline_s must be above 0"):
         ledger.begin(deadline_s=deadline_s)
 
 

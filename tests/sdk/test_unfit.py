@@ -64,29 +64,29 @@ def test_operation_is_a_text(ledger: Ledger, name: Any) -> None:
     """An operation that is no text is refused where it is said."""
     ledger.create_table("flights")
     with ledger.transaction() as txn:
-        with pytest.raises(TypeError, match="an operation is a text, not"):
+        with pytest.raises(TypeError, match="an operation must be a text, got"):
             txn.operation("flights", name)
         if name is not None:
-            with pytest.raises(TypeError, match="an operation is a text, not"):
+            with pytest.raises(TypeError, match="an operation must be a text, got"):
                 txn.add_files("flights", ["a"], operation=name)
 
     assert ledger.read("flights").paths == []
 
 
 ODD: Any = {"none": None, "half": 5.5, "text": "5", "other": object()}
-NO_PLACE = "is no place in the log: give a token or a whole number"
-NO_LIST = r"tables are a list, such as \['flights'\]"
-NO_TABLE = "None is no table: one goes by its name, its id or a row of it"
-NO_CHANGE = "a change is to be a TableDefinition, or a function that returns one, not None"
+NO_PLACE = "a position must be a token or a whole number, got"
+NO_LIST = r"tables must be a list, such as \['flights'\]"
+NO_TABLE = "a table must be a name, an id or a TableRow, got None"
+NO_CHANGE = "a change must be a TableDefinition, or a function that returns one, got None"
 ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (lambda ledger: ledger.begin(tables="flights"), TypeError, NO_LIST),
-    (lambda ledger: ledger.begin(tables=ODD["none"]), TypeError, "tables are a list"),
+    (lambda ledger: ledger.begin(tables=ODD["none"]), TypeError, "tables must be a list"),
     (lambda ledger: ledger.begin(tables=[ODD["none"]]), TypeError, NO_TABLE),
     (lambda ledger: ledger.run(print, tables="flights"), TypeError, NO_LIST),
     (
         lambda ledger: ledger.begin(level=ODD["half"]),
         TypeError,
-        "an isolation level is a text, not",
+        "an isolation level must be a text, got",
     ),
     (lambda ledger: ledger.allocate([ledger.begin()], "flights"), TypeError, NO_LIST),
     (lambda ledger: ledger.begin().write_ids("flights"), TypeError, NO_LIST),
@@ -95,7 +95,7 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (
         lambda ledger: ledger.begin(tables=ledger.create_table("routes")),  # type: ignore[arg-type]
         TypeError,
-        r"tables are a list, such as \[TableRow",
+        r"tables must be a list, such as \[TableRow",
     ),
     (
         lambda ledger: ledger.begin().add_files("flights", ["a"], data_change=ODD["none"]),
@@ -105,25 +105,25 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (
         lambda ledger: ledger.forget_aborted([1], table="flights"),
         ValueError,
-        "whole txns are forgotten in all tables",
+        "name either txns, which are forgotten in all tables",
     ),
     (
         lambda ledger: ledger.forget_aborted(ODD["text"]),
         TypeError,
-        r"txns are a list, such as \['5'\]",
+        r"txns must be a list, such as \['5'\]",
     ),
     (lambda ledger: ledger.forget_aborted([ODD["half"]]), TypeError, "txn is 5.5, which is no"),
     (lambda ledger: ledger.wait(0, math.inf), ValueError, "a timeout of inf s is none: say"),
     (lambda ledger: ledger.wait(0, math.nan), ValueError, "a timeout of nan s is none: say"),
     (lambda ledger: ledger.wait(0, -1), ValueError, "a timeout of -1 s is none: say"),
     (lambda ledger: ledger.wait(0, ODD["text"]), TypeError, "a number of seconds, not '5'"),
-    (lambda ledger: ledger.wait(ODD["half"]), TypeError, f"5.5 {NO_PLACE}"),
-    (lambda ledger: ledger.wait(ODD["none"]), TypeError, f"None {NO_PLACE}"),
+    (lambda ledger: ledger.wait(ODD["half"]), TypeError, f"{NO_PLACE} 5.5"),
+    (lambda ledger: ledger.wait(ODD["none"]), TypeError, f"{NO_PLACE} None"),
     (lambda ledger: ledger.wait(-1), ValueError, "position is -1; it is a number from 0 to"),
     (lambda ledger: ledger.wait(2**63), ValueError, "position is 9223372036854775808; it is a"),
     (lambda ledger: ledger.outcome(-1, 1), ValueError, "session is -1; it is a number from 0"),
     (lambda ledger: ledger.outcome(1, ODD["half"]), TypeError, "n is 5.5, which is no whole"),
-    (lambda ledger: ledger.read("flights", position=ODD["text"]), TypeError, f"'5' {NO_PLACE}"),
+    (lambda ledger: ledger.read("flights", position=ODD["text"]), TypeError, f"{NO_PLACE} '5'"),
     (lambda ledger: ledger.begin().read("flights", position=ODD["half"]), TypeError, NO_PLACE),
     (
         lambda ledger: ledger.begin().read("flights", version=ODD["text"]),
@@ -145,12 +145,12 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (
         lambda ledger: ledger.alter_table("flights", ODD["other"]),
         TypeError,
-        "a function that returns one, not <object",
+        "a function that returns one, got <object",
     ),
     (
         lambda ledger: ledger.append("flights", ["a"], app=ODD["text"] + "6"),
         TypeError,
-        "version '6' of application '5' is no whole number",
+        "the version of application '5' must be a whole number, got '6'",
     ),
 ]
 
@@ -180,7 +180,7 @@ def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any])
     assert memory.log is log
     before = set(threading.enumerate())
 
-    with pytest.raises(TypeError, match=r"(an application|a catalog) is a text, not"):
+    with pytest.raises(TypeError, match=r"(application|a catalog) must be a text, got"):
         Ledger.connect(log=log, reads=memory.reads, **given)
 
     assert set(threading.enumerate()) <= before
@@ -214,5 +214,7 @@ def test_properties_that_are_no_mapping(ledger: Ledger) -> None:
     """Properties that are no mapping at all are answered with what one looks like."""
     pairs: Any = [("a", "b")]
 
-    with pytest.raises(TypeError, match=r"properties are a mapping, such as {'owner': 'ada'}, not"):
+    with pytest.raises(
+        TypeError, match=r"properties must be a mapping, such as {'owner': 'ada'}, got"
+    ):
         ledger.create_table("odd", properties=pairs)

@@ -339,5 +339,5 @@ def test_rows_of_another_ledger() -> None:
 
         with serving(reads_of_other) as served:
             ledger = type(mine.connect()).connect(log=mine.log, reads=served.reads)
-            with ledger, pytest.raises(SettingsError, match="the rows are those of ledger test"):
+            with ledger, pytest.raises(SettingsError, match="the rows belong to ledger test"):
                 ledger.snapshot()
