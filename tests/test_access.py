@@ -88,5 +88,5 @@ def test_no_such_role(tmp_path: Path) -> None:
 
 def test_no_such_ledger() -> None:
     """A name that no ledger can have is refused."""
-    with pytest.raises(SettingsError, match="cannot be the name of a ledger"):
+    with pytest.raises(SettingsError, match="a ledger name must"):
         acls("a.b", "etl", "client")

@@ -202,7 +202,7 @@ def test_checkpoint_that_fails(led: Led, fault: str, log_lines: Sequence[EventDi
     led.ask(POSITIONS)
     led.rest(2 * ALONE_S)
 
-    assert failed == ["no checkpoint"]
+    assert failed == ["checkpoint not written"]
     assert led.sequencer.leader is not None
     assert led.checkpoint() > 2 * POSITIONS
 

@@ -218,8 +218,8 @@ def test_debug(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--ledger", "../../x", "'../../x' cannot be the name of a ledger"),
-        ("--ledger", "", "'' cannot be the name of a ledger"),
+        ("--ledger", "../../x", "got '../../x'"),
+        ("--ledger", "", "got ''"),
         ("--home", "", "an empty text names no folder; write . for the one at hand"),
         ("--lease-s", "1e300", "sequencer.lease_s is 1e+300 (flag); give a number from 0.5 to 31"),
         ("--lease-s", "inf", "sequencer.lease_s is inf (flag); give a number from 0.5 to 31536000"),
@@ -249,7 +249,7 @@ def test_up_without_a_folder(tmp_path: Path) -> None:
     ("bootstrap", "code", "said"),
     [
         ("127.0.0.1:9", ExitCode.FAILED, "LogUnavailableError"),
-        ("kafka:none", ExitCode.USAGE, "SettingsError: bootstrap 'kafka:none' names no Kafka"),
+        ("kafka:none", ExitCode.USAGE, "SettingsError: bootstrap must be host:port"),
     ],
 )
 def test_up_at_the_kafka_that_is_set(

@@ -194,7 +194,7 @@ def test_a_command_that_ends_its_leader(before: int) -> None:
     refused = answers[before].body
     assert isinstance(refused, CommandRefused)
     assert refused.reason == Reason.COMMAND_FAILED
-    assert refused.message == "6 leaders in a row ended before they had answered it"
+    assert refused.message == "6 leaders in a row ended before they answered it"
     opened = [each.control.txn for each in answers if isinstance(each.body, TxnOpened)]
     assert opened == [n + 1 for n in range(len(sizes) - 1)]
 

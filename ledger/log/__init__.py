@@ -1,1 +1,1 @@
-"""The log: its port, the wire format, and the adapters for Kafka and for memory."""
+"""The log: its port, the wire format, and the adapters for Kafka and memory."""

@@ -1,7 +1,8 @@
 """The acceptor: the accept rule over bytes, as every reader of the events topic applies it.
 
-Sequencer, SDK, follower and Spark feeder each own one of these and nothing else judges records. An
-SDK takes only the control fields of what is not its own, the others take whole events.
+Sequencer, SDK, follower and Spark feeder each own one acceptor, and no other code judges records.
+An SDK decodes only the control fields of records that are not its own; the others decode whole
+events.
 """
 
 from collections import Counter
@@ -27,10 +28,10 @@ Rule = Callable[[LogHead, Control, RecordKind, bytes], Verdict]
 
 
 class Acceptor:
-    """Judges records in log order; `head` ends behind the last accepted one.
+    """Judges records in log order; `head` is the end of the accepted log.
 
-    `dropped` counts what did not count, by verdict. `rule` is the accept rule; only tests that show
-    why each part of it is needed bring another.
+    `dropped` counts the dropped records by verdict. `rule` is the accept rule; only tests that show
+    why each part of it is needed pass another one.
     """
 
     def __init__(self, head: LogHead, rule: Rule = accept) -> None:
@@ -39,14 +40,14 @@ class Acceptor:
         self._rule = rule
 
     def anew(self) -> "Acceptor":
-        """Return an acceptor by the same rule that begins with an empty log."""
+        """Return an acceptor with the same rule for the start of a log."""
         return Acceptor(LogHead(), self._rule)
 
     def take(self, framed: bytes) -> Event | None:
         """Return the event with its place in the log, or None if the record does not count.
 
-        Raises LogDamagedError for bytes no sequencer wrote, IncompatibleError for an event of a
-        later version that counts.
+        Raises LogDamagedError for bytes that no sequencer wrote, IncompatibleError for an event of
+        a later version that counts.
         """
         try:
             event = decode_event(framed)
@@ -78,10 +79,10 @@ class Acceptor:
         return placed(self.head, control)
 
     def _drop(self, framed: bytes, unreadable: UnreadableError) -> None:
-        """Drop a record that cannot be read and would not count anyway, so that all readers agree.
+        """Drop a record that cannot be decoded and does not count by its control fields.
 
-        Those who read control fields alone see no damage in the rest of what they drop. Raises
-        LogDamagedError for any other.
+        A reader of control fields alone drops it too, without noticing the damage, so all readers
+        agree. Raises LogDamagedError for any other record.
         """
         head = self.head.copy()
         with suppress(UnreadableError, LogDamagedError):
@@ -93,7 +94,7 @@ class Acceptor:
         raise LogDamagedError(self.head.position + 1, str(unreadable)) from unreadable
 
     def judge(self, control: Control, kind: RecordKind, framed: bytes) -> bool:
-        """Tell whether a record counts, given its control fields as they stand in it."""
+        """Tell whether a record counts, given the control fields that it holds."""
         verdict = self._rule(self.head, control, kind, framed)
         if verdict is Verdict.ACCEPTED:
             return True
@@ -103,11 +104,11 @@ class Acceptor:
     def confirms(self, framed: bytes) -> bool:
         """Tell whether `framed` is the record that `head` ends with.
 
-        Asked about the last applied record on every start, and by `BatchAcceptor` in between: a log
-        that lost its end and grew another one is found here, not read past. Epoch and kind prove
-        nothing: two claimants may take the same epoch, and a `Fenced` that came late may stand
-        where any other record was. A `Fenced` is told by its bytes, and so by its nonce; every
-        other record by its chain too, and so by all that came before it.
+        Every start checks the last applied record in this way, and `BatchAcceptor` does so in
+        between. It detects a log that lost its end and grew a different one. Epoch and kind are no
+        proof: two claimants may take the same epoch, and a late `Fenced` may have the offset of any
+        other record. The chain identifies a record and all before it. A `Fenced`, which carries no
+        chain, is identified by its bytes, which include its nonce.
         """
         if chain_after(self.head.before, framed) != self.head.chain:
             return False
@@ -116,7 +117,7 @@ class Acceptor:
 
 
 def event_of(control: Control, framed: bytes) -> Event:
-    """Return the whole event of a record of which `take_control` returned `control`.
+    """Return the whole event of a record for which `take_control` returned `control`.
 
     Raises as `Acceptor.take`.
     """
@@ -127,9 +128,9 @@ def event_of(control: Control, framed: bytes) -> Event:
 
 
 def check_version(fenced: Fenced) -> None:
-    """Stop a reader that would fold what follows to another state than the others."""
+    """Raise IncompatibleError if an old reader would fold the events that follow differently."""
     if fenced.min_reader > READER_VERSION:
         raise IncompatibleError(
             f"from here on the log needs a reader of version {fenced.min_reader}, this one is "
-            f"{READER_VERSION}; update it before it goes on"
+            f"{READER_VERSION}; update this reader"
         )

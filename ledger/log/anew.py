@@ -1,8 +1,7 @@
-"""To begin anew: what is left of a ledger whose events are gone is given up, on purpose.
+"""Begin anew: give up what is left of a ledger whose events are gone.
 
-Every topic that is left is deleted, so that nothing of the ledger before is taken for something of
-the next one: no command, no checkpoint, no heartbeat. A ledger that has a history is
-left alone, and so is one of which a sequencer still leads.
+All remaining topics are deleted, so that the next ledger finds no command, checkpoint or heartbeat
+of the one before. A ledger with events, or with a leading sequencer, is refused.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import ANSWER_S
 from ledger.log.port import Log, Topic
 
-# A leader beats several times in it.
+# A leader beats several times in this time.
 BEATS_S: Final = 2.0
 
 
@@ -26,7 +25,7 @@ def give_up(
 ) -> list[str]:
     """Delete the topics that are left of a ledger whose events are gone; return their names.
 
-    Raises SettingsError, with everything as it was, for a ledger that has a history or is led,
+    Raises SettingsError, without a change, for a ledger with a history or a leader, and
     LogUnavailableError if the cluster does not answer or refuses.
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
@@ -40,24 +39,24 @@ def give_up(
 
 
 def check_without_history(log: Log, ledger: str) -> None:
-    """Raise SettingsError for a ledger whose events hold more than claims to lead."""
+    """Raise SettingsError if the events topic holds more than claims to lead."""
     start, end = log.ends(Topic.EVENTS)
     with closing(log.reader(Topic.EVENTS, start)) as events:
         if start or holds_history(events, end):
             raise SettingsError(
-                f"ledger {ledger} has events, up to offset {end}, so it is not begun anew, and "
-                "nothing was deleted. Start it without --begin-anew. To give up a ledger that has "
-                f"a history, delete the topics {ledger}.* with Kafka's own tools first"
+                f"ledger {ledger} has events, up to offset {end}, so it cannot begin anew; nothing "
+                "was deleted. Start it without --begin-anew. To give up a ledger that has events, "
+                f"delete the topics {ledger}.* with Kafka's own tools first"
             )
 
 
 def check_not_led(log: Log, ledger: str) -> None:
-    """Raise SettingsError for a ledger of which a leader beats within a while."""
+    """Raise SettingsError if a leader of the ledger still beats."""
     if not (end := end_of(log, Topic.BEATS)):
         return
     with closing(log.reader(Topic.BEATS, end)) as beats:
         if beats.read(1, BEATS_S):
             raise SettingsError(
                 f"a sequencer of ledger {ledger} still beats, so nothing was deleted. Stop all "
-                "processes and clients of the ledger, then do the same again"
+                "processes and clients of the ledger, then repeat this command"
             )

@@ -1,11 +1,10 @@
 """Rows to Avro bytes: for one schema, a function from a record's values to its encoding.
 
-A row is a tuple of values in the order of the schema's fields, as the named tuples of the core are;
-rows nest. The library's own writer wants dicts and looks every field up by name, several times. A
-sequencer writes one event for each command it decides, so this is where its time goes; what is
-read stays with the library, but for the numbers that every reader wants of every event. The
-encoding is that of the Avro specification 1.11, "Binary encoding"; the tests hold every byte
-against the library.
+A row is a tuple of values in the order of the schema's fields, such as a named tuple of the core;
+rows nest. fastavro's writer takes dicts and looks up every field by name, several times. A
+sequencer writes one event for each command, so the writer is on its hot path. fastavro still reads
+all records, except for the numbers at the start of an event, which every reader needs. The encoding
+follows the Avro specification 1.11, "Binary encoding"; tests compare every byte with fastavro.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any, Final
 Write = Callable[[Any], bytes]
 
 LONG_BITS: Final = 64
-# A long is looked up fourteen bits at a time, those more follow after and those that end it.
+# A long is encoded fourteen bits at a time, by one table for inner pairs and one for the last.
 PAIR_BITS: Final = 14
 PAIRS: Final = 1 << PAIR_BITS
 GOING_ON: Final = tuple(bytes((pair & 0x7F | 0x80, pair >> 7 | 0x80)) for pair in range(PAIRS))
@@ -29,18 +28,18 @@ UNFIT: Final = (TypeError, OverflowError, ValueError)
 
 
 def long_bytes(value: int) -> bytes:
-    """Return a long: zigzag, then seven bits a byte, the least first.
+    """Return a long: zigzag, then seven bits a byte, the lowest first.
 
-    Raises OverflowError for more than 64 bits, TypeError for what is no integer.
+    Raises OverflowError for more than 64 bits, TypeError for any other type.
     """
     try:
         left = value << 1 ^ value >> 63
     except TypeError:
-        raise TypeError(f"{value!r} is no whole number") from None
+        raise TypeError(f"must be a whole number, got {value!r}") from None
     if left < PAIRS:
         return ENDING[left]
     if left >> LONG_BITS:
-        raise OverflowError(f"{value} does not fit {LONG_BITS} bits")
+        raise OverflowError(f"must fit {LONG_BITS} bits, got {value}")
     found = GOING_ON[left & PAIRS - 1]
     left >>= PAIR_BITS
     while left >= PAIRS:
@@ -50,15 +49,15 @@ def long_bytes(value: int) -> bytes:
 
 
 def longs_bytes(values: Iterable[int]) -> bytes:
-    """Return the longs of a row one after the other."""
+    """Return the concatenated longs of a row."""
     return b"".join(map(long_bytes, values))
 
 
 def read_longs(data: bytes, at: int, count: int) -> list[int]:
-    """Return longs that stand in a row from a place on.
+    """Return `count` longs from a place in the bytes on.
 
-    Every client hears of every event and wants no more of it than the numbers it begins with.
-    Raises IndexError if the bytes end before, OverflowError for what is longer than 64 bits.
+    Every client reads the numbers at the start of every event, and mostly no more than these.
+    Raises IndexError if the bytes end too early, OverflowError for more than 64 bits.
     """
     found: list[int] = []
     for _ in range(count):
@@ -71,7 +70,7 @@ def read_longs(data: bytes, at: int, count: int) -> list[int]:
                 break
         left |= byte << shift
         if left >> LONG_BITS:
-            raise OverflowError(f"the number before byte {at} does not fit {LONG_BITS} bits")
+            raise OverflowError(f"the number before byte {at} must fit {LONG_BITS} bits")
         found.append(left >> 1 ^ -(left & 1))
         at += 1
     return found
@@ -82,7 +81,7 @@ def bytes_bytes(value: bytes) -> bytes:
     try:
         return long_bytes(len(value)) + value
     except TypeError:
-        raise TypeError(f"{value!r} is no bytes") from None
+        raise TypeError(f"must be bytes, got {value!r}") from None
 
 
 def string_bytes(value: str) -> bytes:
@@ -90,16 +89,16 @@ def string_bytes(value: str) -> bytes:
     try:
         return bytes_bytes(str.encode(value))
     except TypeError:
-        raise TypeError(f"{value!r} is no text") from None
+        raise TypeError(f"must be a text, got {value!r}") from None
 
 
 def boolean_bytes(value: bool) -> bytes:  # noqa: FBT001 - the value to write
-    """Return a boolean; raises TypeError for anything else, for "no" would be true."""
+    """Return a boolean; raises TypeError for anything else, since "no" would count as true."""
     if value is True:
         return b"\1"
     if value is False:
         return b"\0"
-    raise TypeError(f"{value!r} is neither True nor False")
+    raise TypeError(f"must be True or False, got {value!r}")
 
 
 PRIMITIVES: Final[Mapping[str, Write]] = {
@@ -111,18 +110,18 @@ PRIMITIVES: Final[Mapping[str, Write]] = {
 
 
 def row_writer(schema: Mapping[str, Any]) -> Write:
-    """Return what writes the rows of a record schema, whose names are resolved.
+    """Return the function that encodes the rows of a record schema, whose names are resolved.
 
-    What it returns raises TypeError, ValueError or OverflowError for what does not fit the schema,
-    and names the field.
+    The function raises TypeError, ValueError or OverflowError, with the name of the field, for a
+    row that does not fit the schema.
     """
     return record_writer(schema, {})
 
 
 def writer_of(schema: Any, named: dict[str, Write]) -> Write:
-    """Return what writes values of any schema that occurs here; `named` are the types met so far.
+    """Return the encoder of a schema; `named` are the encoders of the named types so far.
 
-    Raises NotImplementedError for one that does not occur.
+    Raises NotImplementedError for an unsupported schema.
     """
     if isinstance(schema, list):
         return optional_writer(schema, named)
@@ -138,17 +137,17 @@ def writer_of(schema: Any, named: dict[str, Write]) -> Write:
         case str() as primitive if primitive in PRIMITIVES:
             return PRIMITIVES[primitive]
         case other:
-            raise NotImplementedError(f"rows hold no {other}")
+            raise NotImplementedError(f"the Avro type {other} is not supported")
 
 
 def record_writer(schema: Mapping[str, Any], named: dict[str, Write]) -> Write:
-    """Return what writes rows: one value after the other."""
+    """Return the encoder of rows: the concatenation of their values."""
     writers = tuple(writer_of(field["type"], named) for field in schema["fields"])
     width = len(writers)
 
     def write(row: Sequence[Any]) -> bytes:
         if len(row) != width:
-            raise ValueError(f"a row of {schema['name']} has {width} values, not {len(row)}")
+            raise ValueError(f"a row of {schema['name']} must have {width} values, got {len(row)}")
         try:
             return b"".join(map(call, writers, row))
         except UNFIT as problem:
@@ -161,7 +160,7 @@ def record_writer(schema: Mapping[str, Any], named: dict[str, Write]) -> Write:
 def misfit(
     schema: Mapping[str, Any], writers: Sequence[Write], row: Sequence[Any], problem: Exception
 ) -> Exception:
-    """Return the error for a row, some field of which does not fit, with the name of that field."""
+    """Return the error for a row with the name of the field that does not fit."""
     kind = next(each for each in UNFIT if isinstance(problem, each))
     for field, write, value in zip(schema["fields"], writers, row, strict=True):
         try:
@@ -172,7 +171,7 @@ def misfit(
 
 
 def array_writer(write_item: Write) -> Write:
-    """Return what writes sequences: one block behind its count, and the empty block."""
+    """Return the encoder of sequences: a count, one block, and the empty block."""
 
     def write(items: Sequence[Any]) -> bytes:
         if not items:
@@ -183,21 +182,21 @@ def array_writer(write_item: Write) -> Write:
 
 
 def optional_writer(branches: Sequence[Any], named: dict[str, Write]) -> Write:
-    """Return what writes a value or None, behind the number of its branch; null comes first."""
+    """Return the encoder of a value or None, after the number of its branch; null comes first."""
     if len(branches) != 2 or branches[0] != "null":  # noqa: PLR2004 - None and the value
-        raise NotImplementedError(f"rows hold no union of {branches}")
+        raise NotImplementedError(f"the Avro union of {branches} is not supported")
     write_value = writer_of(branches[1], named)
     return lambda value: b"\0" if value is None else b"\2" + write_value(value)
 
 
 def enum_writer(symbols: Sequence[str]) -> Write:
-    """Return what writes the numbers of symbols."""
+    """Return the encoder of symbols, by their numbers."""
     numbers = {symbol: long_bytes(number) for number, symbol in enumerate(symbols)}
 
     def write(symbol: str) -> bytes:
         try:
             return numbers[symbol]
         except (KeyError, TypeError):
-            raise ValueError(f"{symbol!r} is none of {', '.join(symbols)}") from None
+            raise ValueError(f"must be one of {', '.join(symbols)}, got {symbol!r}") from None
 
     return write

@@ -1,9 +1,9 @@
-"""Batches of events, judged by readers who make sure that the log is still the one they read.
+"""Batches of events, judged with a check that the log is still the one that was read.
 
-A broker that lost the end of a log and writes on shows a running reader another log at the same
-offsets. A record whose chain continues confirms all that was read before it. A `Fenced`, and a
-record that does not count, say nothing about that, so the record that counted last is read again
-before either is believed. Every reader that waits for more goes by this.
+If a broker loses the end of a log and new records follow, a running reader sees a different log at
+the same offsets. A record whose chain continues confirms all records before it. A `Fenced`, or a
+record that does not count, confirms nothing, so the last record that counted is read again before
+either is accepted or dropped. Every reader that follows the log works in this way.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -19,7 +19,7 @@ from ledger.log.passed_over import READ_MAX, cut_in, is_passed_over
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.log.restored import read_restored, unfinished
 
-# As long as a broker may take to come back before it counts as gone.
+# The time that a broker may take to come back.
 CONFIRM_S = 35.0
 
 Judged = TypeVar("Judged", Event, Control)
@@ -28,10 +28,10 @@ Judged = TypeVar("Judged", Event, Control)
 class BatchAcceptor:
     """Judges records of the events topic batch by batch; for one thread.
 
-    `offset` is the one behind the last record that counted, the one `acceptor.head` ends with. The
-    log is asked for that record once in a batch at most, and not at all where every record of the
-    batch counts and none is a `Fenced`. Records at the offsets `passed` do not count, whatever they
-    hold, nor does one that a later cut passes over.
+    `offset` follows the last record that counted, with which `acceptor.head` ends. That record is
+    read again at most once per batch, and never if all records of the batch count without a
+    `Fenced` among them. Records at the offsets `passed` do not count, and neither does a damaged
+    record that a later cut passes over.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class BatchAcceptor:
         self.offset = offset
         self.passed = passed
         self._log = log
-        # Set while the log is read only to be compared with what was read of it before.
+        # Set while the log is read again only to compare it with the first reading.
         self._is_again = is_again
 
     def open(self) -> LogReader:
-        """Return a reader of what follows, after the last record that counted was confirmed.
+        """Confirm the last record that counted, and return a reader of the records after it.
 
-        Raises LogDamagedError if the log is no longer the one that was read, or if nothing was and
-        its beginning is gone, LogUnavailableError if that cannot be told now.
+        Raises LogDamagedError if the log is no longer the one that was read, or if its beginning is
+        gone before anything was read. Raises LogUnavailableError if the broker does not answer.
         """
         start, end = self._log.ends(Topic.EVENTS)
         if self.offset == 0:
@@ -73,14 +73,13 @@ class BatchAcceptor:
     def events(self, records: Iterable[Record]) -> Iterator[tuple[Record, Event | None]]:
         """Yield each record of one batch with its event, or with None if it does not count.
 
-        A record is judged when it is asked for and not before. Raises as `Acceptor.take` and as
-        `open`; the latter leaves head and offset before the record concerned, from where it may be
-        read again later.
+        A record is judged when the iterator reaches it. Raises as `Acceptor.take` and as `open`. An
+        error of `open` leaves head and offset before the record, so that reading may resume there.
         """
         return self._judged(records, self.acceptor.take)
 
     def controls(self, records: Iterable[Record]) -> Iterator[tuple[Record, Control | None]]:
-        """Yield as `events` does, but the control fields alone."""
+        """Yield as `events` does, but only the control fields."""
         return self._judged(records, self.acceptor.take_control)
 
     def _judged(
@@ -88,7 +87,7 @@ class BatchAcceptor:
     ) -> Iterator[tuple[Record, Judged | None]]:
         is_confirmed = False
         for record in records:
-            # A Fenced that counts moves the head, so the look back comes first.
+            # A Fenced that counts moves the head, so the check comes first.
             if not is_confirmed and record_kind(record.value) is RecordKind.FENCED:
                 self._look_back()
                 is_confirmed = True
@@ -111,16 +110,16 @@ class BatchAcceptor:
             raise damaged_at(record.offset, damage) from damage
 
     def _look_back(self) -> None:
-        """Make sure that the last record that counted is still there; raises as `open`."""
+        """Check that the last record that counted is still there; raises as `open`."""
         if self.offset:
             self.open().close()
 
     def _check_cut(self, record: Record) -> None:
-        """Make sure that a cut that does not count passes over nothing that was read as sound.
+        """Check that a cut that does not count passes over no record that was read as sound.
 
-        Whoever read a record before its bytes were damaged has read another log than the cut goes
-        on from, though the last record is still in its place. What the log says now is found by
-        reading it again: few cuts name a record, and fewer of them do not count.
+        A reader that took a record before its bytes were damaged has a different log than the cut
+        continues, though the last record is still in its place. So the log is read again from its
+        start. That is rare: few cuts name a record, and fewer of them do not count.
         """
         passed = [each.offset for cut in cut_in(record.value) for each in cut.passed]
         if not passed or min(passed) >= self.offset or self._is_again:
@@ -137,12 +136,12 @@ class BatchAcceptor:
             raise LogDamagedError(
                 self.acceptor.head.position,
                 f"the cut at offset {record.offset} passes over a record that was sound when it was"
-                " read: what came behind that one is lost",
+                " read: the events after that record are lost",
             )
 
 
 def not_in_time(offset: int) -> LogUnavailableError:
-    """Return the error for a record that is there and does not come."""
+    """Return the error for a record that exists and was not delivered in time."""
     return LogUnavailableError(
         f"the record at offset {offset} did not come within {CONFIRM_S:.0f} s; see whether the "
         "broker runs"
@@ -155,7 +154,7 @@ def confirm(reader: LogReader, acceptor: Acceptor) -> None:
     if not last:
         raise LogUnavailableError(
             f"the record at position {acceptor.head.position} did not come within {CONFIRM_S} s, "
-            "so it is not known whether the log goes on there; see whether the broker runs"
+            "so the log could not be confirmed; see whether the broker runs"
         )
     if not acceptor.confirms(last[0].value):
         raise not_where_it_was(acceptor)
@@ -166,12 +165,12 @@ def damaged_at(offset: int, damage: LogDamagedError) -> LogDamagedError:
     return LogDamagedError(
         damage.position,
         f"{damage.what} (the record at offset {offset}). If it came into the topic by mistake, "
-        f"lakeledger recover --pass-over {offset} lets all readers go on behind it",
+        f"lakeledger recover --pass-over {offset} lets all readers continue after it",
     )
 
 
 def check_beginning(start: int) -> None:
-    """Raise LogDamagedError if events cannot be read from the first one on."""
+    """Raise LogDamagedError if the first event is gone."""
     if start != 0:
         raise LogDamagedError(1, f"the first record left is at offset {start}, history is gone")
 
@@ -179,8 +178,8 @@ def check_beginning(start: int) -> None:
 def check_topic(log: Log, created: LedgerCreated) -> None:
     """Raise LogDamagedError if the events are read from another topic than they were written to.
 
-    A copy may have lost its end, and a sequencer that went on with it would write another history.
-    A restore that has compared its copy says so, and who adopts one, see `ledger.log.restored`.
+    A copy may have lost its end, and a sequencer that continued it would write another history. A
+    restore or an adoption that compared the copy leaves a mark, see `ledger.log.restored`.
     """
     found = log.topic_id(Topic.EVENTS)
     if created.events_topic == found:
@@ -189,8 +188,8 @@ def check_topic(log: Log, created: LedgerCreated) -> None:
     if restored is None or (restored.ledger, restored.topic) != (created.ledger, found):
         raise LogDamagedError(
             1,
-            f"it was recorded in topic {created.events_topic} and is read from {found}. If that is "
-            "a copy which the ledger is to go on with, lakeledger recover --adopt compares it with "
+            f"it was recorded in topic {created.events_topic} and is read from {found}. If the "
+            "ledger is to continue with this copy, lakeledger recover --adopt compares it with "
             "all that is left",
         )
     if not restored.is_whole:
@@ -201,5 +200,5 @@ def not_where_it_was(acceptor: Acceptor) -> LogDamagedError:
     """Return the error for a log that is no longer the one that was read."""
     return LogDamagedError(
         acceptor.head.position,
-        "the record applied last is no longer where it was: the log lost its end or was re-created",
+        "the last applied record is no longer in its place: the log lost its end or was re-created",
     )

@@ -1,15 +1,14 @@
-"""The beginning of a ledger, and how it is told from the loss of its events.
+"""The beginning of a ledger, and the difference to the loss of its events.
 
-Where there are no events a sequencer begins a ledger. Had the topic of events been lost, or made
-anew, that would be another ledger in the name of the first: it would decide the old commands again,
-and clients would take it for the one they know. So a ledger begins only where nothing else of it is
-there. Its first events are in the log before its leader beats and before a session is open, so
-whatever another topic was given came later. What retention or compaction has removed since counts
-too: the end of a topic tells of it. Only sessions may be asked for before: who does keeps no ledger
-from its beginning.
+A sequencer begins a ledger if there are no events. If the events topic was lost or re-created, that
+would be a second ledger under the name of the first: it would decide the old commands again, and
+clients would take it for the ledger they know. So a ledger begins only without traces of an earlier
+one. Its first events are in the log before its leader beats and before a session opens, so records
+in any other topic are a trace. The end offset of a topic shows them even after retention or
+compaction. Only commands that open a session may come before the beginning of a ledger.
 
-Traces are looked for first and the end of the events after that: who begins a ledger meanwhile is
-then never taken for a loss.
+Traces are looked up before the end of the events, so that a ledger which begins in between is never
+taken for a loss.
 """
 
 from collections.abc import Collection, Iterable
@@ -32,7 +31,7 @@ from ledger.log.port import REQUIRED, Log, LogReader, Topic
 from ledger.log.restored import check_finished
 
 TRACES: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
-"""The topics that tell of a ledger whose events are gone."""
+"""The topics whose records are traces of a ledger whose events are gone."""
 
 ANSWER_S: Final = 5.0
 READ_MAX: Final = 500
@@ -40,29 +39,29 @@ READ_S: Final = 2.0
 
 
 class Trace(NamedTuple):
-    """A topic that was given records, and the offset behind the last of them."""
+    """A topic that got records, and its end offset."""
 
     topic: Topic
     end: int
 
 
 def find_traces(log: Log, timeout_s: float = ANSWER_S) -> list[Trace]:
-    """Return what other topics tell of a ledger, whose events are to be looked at after this.
+    """Return the traces of a ledger; call this before looking up the end of its events.
 
     Raises LogUnavailableError if the broker does not answer.
     """
     found: list[Trace] = []
     for topic in TRACES:
-        # A role may not know of each topic, and goes by those that it knows.
+        # A role may lack the right to a topic, and uses the topics that it may read.
         with suppress(AccessDeniedError):
             end = end_of(log, topic, timeout_s)
-            if end and not (topic is Topic.COMMANDS and asks_for_sessions(log, timeout_s)):
+            if end and not (topic is Topic.COMMANDS and only_opens_sessions(log, timeout_s)):
                 found.append(Trace(topic, end))
     return found
 
 
-def asks_for_sessions(log: Log, timeout_s: float) -> bool:
-    """Tell whether the commands are nothing but questions for a session, none of them removed."""
+def only_opens_sessions(log: Log, timeout_s: float) -> bool:
+    """Tell whether all commands are still there, and all of them open a session."""
     start, end = log.ends(Topic.COMMANDS, timeout_s)
     with closing(log.reader(Topic.COMMANDS, start)) as commands:
         while not start and commands.next_offset() < end:
@@ -78,10 +77,10 @@ def asks_for_sessions(log: Log, timeout_s: float) -> bool:
 
 
 def end_of(log: Log, topic: Topic, timeout_s: float = ANSWER_S) -> int:
-    """Return the offset behind the last record of a topic, 0 if there is no such topic."""
+    """Return the end offset of a topic, 0 if there is no such topic."""
     try:
         if topic not in REQUIRED:
-            # Few ledgers have it, and of one that is not there its id is told sooner.
+            # Few ledgers have this topic. The look-up of an id finds faster that it is absent.
             log.topic_id(topic)
         return log.ends(topic, timeout_s)[1]
     except TopicMissingError:
@@ -89,17 +88,17 @@ def end_of(log: Log, topic: Topic, timeout_s: float = ANSWER_S) -> int:
 
 
 def events_lost(traces: Iterable[Trace], rows: Iterable[str] = ()) -> EventsLostError:
-    """Return the error for a ledger of which these traces are left, and rows besides."""
-    return EventsLostError([*(f"its {topic} go on to {end}" for topic, end in traces), *rows])
+    """Return the error for a ledger without events, with the traces and rows that are left."""
+    return EventsLostError([*(f"its {topic} topic ends at {end}" for topic, end in traces), *rows])
 
 
 def check_not_lost(
     log: Log, read_to: int = 0, domain: int = 0, *, rows: Collection[str] = ()
 ) -> None:
-    """Raise EventsLostError if the events end at `read_to`, say of no ledger, and traces do.
+    """Raise EventsLostError if the events end at `read_to` and there are traces or `rows`.
 
-    The caller has read the events up to there and found no beginning; `rows` is what it knows of
-    rows of the ledger. Raises RestoreUnfinishedError if a restore brings the events back,
+    The caller has read the events up to there and found no LedgerCreated; `rows` describes stored
+    rows of the ledger. Raises RestoreUnfinishedError while a restore is under way,
     LogUnavailableError if the broker does not answer.
     """
     traces = find_traces(log)
@@ -110,9 +109,9 @@ def check_not_lost(
 
 
 def check_same_topic(log: Log, created: LedgerCreated) -> None:
-    """Raise as `check_topic`, and EventsLostError if the other topic holds nothing or is not there.
+    """Raise as `check_topic`, and EventsLostError if the events topic is empty or absent.
 
-    For whoever knows of a ledger from elsewhere than its events, such as a checkpoint.
+    For a reader that knows the ledger from another source than its events, such as a checkpoint.
     """
     try:
         check_topic(log, created)
@@ -122,9 +121,9 @@ def check_same_topic(log: Log, created: LedgerCreated) -> None:
 
 
 def holds_history(events: LogReader, end: int, wait_s: float = ANSWER_S) -> bool:
-    """Tell whether a topic of events that ends there holds more than claims to lead.
+    """Tell whether the events before `end` are more than claims to lead.
 
-    `events` begins at its first record. What cannot be read counts as history.
+    `events` begins at its first record. An unreadable record counts as history.
     """
     while events.next_offset() < end:
         records = events.read(1, wait_s)

@@ -1,9 +1,9 @@
-"""State checkpoints: the state of a domain as canonical bytes, and where sequencers find them.
+"""State checkpoints: the state of a domain as canonical bytes, in the checkpoints topic.
 
 A checkpoint is JSON of the state's canonical form, so equal states give equal bytes and one digest.
-In the checkpoints topic it travels compressed and cut into chunks, each under a key of its own; the
-manifest comes last and names them, so half a checkpoint is never taken for a whole one. Recovery is
-the newest whole checkpoint and the tail of the log behind it.
+In the topic it is compressed and cut into chunks, each under its own key. The manifest comes last
+and names the chunks, so half a checkpoint never passes for a whole one. Recovery is the newest
+whole checkpoint and the tail of the log after it.
 """
 
 import gc
@@ -26,14 +26,14 @@ from ledger.log.port import Log, LogWriter, Topic
 from ledger.version import READER_VERSION
 
 FORMAT = 3
-# The second said of a table's name only when it was given, not by whom.
+# Format 2 holds only the position of the change that named a table.
 FORMATS_READ = frozenset({2, FORMAT})
-# A manifest stands behind its chunks, before the tombstones of the checkpoint it replaced.
+# A manifest comes after its chunks, and before the tombstones of the checkpoint it replaces.
 LAST_RECORDS = 16
 READ_MAX = 100
 READ_S = 5.0
 CHUNK_KEY = re.compile(rb"([0-9]+)/([0-9]+)/([0-9]+)")
-# What every manifest has, and of which type.
+# The fields of every manifest, with their types.
 MANIFEST: Final = {
     "position": int,
     "head": list,
@@ -42,14 +42,14 @@ MANIFEST: Final = {
     "chunks": int,
     "sha256": str,
 }
-# To read an event again takes about as long as to load so many bytes of a checkpoint, 20 us.
+# Reading one event takes about as long as loading this many bytes of a checkpoint: 20 us.
 BYTES_PER_POSITION = 500
-# The checkpoint before the newest stays readable for whoever is reading it at this moment.
+# The checkpoint before the newest is kept for a process that is just reading it.
 KEPT = 2
 
 
 class Checkpoint(NamedTuple):
-    """A state, the log head it belongs to, and the offset in events to go on reading from."""
+    """A state, its log head, and the offset of the next record in events."""
 
     state: DomainState
     head: LogHead
@@ -57,7 +57,7 @@ class Checkpoint(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A checkpoint in the topic: its position, and how many chunks it has."""
+    """A checkpoint in the topic: its position and the number of its chunks."""
 
     position: int
     chunks: int
@@ -77,14 +77,14 @@ def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
 def load(data: bytes) -> Checkpoint:
     """Return the checkpoint in `data`.
 
-    Raises IncompatibleError for another format, and for a state that a later reader folded.
+    Raises IncompatibleError for another format, and for the state of a later reader version.
     """
     with uncollected():
         form = msgspec.json.decode(data)
         if form.get("format") not in FORMATS_READ:
             raise IncompatibleError(
                 f"the checkpoint has format {form.get('format')}, this version reads {FORMAT}; "
-                "update it, or start from the beginning of the log"
+                "update this version, or start from the beginning of the log"
             )
         state, head = state_from(form)
     check_reader(form.get("reader", 0), head.position)
@@ -93,9 +93,9 @@ def load(data: bytes) -> Checkpoint:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile: millions of objects are made here, and none of them is any.
+    """Switch the garbage collector off for the block, which makes millions of live objects.
 
-    The collector would look at all of them again and again, which takes as long as to make them.
+    The collector would scan all of them again and again, which doubles the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -112,18 +112,18 @@ def digest(state: DomainState, head: LogHead) -> str:
 
 
 def positions_after(size: int, least: int) -> int:
-    """Return how many positions after a checkpoint of `size` bytes the next one is due.
+    """Return the number of positions from a checkpoint of `size` bytes to the next one.
 
-    They are `least` or, of a large state, as many as are read again while it is loaded: it would
-    else be written out most of the time, and whoever folds stands still for that.
+    It is at least `least`. For a large state it is the number of events that are read in the time
+    of loading it. With fewer, a standby would mostly write checkpoints, and it does not fold then.
     """
     return max(least, size // BYTES_PER_POSITION)
 
 
 class CheckpointWriter:
-    """Writes checkpoints of one domain into the topic and removes the ones before.
+    """Writes checkpoints of one domain into the topic and removes older ones.
 
-    `before` are those that other processes had written, oldest first.
+    `before` are the checkpoints of other processes in the topic, oldest first.
     """
 
     def __init__(self, writer: LogWriter, domain: int, before: Sequence[Written] = ()) -> None:
@@ -178,7 +178,7 @@ def manifest_key(domain: int, position: int) -> bytes:
 
 
 def read_newest(log: Log, domain: int) -> Checkpoint | None:
-    """Return the newest whole checkpoint of a domain, or None if there is none.
+    """Return the newest whole checkpoint of a domain, or None.
 
     Raises as `read_values`.
     """
@@ -203,11 +203,10 @@ def newest(values: dict[bytes, bytes], domain: int) -> Checkpoint | None:
 
 
 def read_newest_head(log: Log, domain: int) -> tuple[LogHead, int] | None:
-    """Return the log head of the newest checkpoint and the offset in events behind it, or None.
+    """Return the log head of the newest checkpoint and its next offset in events, or None.
 
-    Reads the topic from its end and no more of it than it must: not the state.
-    Raises IncompatibleError if what follows needs a later reader than this one, and as
-    `read_values`.
+    Reads only the end of the topic, not the state. Raises IncompatibleError if the events that
+    follow need a later reader, and as `read_values`.
     """
     start, end = log.ends(Topic.CHECKPOINTS)
     begin, last_records = end, LAST_RECORDS
@@ -227,16 +226,16 @@ def head_of(manifest: dict[str, Any]) -> tuple[LogHead, int]:
 
 
 def check_reader(version: int, position: int) -> None:
-    """Raise IncompatibleError for what a later reader than this one folded up to a position."""
+    """Raise IncompatibleError if a later reader version folded the log up to a position."""
     if version > READER_VERSION:
         raise IncompatibleError(
             f"the log needs a reader of version {version} from position {position} on, this one is "
-            f"{READER_VERSION}; update it"
+            f"{READER_VERSION}; update this reader"
         )
 
 
 def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any]]:
-    """Yield the manifests of a domain; what else is under their keys no sequencer wrote."""
+    """Yield the manifests of a domain, without records under their keys that are no manifests."""
     for key, value in values.items():
         if key.startswith(f"{domain}/".encode()) and key.endswith(b"/manifest") and value:
             found = manifest_in(value)
@@ -245,7 +244,7 @@ def manifests(values: dict[bytes, bytes], domain: int) -> Iterator[dict[str, Any
 
 
 def manifest_in(value: bytes) -> dict[str, Any] | None:
-    """Return the manifest that a record holds, None if it holds none."""
+    """Return the manifest in a record, or None."""
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
@@ -257,14 +256,14 @@ def manifest_in(value: bytes) -> dict[str, Any] | None:
 
 
 def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
-    """Return the checkpoints of which the values of the topic hold anything, oldest first.
+    """Return all checkpoints with a manifest or chunks in the values of the topic, oldest first.
 
-    Before all others come those without a manifest: who wrote or removed them was killed meanwhile.
+    Checkpoints without a manifest come first: a process was killed while it wrote or removed them.
     """
     whole = {int(each["position"]) for each in manifests(values, domain)}
     chunks = dict.fromkeys(whole, 0)
     for key in (key for key, value in values.items() if value):
-        # What else is in the topic no sequencer wrote, and it is in nobody's way.
+        # A record under any other key does no harm.
         found = CHUNK_KEY.fullmatch(key)
         if found is not None and int(found[1]) == domain:
             position, number = int(found[2]), int(found[3])
@@ -276,7 +275,7 @@ def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
 def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:
     """Return the last value of every key between two offsets of the checkpoints topic.
 
-    Raises LogUnavailableError if the broker is away meanwhile.
+    Raises LogUnavailableError if the broker becomes unreachable.
     """
     values: dict[bytes, bytes] = {}
     with closing(log.reader(Topic.CHECKPOINTS, begin)) as reader:
@@ -284,6 +283,6 @@ def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:
             records = reader.read(READ_MAX, READ_S)
             values.update((record.key, record.value) for record in records)
             if not records:
-                # A broker that is away looks to readers like one that has nothing; this tells it.
+                # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
                 end = min(end, log.ends(Topic.CHECKPOINTS)[1])
     return values

@@ -1,9 +1,9 @@
 """Bytes on the wire: Confluent framing around one Avro record schema per type.
 
-A value is `0x00`, the schema id as 4 bytes big-endian, and the Avro body. The id alone tells the
-type: a union of types would cost several times more to write and to read. The ids and schemas ship
-with the package, so no registry is needed. Every event begins with the fields of `Control`, so a
-prefix schema reads those without looking at the rest.
+A value is `0x00`, the schema id as 4 bytes big-endian, and the Avro body. The id alone identifies
+the type: a union of types would cost several times more to write and to read. The ids and schemas
+are part of the package, so no registry is needed. Every event begins with the fields of `Control`,
+which can be read without the rest.
 """
 
 import json
@@ -33,20 +33,20 @@ CONTROL_FIELDS: Final = len(Control._fields)
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
 
-# The library says "any message"; a record comes back as the dict of its fields.
+# fastavro's type says "any message"; a record is returned as the dict of its fields.
 ReadFields = Callable[[BytesIO, Any, None], dict[str, Any]]
 read_fields: Final = cast("ReadFields", schemaless_reader)
 
 
 class UnreadableError(Exception):
-    """Bytes that no schema of this package explains."""
+    """Bytes that no schema of this package can decode."""
 
 
 class Shape(NamedTuple):
-    """How one type travels: its frame, its Avro schema, and what is nested in which field.
+    """The encoding of one type: its header, its Avro schema, and the fields with nested records.
 
-    `schema` reads everything behind the frame. `write` writes the fields of the type itself; the
-    control fields of an event, written before them, are longs but for the chain.
+    `schema` reads everything after the header. `write` encodes the type's own fields. The control
+    fields of an event come before them: the chain, and then longs.
     """
 
     header: bytes
@@ -57,7 +57,7 @@ class Shape(NamedTuple):
 
 
 def nested_record(annotation: Any) -> tuple[type | None, bool]:
-    """Return the record type inside a field's annotation, and whether there are many of it."""
+    """Return the record type inside a field's annotation, and whether the field is a sequence."""
     if get_origin(annotation) is not None and getattr(get_origin(annotation), "__name__", "") == (
         "Sequence"
     ):
@@ -72,7 +72,7 @@ def nested_record(annotation: Any) -> tuple[type | None, bool]:
 
 
 def conversions(kind: type) -> list[tuple[int, Convert]]:
-    """Return, by the place of a field, how the dicts in it become records."""
+    """Return, by the index of a field, the conversion of its dicts to records."""
     inward: list[tuple[int, Convert]] = []
     for at, annotation in enumerate(get_type_hints(kind).values()):
         record, many = nested_record(annotation)
@@ -97,7 +97,7 @@ def record_converter(record: type) -> Convert:
 
 
 def converted(fields: dict[str, Any], inward: list[tuple[int, Convert]]) -> list[Any]:
-    """Return the values of a record, with those that are nested as records."""
+    """Return the values of a record, with nested dicts converted to records."""
     values = [*fields.values()]
     for at, into in inward:
         values[at] = into(values[at])
@@ -105,7 +105,7 @@ def converted(fields: dict[str, Any], inward: list[tuple[int, Convert]]) -> list
 
 
 def many_of(convert: Convert) -> Convert:
-    """Return the conversion of a list whose members are converted so."""
+    """Return the conversion of a list, given the conversion of its members."""
     return lambda rows: [convert(row) for row in rows]
 
 
@@ -115,10 +115,10 @@ def optional(convert: Convert) -> Convert:
 
 
 def plain(schema: Any) -> Any:
-    """Return the schema as it is quickest to use; the bytes are the same.
+    """Return the schema in a form that is faster to use and gives the same bytes.
 
-    Without logical types, so that times stay integers, and with every name the one object that the
-    interpreter and the library have of it: names are compared for every field of every record.
+    It has no logical types, so that times stay integers. Its names are interned, because fastavro
+    compares names for every field of every record.
     """
     if isinstance(schema, dict):
         return {intern(key): plain(each) for key, each in schema.items() if key != "logicalType"}
@@ -128,7 +128,7 @@ def plain(schema: Any) -> Any:
 
 
 def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) -> Shape:
-    """Return how a type travels; `leading` names the control fields before its own."""
+    """Return the shape of a type; `leading` names the control fields before its own."""
     text = files("ledger.log").joinpath(f"schemas/{name}.avsc").read_text(encoding="utf-8")
     whole = plain(json.loads(text))
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
@@ -146,12 +146,12 @@ def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) ->
 
 
 def packing(write: Write) -> Write:
-    """Return what writes a record with the definition of a table, packed where that is large."""
+    """Return the encoder of a record with a table definition, which packs a large definition."""
     return lambda row: write(row._replace(definition=packed(row.definition)))
 
 
 def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Shape]]:
-    """Return the shapes by type, and by their header those of events and of commands."""
+    """Return the shapes by type, the shapes of events by header, and the same for commands."""
     index: dict[str, int] = json.loads(
         files("ledger.log").joinpath("schemas/index.json").read_text(encoding="utf-8")
     )
@@ -201,7 +201,7 @@ def read_framed(shape: Shape, framed: bytes) -> list[Any]:
 def schema_id_of(framed: bytes) -> int:
     """Return the schema id of a framed value; raises UnreadableError."""
     if len(framed) < HEADER.size or framed[0] != MAGIC:
-        raise UnreadableError(f"{len(framed)} bytes without the framing of a ledger record")
+        raise UnreadableError(f"{len(framed)} bytes do not begin with the header of a record")
     return int.from_bytes(framed[1:5], "big")
 
 
@@ -212,11 +212,11 @@ def encode_command(command: Command) -> bytes:
 
 
 def decode_command(framed: bytes) -> Command:
-    """Return the command; one that cannot be read comes back as `Unreadable`, never raises."""
+    """Return the command, or `Unreadable` for bytes that cannot be decoded; never raises."""
     shape = COMMANDS.get(framed[: HEADER.size])
     try:
         if shape is None:
-            return unreadable(framed, f"schema {schema_id_of(framed)} is no command known here")
+            return unreadable(framed, f"schema {schema_id_of(framed)} is no known command")
         command: Command = shape.make(*read_framed(shape, framed))
     except UnreadableError as error:
         return unreadable(framed, str(error))
@@ -224,7 +224,7 @@ def decode_command(framed: bytes) -> Command:
 
 
 def unreadable(framed: bytes, reason: str) -> Unreadable:
-    """Return what can be told of an unreadable command: who asked, if its first fields can be."""
+    """Return an unreadable command, with session and number if these first fields are readable."""
     try:
         if schema_id_of(framed) not in COMMAND_IDS:
             return Unreadable(0, 0, 0, reason)
@@ -244,19 +244,19 @@ def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, byte
 
 
 def frame_fence(control: Control, body: events.Fenced) -> bytes:
-    """Return the framed bytes of a Fenced, whose position and chain only the fold can know."""
+    """Return the framed bytes of a Fenced; the fold assigns its position and chain."""
     shape = SHAPES[type(body)]
     return shape.header + NO_CHAIN + longs_bytes(control[1:]) + shape.write(body)
 
 
 def read_control(framed: bytes) -> tuple[Control, RecordKind]:
-    """Return the control fields of any event of this package's range, known type or not.
+    """Return the control fields of an event, also of an unknown type in the range of events.
 
-    Raises UnreadableError for anything else.
+    Raises UnreadableError for any other bytes.
     """
     schema_id = schema_id_of(framed)
     if schema_id not in EVENT_IDS:
-        raise UnreadableError(f"schema {schema_id} is no event of a ledger")
+        raise UnreadableError(f"schema {schema_id} is not an event")
     try:
         longs = read_longs(framed, AFTER_CHAIN, CONTROL_FIELDS - 1)
     except (IndexError, OverflowError) as error:
@@ -265,7 +265,7 @@ def read_control(framed: bytes) -> tuple[Control, RecordKind]:
 
 
 def decode_event(framed: bytes) -> Event:
-    """Return the event with its control fields as they stand in the record.
+    """Return the event with the control fields that the record holds.
 
     Raises UnreadableError for damaged bytes, IncompatibleError for a type of a later version.
     """
@@ -274,12 +274,12 @@ def decode_event(framed: bytes) -> Event:
         control, _ = read_control(framed)
         raise IncompatibleError(
             f"the event at position {control.position} has schema {schema_id_of(framed)}, which "
-            "this version does not know; update this reader before it goes on"
+            "this version does not know; update this reader"
         )
     values = read_framed(shape, framed)
     return Event(Control(*values[:CONTROL_FIELDS]), shape.make(*values[CONTROL_FIELDS:]))
 
 
 def record_kind(framed: bytes) -> RecordKind:
-    """Return how a framed event takes part in the accept rule."""
+    """Return the kind of a framed event for the accept rule."""
     return SPECIAL.get(framed[: HEADER.size], RecordKind.ORDINARY)

@@ -1,7 +1,7 @@
 """File lists: the files a commit adds and removes, as one opaque field of its record.
 
-Only who writes or lists files looks inside; a decision knows paths by their hashes and partitions
-by their text (`conflicts.footprints`). The form is JSON, packed with zlib once that pays.
+Only writers and readers of files unpack a list. A decision uses hashes of paths and texts of
+partitions instead (`conflicts.footprints`). The form is JSON, compressed with zlib if it is large.
 """
 
 import json
@@ -26,7 +26,7 @@ class AddFile(NamedTuple):
     """A file added: `size` in bytes, `modified` in milliseconds, `stats` Delta's JSON or "".
 
     `partition` has one value per partition column of the table. `vector` is the unique id of its
-    deletion vector, "" = none; path and vector together are what is live.
+    deletion vector, "" = no vector; path and vector together identify a live file.
     """
 
     path: str
@@ -39,7 +39,7 @@ class AddFile(NamedTuple):
 
 
 class RemoveFile(NamedTuple):
-    """A file removed; `partition` None = not known."""
+    """A file removed; `partition` None = unknown."""
 
     path: str
     partition: Values | None = None
@@ -48,10 +48,10 @@ class RemoveFile(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """What a commit adds and removes in one table.
+    """The files a commit adds and removes in one table.
 
-    `info` is what the writer recorded of the commit besides, a JSON object or "". Chunks of a list
-    may each have a piece of its text.
+    `info` is a JSON object with the writer's notes about the commit, or "". Each chunk of a list
+    may hold a piece of that text.
     """
 
     adds: Sequence[AddFile] = ()
@@ -65,7 +65,7 @@ EMPTY: Final = FileList()
 def pack(files: FileList) -> bytes:
     """Return the opaque form of a file list; b"" for an empty one.
 
-    Raises ValueError for one that no reader would unpack.
+    Raises ValueError for a list that is too long for readers.
     """
     if files == EMPTY:
         return b""
@@ -73,14 +73,15 @@ def pack(files: FileList) -> bytes:
     text = json.dumps(form, separators=(",", ":"), ensure_ascii=False).encode()
     if len(text) >= LIST_BYTES_MAX:
         raise ValueError(
-            f"the list of {len(files.adds)} files added and {len(files.removes)} removed has "
-            f"{len(text)} bytes, readers take less than {LIST_BYTES_MAX}: shorten their statistics"
+            f"a file list must have less than {LIST_BYTES_MAX} bytes, got {len(text)} for "
+            f"{len(files.adds)} files added and {len(files.removes)} removed; shorten their "
+            "statistics"
         )
     return PLAIN + text if len(text) < PACK_FROM_BYTES else PACKED + zlib.compress(text, 1)
 
 
 def unpack(data: bytes) -> FileList:
-    """Return the file list of an opaque form; raises FileListError if it is none."""
+    """Return the file list of an opaque form; raises FileListError for other bytes."""
     if not data:
         return EMPTY
     try:
@@ -93,7 +94,7 @@ def unpack(data: bytes) -> FileList:
 
 
 def chunks_of(part: CommittedPart, txn: OpenTxn | None) -> Sequence[Footprint]:
-    """Return all chunks of the footprint of a part, those that its `txn` staged before first."""
+    """Return all chunks of the footprint of a part, first the ones that its `txn` staged."""
     if part.footprint is None:
         return ()
     return *(txn.staged.get(part.table, ()) if txn is not None else ()), part.footprint
@@ -112,20 +113,20 @@ def unpack_chunks(chunks: Iterable[Footprint]) -> FileList:
 
 
 def info_of(rest: Sequence[object]) -> str:
-    """Return what stands behind the files of a form; raises ValueError if that is no text."""
+    """Return the text after the files of a form, or ""; raises ValueError for other values."""
     match rest:
         case []:
             return ""
         case [str() as info]:
             return info
         case _:
-            raise ValueError("behind the files stands more than a text")
+            raise ValueError("only one text may follow the files")
 
 
 def records_again(part: CommittedPart, files: FileList) -> bool:
-    """Tell whether a part, of these files, only records files again that were there.
+    """Tell whether a part with these files only records present files again.
 
-    Those that are gone by then are no part of it (facts a.4 step 5).
+    Files that are gone by then are no part of it (facts a.4 step 5).
     """
     if part.footprint is None or not is_backfill(part.footprint):
         return False
@@ -134,7 +135,7 @@ def records_again(part: CommittedPart, files: FileList) -> bool:
 
 
 def text_of(data: bytes) -> str:
-    """Return the JSON text of an opaque form; raises ValueError for one too long."""
+    """Return the JSON text of an opaque form; raises ValueError if it is too long."""
     if data[:1] == PLAIN:
         return data[1:].decode()
     unpacker = zlib.decompressobj()
@@ -145,19 +146,25 @@ def text_of(data: bytes) -> str:
 
 
 def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
-    """Return an added file of its form; raises ValueError or TypeError if that is none."""
+    """Return an added file of its form; raises ValueError or TypeError for another form."""
     file = AddFile(path, values_of(path, partition), *rest)
     check_names(file.path, file.partition, file.stats, file.vector)
     check_data_change(path, file.data_change)
     if type(file.size) is not int or type(file.modified) is not int:
-        raise TypeError(f"size or time of {path!r} is no whole number")
+        raise TypeError(
+            f"file {path!r}: size and modified must be whole numbers, got {file.size!r} and "
+            f"{file.modified!r}"
+        )
     if not (0 <= file.size <= NUMBER_MAX and 0 <= file.modified <= NUMBER_MAX):
-        raise ValueError(f"size or time of {path!r} is not from 0 to {NUMBER_MAX}")
+        raise ValueError(
+            f"file {path!r}: size and modified must be 0 to {NUMBER_MAX}, got {file.size} and "
+            f"{file.modified}"
+        )
     return file
 
 
 def removed(path: str, partition: Iterable[str | None] | None, *rest: Any) -> RemoveFile:
-    """Return a removed file of its form; raises ValueError or TypeError if that is none."""
+    """Return a removed file of its form; raises ValueError or TypeError for another form."""
     known = None if partition is None else values_of(path, partition)
     file = RemoveFile(path, known, *rest)
     check_names(file.path, file.partition or (), "", file.vector)
@@ -166,25 +173,25 @@ def removed(path: str, partition: Iterable[str | None] | None, *rest: Any) -> Re
 
 
 def values_of(path: str, partition: Iterable[str | None]) -> Values:
-    """Return partition values; raises TypeError for one in their place, even if it is a text."""
+    """Return partition values; raises TypeError for a single value in place of a sequence."""
     if isinstance(partition, str) or not isinstance(partition, Iterable):
         raise TypeError(
-            f"file {path!r} has partition {partition!r}: give a value per partition column, such "
-            f"as ({str(partition)!r},)"
+            f"file {path!r}: partition must have one value per partition column, such as "
+            f"({str(partition)!r},), got {partition!r}"
         )
     return tuple(partition)
 
 
 def check_data_change(path: str, data_change: object) -> None:
-    """Raise TypeError for what is neither true nor false: "no" would count as true."""
+    """Raise TypeError unless this is a boolean, since "no" would count as true."""
     if not isinstance(data_change, bool):
-        raise TypeError(f"file {path!r} has data_change {data_change!r}, which is True or False")
+        raise TypeError(f"file {path!r}: data_change must be True or False, got {data_change!r}")
 
 
 def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
-    """Raise ValueError or TypeError for what names no file.
+    """Raise ValueError or TypeError for texts that cannot describe a file.
 
-    No file system has a path with a zero byte, and what is not UTF-8 could be stored nowhere.
+    No file system has a path with a zero byte, and no store takes a text that is not UTF-8.
     """
     texts = (path, stats, vector, *(value for value in partition if value is not None))
     try:
@@ -192,15 +199,17 @@ def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
     except TypeError:
         odd = next(each for each in texts if not isinstance(each, str))
         raise TypeError(
-            f"file {path!r} has {odd!r} where a text belongs: path, statistics and deletion vector "
-            f"are texts, a partition value is one as the log has it, such as {str(odd)!r}, or None"
+            f"file {path!r}: path, statistics, deletion vector and partition values must be texts, "
+            f"such as {str(odd)!r}, or None for a partition value; got {odd!r}"
         ) from None
     if b"\0" in joined.encode() or not path:
-        raise ValueError(f"{path!r} is no path, or something said of it is no text")
+        raise ValueError(
+            f"file {path!r}: the path must not be empty, and no text may hold a zero byte"
+        )
 
 
 def listed(footprint: Footprint, files: FileList) -> Footprint:
-    """Return a footprint with a file list and all that a decision asks of it."""
+    """Return a footprint with a file list, and with the facts about it that a decision needs."""
     partitions = [each.partition for each in files.removes]
     known = [partition_text(each) for each in partitions if each is not None]
     return footprint._replace(

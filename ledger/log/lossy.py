@@ -1,4 +1,4 @@
-"""A log in memory that loses, doubles or refuses records when a test tells it to."""
+"""A log in memory that loses, doubles or refuses records at the request of a test."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,23 +8,23 @@ from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
 
 Fault = Counter[Topic]
-"""How many of the next records of each topic it strikes."""
+"""The number of next records that a fault strikes, by topic."""
 
 
 class LossyLog(MemoryLog):
-    """A log with faults to come; made of another one it has the same records and its own faults.
+    """A log with faults; one made from another log shares its records and has its own faults.
 
     Attributes:
-        lost: records that are never there, though nobody is told.
-        unacknowledged: records that are there, though their writer fails.
-        refused: records that are not there, and their writer fails.
-        denied: records that the broker denies, and says so.
-        doubled: records that are there twice.
-        interrupted: records that are there, though Ctrl-C interrupts their writer.
-        away: reads that find the broker away.
-        writers: how many writers were made, by topic.
+        lost: records that are never written, without an error.
+        unacknowledged: records that are written, though their writer fails.
+        refused: records that are not written, and their writer fails.
+        denied: records that the broker denies with an error.
+        doubled: records that are written twice.
+        interrupted: records that are written, though Ctrl-C interrupts their writer.
+        away: reads that fail because the broker is away.
+        writers: the number of writers made, by topic.
 
-    A fault strikes as often as it is told to: `log.unacknowledged[Topic.COMMANDS] = 1`.
+    A fault strikes as often as it is set to: `log.unacknowledged[Topic.COMMANDS] = 1`.
     """
 
     def __init__(self, of: MemoryLog | None = None) -> None:
@@ -41,32 +41,30 @@ class LossyLog(MemoryLog):
         self.writers: Fault = Counter()
 
     def reader(self, topic: Topic, offset: int) -> "LossyReader":
-        """Return a reader that finds the broker away when it is."""
         return LossyReader(self, self.topics[topic], offset)
 
     def writer(self, topic: Topic) -> "LossyWriter":
-        """Return a writer that fails when a fault is due."""
         self.writers[topic] += 1
         return LossyWriter(self, self.topics[topic])
 
     def strikes(self, fault: Fault, topic: Topic) -> bool:
-        """Tell whether a fault is due, and use it up."""
+        """Return whether a fault is due, and use it up."""
         with self.changed:
             is_due = fault[topic] > 0
             fault[topic] -= is_due
             return is_due
 
     def heal(self) -> None:
-        """Let no further fault strike."""
+        """Clear all faults."""
         with self.changed:
             for fault in self._faults():
                 fault.clear()
 
     def wait_for(self, topic: Topic, end: int, timeout_s: float = 10.0) -> None:
-        """Wait until a topic has grown to an end offset; raises TimeoutError if it does not."""
+        """Wait until a topic has grown to an end offset; raises TimeoutError otherwise."""
         with self.changed:
             if not self.changed.wait_for(lambda: self.topics[topic].end() >= end, timeout_s):
-                raise TimeoutError(f"{topic} ends at {self.topics[topic].end()}, not at {end}")
+                raise TimeoutError(f"{topic} must end at {end}, got {self.topics[topic].end()}")
 
     def _faults(self) -> Sequence[Fault]:
         failing = self.unacknowledged, self.refused, self.denied, self.interrupted
@@ -82,7 +80,6 @@ class LossyReader(MemoryReader):
         self._name = topic.name
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Return the next records, or raise LogUnavailableError while the broker is away."""
         before = self._next
         records = super().read(limit, timeout_s)
         if self._lossy.strikes(self._lossy.away, self._name):
@@ -92,7 +89,7 @@ class LossyReader(MemoryReader):
 
 
 class LossyWriter(MemoryWriter):
-    """Appends to a topic of a lossy log; of no more use once a record failed."""
+    """Appends to a topic of a lossy log; cannot be used after a failed record."""
 
     def __init__(self, log: LossyLog, topic: MemoryTopic) -> None:
         super().__init__(log, topic)
@@ -102,7 +99,7 @@ class LossyWriter(MemoryWriter):
         self._denied: Counter[bytes] = Counter()
 
     def append(self, key: bytes, value: bytes) -> None:
-        """Append, as far as no fault is due; a failure is told at the next call."""
+        """Append, unless a fault is due; the next call raises for a failed record."""
         self.check()
         log, topic = self._lossy, self._name
         self._is_broken = log.strikes(log.refused, topic)
@@ -119,7 +116,6 @@ class LossyWriter(MemoryWriter):
             raise KeyboardInterrupt
 
     def check(self) -> None:
-        """Raise LogUnavailableError if a record failed."""
         if self._denied:
             raise AccessDeniedError(
                 f"{self._name}: this user lacks WRITE", topic=self._name, right="WRITE"
@@ -128,9 +124,8 @@ class LossyWriter(MemoryWriter):
             raise LogUnavailableError("a record was not acknowledged")
 
     def flush(self, timeout_s: float) -> None:  # noqa: ARG002
-        """Raise as `check`: what did not fail was delivered at once."""
+        """Raise as `check`; all other records were delivered at once."""
         self.check()
 
     def unwritten(self, value: bytes) -> int:
-        """Return how many records of this value were denied."""
         return self._denied[value]

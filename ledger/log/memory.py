@@ -1,6 +1,6 @@
 """The log in memory: for simulation, unit tests and users' own tests; never for real data.
 
-It keeps the contract of the port, and lets a test remove, damage and rewrite what Kafka would lose.
+It keeps the contract of the port. A test can remove and re-create records as Kafka would.
 """
 
 from bisect import bisect_left
@@ -17,7 +17,7 @@ from ledger.log.port import Record, Topic
 
 @dataclass(slots=True)
 class MemoryTopic:
-    """The records of one topic; `start` is the first offset still there."""
+    """The records of one topic; `start` is the first offset that is not removed."""
 
     name: Topic
     incarnation: int = 0
@@ -29,7 +29,7 @@ class MemoryTopic:
         return self.records[-1].offset + 1 if self.records else self.start
 
     def place(self, offset: int) -> int:
-        """Return where the records from an offset on begin; compaction leaves holes."""
+        """Return the index of the first record from an offset on; compaction leaves holes."""
         return bisect_left(self.records, offset, key=lambda record: record.offset)
 
 
@@ -46,7 +46,7 @@ class MemoryLog:
         return MemoryReader(self, self.topics[topic], offset)
 
     def writer(self, topic: Topic) -> "MemoryWriter":
-        """Return a writer; what it appends is there at once."""
+        """Return a writer, whose records can be read at once."""
         return MemoryWriter(self, self.topics[topic])
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:  # noqa: ARG002
@@ -60,17 +60,17 @@ class MemoryLog:
         return f"{topic}-{self.topics[topic].incarnation}"
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
     def remove_below(self, topic: Topic, offset: int) -> None:
-        """Remove the records below `offset`, as retention would."""
+        """Remove the records below `offset`, as retention does."""
         with self.changed:
             found = self.topics[topic]
             del found.records[: found.place(offset)]
             found.start = offset
 
     def cut(self, topic: Topic, offset: int) -> None:
-        """Lose the records from `offset` on, as an unclean election would."""
+        """Remove the records from `offset` on, as an unclean election does."""
         with self.changed:
             found = self.topics[topic]
             del found.records[found.place(offset) :]
@@ -78,10 +78,10 @@ class MemoryLog:
     def compact(
         self, topic: Topic, offsets: Collection[int], *, with_tombstones: bool = False
     ) -> None:
-        """Remove those of the records at `offsets` whose key comes again, as compaction would.
+        """Remove the records at `offsets` whose key occurs again later, as compaction does.
 
-        With `with_tombstones` also those that are tombstones, as it does after a while, and only
-        where nothing that they end is left; never the last record.
+        With `with_tombstones` also remove tombstones at `offsets` whose key has no other record, as
+        compaction does after a while. The last record always stays.
         """
         with self.changed:
             found = self.topics[topic]
@@ -102,7 +102,7 @@ class MemoryLog:
             found.records[:] = kept
 
     def recreate(self, topic: Topic) -> None:
-        """Replace the topic by an empty one of the same name."""
+        """Replace the topic by an empty one with the same name."""
         with self.changed:
             fresh = self.topics[topic]
             fresh.incarnation = next(self._incarnations)
@@ -126,7 +126,7 @@ class MemoryReader:
             topic = self._topic
             if not topic.start <= self._next <= topic.end():
                 raise OffsetGoneError(
-                    f"offset {self._next} of {topic.name} is not there, "
+                    f"offset {self._next} of {topic.name} is gone, "
                     f"the topic holds {topic.start} to {topic.end()}",
                     wanted=self._next,
                     earliest=topic.start,
@@ -138,11 +138,11 @@ class MemoryReader:
         return found
 
     def next_offset(self) -> int:
-        """Return the offset of the first record not yet returned."""
+        """Return the offset of the next record to be returned."""
         return self._next
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 class MemoryWriter:
@@ -160,14 +160,14 @@ class MemoryWriter:
             self._log.changed.notify_all()
 
     def check(self) -> None:
-        """Every record is delivered at once."""
+        """Do nothing: every record is delivered at once."""
 
     def flush(self, timeout_s: float) -> None:
-        """Every record is delivered at once."""
+        """Do nothing: every record is delivered at once."""
 
     def unwritten(self, value: bytes) -> int:  # noqa: ARG002
-        """Every record is written."""
+        """Return 0: every record is written."""
         return 0
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""

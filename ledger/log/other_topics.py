@@ -1,12 +1,12 @@
-"""OtherTopics: what the other topics tell of a log, compared with it before a sequencer claims.
+"""Witnesses of the log in other topics, compared with the log before a sequencer claims.
 
-State checkpoints name a position, a chain and an epoch, beats an epoch, and the mark of a restore a
-position. Only sequencers and operators write there. Each tells of what was in the log before, so a
-log that does not hold it has lost its end: whoever led it would give ids again. A cut that an
-operator appended accounts for what it left out.
+A state checkpoint names a position, a chain and an epoch, a beat an epoch, and the mark of a
+restore a position. Only sequencers and operators write to these topics. Each of these was in the
+log once, so a log without it has lost its end, and a leader of it would give out ids again. A cut
+that an operator appended accounts for the positions it left out.
 
-Heartbeats name sessions and epochs too and are no witness: every client may write them, and what
-stops a ledger must not be anybody's to write.
+Heartbeats also name sessions and epochs but are no witnesses: every client may write them, and a
+client must not be able to stop a ledger.
 """
 
 import json
@@ -25,19 +25,19 @@ from ledger.log.restored import read_restored
 
 CHECKPOINT: Final = "a state checkpoint"
 BEATS_LOOKED: Final = 100
-"""How many of the last beats are heard at a start: epochs only grow."""
+"""The number of last beats that are read at a start; that is enough, because epochs only grow."""
 
 LASTS_S: Final = 10.0
-"""How long a log must contradict its witnesses before that is believed.
+"""The time for which a log must contradict its witnesses before it counts as damaged.
 
-Kafka may let a broker that was cut off answer for nine seconds, and events then end too early.
+A broker that was cut off may answer for nine more seconds, with an end of events that is too low.
 """
 
 
-class Told(NamedTuple):
-    """What tells of a log: a position and an epoch that it had, 0 = does not tell.
+class Witness(NamedTuple):
+    """A witness of a log: a position and an epoch that the log had, 0 = unknown.
 
-    `head` and `offset` are where a checkpoint stood, to be compared with the log.
+    `head` and `offset` are those of a checkpoint, to be compared with the log.
     """
 
     name: str
@@ -48,21 +48,22 @@ class Told(NamedTuple):
 
     @property
     def chain(self) -> str:
-        """The chain of the log at the position, in hex digits, "" where it is not told."""
+        """The chain of the log at the position, in hex digits, "" if unknown."""
         return "" if self.head is None else self.head.chain.hex()
 
 
 class OtherTopics:
-    """What a sequencer was told: the witnesses that it found at its start, and the beats since.
+    """The witnesses that a sequencer found at its start, and the beats since.
 
-    A checkpoint that the sequencer has begun with, up to `begun`, was compared then.
+    Witnesses up to `begun`, the position of the checkpoint that the sequencer started from, are
+    left out: that checkpoint was compared with the log at the start.
     """
 
     def __init__(self, log: Log, domain: int, values: Mapping[bytes, bytes], begun: int) -> None:
         self._log = log
         self._key = str(domain).encode()
-        told = [*of_checkpoints(values, domain), *of_restore(log, domain)]
-        self._found = [each for each in told if each.position > begun]
+        found = [*of_checkpoints(values, domain), *of_restore(log, domain)]
+        self._found = [each for each in found if each.position > begun]
         self._epoch = 0
 
     def hear(self, beat: Record) -> None:
@@ -71,19 +72,19 @@ class OtherTopics:
             self._epoch = max(self._epoch, beat_epoch(beat.value))
 
     def contradiction(self, head: LogHead, cuts: Sequence[Cut]) -> LogDamagedError | None:
-        """Return what a log that was read up to `head` does not hold, None if it holds all."""
-        for each in (*self._found, Told("a beat", epoch=self._epoch)):
+        """Return the error for a log, read up to `head`, that contradicts a witness, or None."""
+        for each in (*self._found, Witness("a beat", epoch=self._epoch)):
             if is_left_out(each.position, cuts):
                 continue
             if each.position > head.position or each.epoch > head.epoch:
                 return not_held(each, head)
             if not self._is_there(each):
                 return not_held(each, head)
-        # What the log holds it goes on to hold: every reader of it sees to that.
+        # Every reader checks that the log keeps what it holds, so no witness is needed again.
         self._found = []
         return None
 
-    def _is_there(self, witness: Told) -> bool:
+    def _is_there(self, witness: Witness) -> bool:
         if witness.head is None:
             return True
         batches = BatchAcceptor(self._log, Acceptor(witness.head.copy()), witness.offset)
@@ -94,24 +95,24 @@ class OtherTopics:
         return True
 
 
-def of_checkpoints(values: Mapping[bytes, bytes], domain: int) -> Iterator[Told]:
-    """Yield what state checkpoints tell, those too of which a part is gone."""
+def of_checkpoints(values: Mapping[bytes, bytes], domain: int) -> Iterator[Witness]:
+    """Yield a witness for each state checkpoint, also for incomplete ones."""
     for manifest in manifests(dict(values), domain):
         with suppress(ValueError, TypeError, AttributeError):
             head, offset = head_of(manifest)
-            yield Told(CHECKPOINT, head.position, head.epoch, head, offset)
+            yield Witness(CHECKPOINT, head.position, head.epoch, head, offset)
 
 
-def of_restore(log: Log, domain: int) -> Iterator[Told]:
-    """Yield what the mark of a restore into this very topic tells."""
+def of_restore(log: Log, domain: int) -> Iterator[Witness]:
+    """Yield a witness for the mark of a restore into this very topic."""
     with suppress(TopicMissingError):
         found = read_restored(log, domain)
         if found is not None and found.is_whole and found.topic == log.topic_id(Topic.EVENTS):
-            yield Told("the mark of a restore", found.position)
+            yield Witness("the mark of a restore", found.position)
 
 
 def beat_epoch(value: bytes) -> int:
-    """Return the epoch of a beat, -1 for what is none."""
+    """Return the epoch of a beat, -1 for other bytes."""
     try:
         return int(json.loads(value)["epoch"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
@@ -123,12 +124,12 @@ def is_left_out(position: int, cuts: Sequence[Cut]) -> bool:
     return any(each.base < position < each.position for each in cuts)
 
 
-def not_held(witness: Told, head: LogHead | None) -> LogDamagedError:
-    """Return the error for a log that does not hold what a witness tells.
+def not_held(witness: Witness, head: LogHead | None) -> LogDamagedError:
+    """Return the error for a log that contradicts a witness.
 
     `head` is where the log ends, None if it was not read.
     """
-    told = [
+    parts = [
         f"position {witness.position}" if witness.position else "",
         f"chain {witness.chain}" if witness.chain else "",
         f"epoch {witness.epoch}" if witness.epoch else "",
@@ -136,6 +137,6 @@ def not_held(witness: Told, head: LogHead | None) -> LogDamagedError:
     ends = "" if head is None else f", which ends at position {head.position} of epoch {head.epoch}"
     return LogDamagedError(
         witness.position if head is None else head.position + 1,
-        f"{witness.name} tells of {', '.join(filter(None, told))}. The log does not hold that"
-        f"{ends}: it lost its end. No sequencer leads it, for it would give again what was given",
+        f"{witness.name} names {', '.join(filter(None, parts))}. The log does not hold that"
+        f"{ends}: it lost its end. No sequencer leads it, since it would give out ids again",
     )

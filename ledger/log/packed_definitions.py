@@ -1,8 +1,8 @@
 """Large definitions of tables on the wire: columns and properties packed into one property.
 
-A table may have more columns, comments and properties than a record holds. Such a definition
-travels without columns and with the one property `lakeledger.packed`: in Base64 the zlib form of a
-JSON list of two lists, the columns and the properties, each a list of its fields in their order.
+A table may have more columns, comments and properties than fit in a record. Such a definition is
+encoded without columns and with the single property `lakeledger.packed`. Its value is Base64 of
+zlib of a JSON list of two lists: the columns and the properties, each as a list of its fields.
 """
 
 import json
@@ -19,7 +19,7 @@ PACK_FROM_CHARS: Final = 200_000
 
 
 def packed(definition: TableDefinition) -> TableDefinition:
-    """Return a definition as it travels; one that is beyond the bound travels as it is."""
+    """Return the wire form of a definition: packed if it is large, but within the bound."""
     if chars_of(definition) < PACK_FROM_CHARS and not is_marked(definition):
         return definition
     parts = [list(definition.columns), list(definition.properties)]
@@ -31,7 +31,7 @@ def packed(definition: TableDefinition) -> TableDefinition:
 
 
 def unpacked(definition: TableDefinition) -> TableDefinition:
-    """Return a definition that came packed as it was; raises ValueError for an odd one."""
+    """Return the definition of a wire form; raises ValueError for a malformed one."""
     if not is_marked(definition):
         return definition
     unpacker = zlib.decompressobj()
@@ -44,12 +44,12 @@ def unpacked(definition: TableDefinition) -> TableDefinition:
         )
         check_fields(found)
     except (TypeError, ValueError, RecursionError, zlib.error) as error:
-        raise ValueError(f"property {PACKED_KEY} is no packed definition: {error}") from error
+        raise ValueError(f"property {PACKED_KEY} is malformed: {error}") from error
     return found
 
 
 def check_fields(definition: TableDefinition) -> None:
-    """Raise TypeError or ValueError for a field that no record takes."""
+    """Raise TypeError or ValueError for a field that does not fit a record."""
     texts = [text for each in definition.columns for text in (each.name, each.type, each.metadata)]
     texts += [text for each in definition.properties for text in each]
     "".join(texts).encode()
@@ -59,15 +59,18 @@ def check_fields(definition: TableDefinition) -> None:
             or type(each.id) is not int
             or each.id.bit_length() > BITS
         ):
-            raise TypeError(f"column {each.name} has {each.nullable!r} and {each.id!r}")
+            raise TypeError(
+                f"column {each.name}: nullable must be a boolean and id a number of {BITS} bits, "
+                f"got {each.nullable!r} and {each.id!r}"
+            )
 
 
 def is_marked(definition: TableDefinition) -> bool:
-    """Tell whether a definition has the property that a packed one has."""
+    """Tell whether a definition has the property of a packed one."""
     return any(key == PACKED_KEY for key, _ in definition.properties)
 
 
 def chars_of(definition: TableDefinition) -> int:
-    """Return how many letters the columns and properties have."""
+    """Return the number of characters in the columns and properties."""
     columns = sum(len(each.name) + len(each.type) + len(each.metadata) for each in definition[3])
     return columns + sum(len(each.key) + len(each.value) for each in definition.properties)

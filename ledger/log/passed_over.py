@@ -1,7 +1,7 @@
-"""Records that are passed over: no sequencer wrote them, and a later cut of the log says so.
+"""Records that a later cut of the log passes over, because no sequencer wrote them.
 
-A stray record, or damaged bytes, end every reader. Only where one ends the log is looked through
-for a cut that names its record; so a sound log costs nothing.
+A stray or damaged record stops every reader. Only then the rest of the log is searched for a cut
+that names the record, so a sound log costs nothing.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ PATIENCE_S = 10.0
 
 
 def is_passed_over(log: Log, offset: int) -> bool:
-    """Tell whether a cut behind a record says that it is none of the log's.
+    """Tell whether a later cut passes over the record at an offset.
 
     Raises LogUnavailableError if the log cannot be read to its end.
     """
@@ -30,7 +30,7 @@ def is_passed_over(log: Log, offset: int) -> bool:
 
 
 def cuts_behind(log: Log, offset: int) -> Iterator[LogCut]:
-    """Return what the records behind an offset hold that are cuts by their form."""
+    """Yield the cuts in the records after an offset, whether they count or not."""
     end = log.ends(Topic.EVENTS)[1]
     with closing(log.reader(Topic.EVENTS, offset + 1)) as reader:
         while reader.next_offset() < end:
@@ -46,7 +46,7 @@ def cuts_behind(log: Log, offset: int) -> Iterator[LogCut]:
 
 
 def cut_in(framed: bytes) -> Iterator[LogCut]:
-    """Return the cut that a record holds, none if its bytes are damaged."""
+    """Yield the cut in a record, or nothing if its bytes are damaged."""
     try:
         body = decode_event(framed).body
     except (UnreadableError, IncompatibleError):

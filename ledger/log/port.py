@@ -1,9 +1,9 @@
-"""The port of the log: what the ledger needs of Kafka, and nothing else of it.
+"""The port of the log: everything that the ledger needs from Kafka.
 
-A ledger is six topics of one partition each, and where it is wanted a seventh for caches. Offsets
-are numbers of this package only; what the rest of the product counts in are positions. Where a
-topic is compacted some offsets are missing, and readers pass over them. Both adapters, Kafka and
-memory, pass the same contract tests.
+A ledger is six topics of one partition each, and an optional seventh one for caches. Offsets are
+used in this package only; the rest of the product counts positions. In a compacted topic some
+offsets are missing, and readers skip them. Both adapters, Kafka and memory, pass the same contract
+tests.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Topic(StrEnum):
 
 
 REQUIRED: Final = tuple(topic for topic in Topic if topic is not Topic.CACHE)
-"""The topics without which there is no ledger."""
+"""The topics that every ledger has."""
 
 
 class Record(NamedTuple):
@@ -40,19 +40,19 @@ class LogReader(Protocol):
     """Reads one topic forward from an offset; for one thread."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Return the next records, waiting up to `timeout_s` for the first and not for more.
+        """Return the next records, waiting up to `timeout_s` for the first one only.
 
-        Raises OffsetGoneError when the next offset was removed or lies beyond the end,
-        LogRefusedError when the broker refuses.
+        Raises OffsetGoneError if the next offset was removed or lies beyond the end,
+        LogRefusedError if the broker refuses.
         """
         ...
 
     def next_offset(self) -> int:
-        """Return the offset of the first record not yet returned."""
+        """Return the offset of the next record to be returned."""
         ...
 
     def close(self) -> None:
-        """Let go of the broker; closing twice is allowed."""
+        """Close the connection; closing twice is allowed."""
         ...
 
 
@@ -60,30 +60,30 @@ class LogWriter(Protocol):
     """Appends to one topic in order, acknowledged by all replicas; for one thread."""
 
     def append(self, key: bytes, value: bytes) -> None:
-        """Queue a record; its delivery is not waited for. Raises as `check` does."""
+        """Queue a record without waiting for its delivery; raises as `check` does."""
         ...
 
     def check(self) -> None:
-        """Serve delivery reports; raise LogUnavailableError if any record was not delivered.
+        """Serve delivery reports; raises LogUnavailableError if a record was not delivered.
 
-        After that error nothing is known of the records queued since, and the writer is of no more
-        use: what was appended may be there, in part and with holes.
+        After that error the writer cannot be used any more. The outcome of records queued since the
+        failed one is unknown: they may be in the log in part, with holes.
         """
         ...
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until all queued records are acknowledged; raise LogUnavailableError if not."""
+        """Wait until all queued records are acknowledged; raises LogUnavailableError otherwise."""
         ...
 
     def unwritten(self, value: bytes) -> int:
-        """Return how many records of this value are known not to have been written.
+        """Return how many records of this value were certainly not written.
 
-        More may become known by an error of this writer, and when it is closed.
+        The number may grow with an error of this writer, and when it is closed.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the broker without waiting; closing twice is allowed."""
+        """Close the connection without waiting; closing twice is allowed."""
         ...
 
 
@@ -95,20 +95,20 @@ class Log(Protocol):
         ...
 
     def writer(self, topic: Topic) -> LogWriter:
-        """Return a writer of its own, which nobody shares."""
+        """Return a new writer, which no other caller shares."""
         ...
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset, asked of the broker now.
+        """Return the present first and end offset from the broker.
 
-        Raises LogUnavailableError when it does not answer in time.
+        Raises LogUnavailableError if it does not answer in time.
         """
         ...
 
     def topic_id(self, topic: Topic) -> str:
-        """Return the broker's id of the topic, another one after it was re-created."""
+        """Return the broker's id of the topic, which changes when the topic is re-created."""
         ...
 
     def close(self) -> None:
-        """Close what readers and writers share; they are closed one by one before."""
+        """Close the shared client, after all readers and writers were closed."""
         ...

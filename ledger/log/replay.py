@@ -1,8 +1,8 @@
-"""Replay: the events of a log from its beginning to its present end, as every reader takes them.
+"""Replay: the accepted events of a log from its beginning to its present end.
 
-For questions about the whole history: `verify` checks accept rule, chain and fold of every record;
-`what_if` judges each commit again at another isolation level. Readers of the present follow the log
-from a checkpoint instead; `last_position` tells where its end is.
+`verify` checks accept rule, chain and fold of every record. `what_if` judges each commit again at
+another isolation level. Readers of the present state follow the log from a checkpoint instead;
+`last_position` returns the position of its end.
 """
 
 from collections import Counter
@@ -32,9 +32,9 @@ Progress = Callable[[int, int], None]
 class Replay:
     """One pass over a log; iterate it once.
 
-    `acceptor` tells what counted and what did not, `end` is the offset at which the pass stops.
-    `progress` is told offsets read and the end, batch by batch. Records at the offsets `passed` do
-    not count; `dropped` is told of each record that does not, and of the position before it.
+    `acceptor` counts dropped records, `end` is the offset at which the pass stops. `progress` is
+    called with the offset reached and the end, after each batch. Records at the offsets `passed` do
+    not count; `dropped` is called with each record that does not count, and the position before it.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Replay:
         self._start, self.end = log.ends(Topic.EVENTS)
 
     def __iter__(self) -> Iterator[Event]:
-        """Return the events that count, in order.
+        """Yield the events that count, in order.
 
-        Raises LogDamagedError at the first record no sequencer can have written, with its position,
-        EventsLostError if there is none although the ledger was there before, LogUnavailableError
-        if the broker is away meanwhile.
+        Raises LogDamagedError with its position at the first record that no sequencer can have
+        written, EventsLostError if there are no events but traces of the ledger, and
+        LogUnavailableError if the broker becomes unreachable.
         """
         check_beginning(self._start)
         if self.end == 0:
@@ -81,27 +81,28 @@ class Replay:
 def read_batch(
     log: Log, reader: LogReader, end: int, position: int, *, limit: int = READ_MAX
 ) -> Sequence[Record]:
-    """Return the next records of the events before `end`, of which there are some.
+    """Return the next records of the events before `end`, at least one.
 
-    Raises LogDamagedError behind `position` if nothing comes of what is there, LogUnavailableError
-    if the broker is away.
+    Raises LogDamagedError after `position` if the broker delivers no record before `end`, and
+    LogUnavailableError if the broker is unreachable.
     """
     records = reader.read(limit, PATIENCE_S)
     if not records and reader.next_offset() < end:
-        # A broker that is away looks to readers like one that has nothing; this tells it.
+        # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
         log.ends(Topic.EVENTS)
         raise LogDamagedError(
             position + 1,
-            f"nothing can be read from offset {reader.next_offset()}, the end is {end}",
+            f"no record can be read from offset {reader.next_offset()} on, the end is {end}",
         )
     return records
 
 
 def last_position(log: Log, domain: int) -> int:
-    """Return the position of the last event that the log holds at the call, 0 without any.
+    """Return the position of the last event in the log at the time of the call, 0 without events.
 
-    The number of records does not tell it, for some of them may not count. Reading begins at the
-    newest checkpoint. Raises as every reader does, LogUnavailableError if the broker is away.
+    The end offset is not enough, since some records may not count, so the log is read from the
+    newest checkpoint on. Raises as every reader does, and LogUnavailableError if the broker is
+    unreachable.
     """
     head, offset = read_newest_head(log, domain) or (LogHead(), 0)
     end = log.ends(Topic.EVENTS)[1]
@@ -120,7 +121,7 @@ def last_position(log: Log, domain: int) -> int:
 
 
 class Verified(NamedTuple):
-    """What a log holds: the head of what counts, what was dropped and why, events by type."""
+    """The content of a log: its head, dropped records by verdict, and accepted events by type."""
 
     head: LogHead
     records: int
@@ -130,10 +131,11 @@ class Verified(NamedTuple):
 
 
 def verify(log: Log, progress: Progress = lambda _done, _end: None) -> Verified:
-    """Return what the log holds up to its end as it is now.
+    """Return the content of the log up to its present end.
 
-    `progress` is told offsets read and the end. Raises LogDamagedError at the first record no
-    sequencer can have written, with its position, LogUnavailableError if the broker is away.
+    `progress` is called with the offset reached and the end. Raises LogDamagedError with its
+    position at the first record that no sequencer can have written, and LogUnavailableError if the
+    broker is unreachable.
     """
     replay, state = Replay(log, progress), DomainState()
     events: Counter[str] = Counter()
@@ -151,9 +153,9 @@ def what_if(
     since: int = 0,
     progress: Progress = lambda _done, _end: None,
 ) -> Iterator[Redecided]:
-    """Return every commit and lost conflict from position `since` on, judged again at `level`.
+    """Yield every commit and lost conflict from position `since` on, judged again at `level`.
 
-    The log is read, never written. Raises LogDamagedError where it is damaged.
+    The log is read, never written. Raises LogDamagedError if it is damaged.
     """
     state = DomainState()
     for event in Replay(log, progress):

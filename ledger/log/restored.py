@@ -1,9 +1,9 @@
-"""What a restore leaves in the catalogs topic: that the events topic is a whole copy, or not yet.
+"""The mark of a restore in the catalogs topic: whether the events topic is a whole copy.
 
-A ledger's first event names the topic it was written to, by the broker's id, and a copy in another
-topic is refused: it may have lost its end. `lakeledger restore` compares a copy with its backup and
-says here that it is whole. `lakeledger recover --adopt` says it of a copy that it compared with all
-that is left. Readers look here only if the id is another one.
+A ledger's first event holds the broker's id of the topic it was written to. A copy in another topic
+may have lost its end, so it is refused without a mark. `lakeledger restore` compares a copy with
+its backup and then marks it as whole. `lakeledger recover --adopt` marks a copy that it compared
+with all that is left of the ledger. Readers look for the mark only if the id differs.
 """
 
 import json
@@ -21,7 +21,7 @@ WRITE_S: Final = 35.0
 class Restored(NamedTuple):
     """A restore into the events topic with the id `topic`.
 
-    `digest` is that of the backup, which goes to `position` and has so many `records`. Until
+    `digest` is the digest of the backup, which ends at `position` and has `records` records. Until
     `is_whole` the topic may hold less. A copy that was adopted without a backup has no digest.
     """
 
@@ -34,19 +34,19 @@ class Restored(NamedTuple):
 
 
 def key_of(domain: int) -> bytes:
-    """Return the key of the record about a domain."""
+    """Return the key of the mark of a domain."""
     return f"{domain}/restored".encode()
 
 
 def write_restored(log: Log, domain: int, restored: Restored) -> None:
-    """Leave the record, and wait until it is there; raises LogUnavailableError."""
+    """Write the mark and wait for its delivery; raises LogUnavailableError."""
     with closing(log.writer(Topic.CATALOGS)) as writer:
         writer.append(key_of(domain), json.dumps(restored._asdict()).encode())
         writer.flush(WRITE_S)
 
 
 def read_restored(log: Log, domain: int) -> Restored | None:
-    """Return the newest record about a domain, None without one; raises LogUnavailableError."""
+    """Return the newest mark of a domain, or None; raises LogUnavailableError."""
     start, end = log.ends(Topic.CATALOGS)
     newest: Restored | None = None
     if start == end:
@@ -68,7 +68,7 @@ def read_restored(log: Log, domain: int) -> Restored | None:
 def check_finished(log: Log, domain: int) -> None:
     """Raise RestoreUnfinishedError if a restore has begun and not ended.
 
-    It may have written no event yet, and a sequencer would begin a new ledger in its place.
+    Before it writes its first event, a sequencer would otherwise begin a new ledger.
     """
     found = read_restored(log, domain)
     if found is not None and found.topic == log.topic_id(Topic.EVENTS) and not found.is_whole:
@@ -76,7 +76,7 @@ def check_finished(log: Log, domain: int) -> None:
 
 
 def unfinished() -> RestoreUnfinishedError:
-    """Return the error for events that are not all there yet."""
+    """Return the error for events that are still being restored."""
     return RestoreUnfinishedError(
         "the events are not whole: a restore from a backup is under way or was interrupted. Wait "
         "for its end, or run the same lakeledger restore again"
@@ -84,7 +84,7 @@ def unfinished() -> RestoreUnfinishedError:
 
 
 def restored_in(value: bytes) -> Restored | None:
-    """Return what a record says, None if no restore wrote it."""
+    """Return the mark in a record, None for other bytes."""
     try:
         fields: dict[str, Any] = json.loads(value)
         found = Restored(**fields)

@@ -1,1 +1,1 @@
-"""The sequencer: leads one domain, answers its commands, ends what fell silent."""
+"""The sequencer: leads one domain, answers its commands, and ends silent sessions."""

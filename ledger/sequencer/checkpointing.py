@@ -1,9 +1,9 @@
 """Checkpointing: when a sequencer writes a state checkpoint, as a standby and as a leader.
 
-A standby writes one whenever it is due: nothing waits for it meanwhile. Whoever asks a leader does,
-so a leader leaves checkpoints to its standbys. Only where nothing was written for a while after one
-was due is it alone, and writes itself: at a moment at which it has nothing to do or, where there is
-none for long, at one that it makes.
+A standby writes a checkpoint whenever one is due, since no client waits for a standby. Clients wait
+for a leader, so it leaves checkpoints to its standbys. If a due checkpoint is not written for a
+while, the leader has no standby and writes it in an idle moment. If there is no idle moment for
+long, the leader pauses for it.
 """
 
 from collections.abc import Mapping
@@ -19,27 +19,27 @@ from ledger.errors import LogUnavailableError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, Written, positions_after, written
 from ledger.log.port import Log, LogWriter, Topic
 
-# A standby reads and writes a checkpoint of a usual size in less. One of a larger state takes it as
-# many times as long as it is written more rarely.
+# A standby reads and writes a checkpoint of usual size in less time. A larger state takes longer,
+# and its checkpoints are due more rarely by the same factor.
 ALONE_S: Final = 5.0
-# So many times overdue a leader stops to decide until it has written one.
+# If a checkpoint is overdue by this factor, the leader pauses decisions until it has written one.
 OVERDUE: Final = 10
-# What a leader waits for the broker to take one: standbys, should there be any, take it for dead.
+# The leader's timeout for a checkpoint, short because a standby would treat it as dead meanwhile.
 LEADER_WAIT_S: Final = 5.0
 STANDBY_WAIT_S: Final = 30.0
-# As a rule a checkpoint is packed to less than this part of its size.
+# The usual ratio between the size of a checkpoint and its compressed size, at least.
 PACKED: Final = 6
 
 log_lines = structlog.get_logger("lakeledger.sequencer")
 
 
 class Checkpointing:
-    """The checkpoints of one sequencer; `values` is what the topic held up to `end` at its start.
+    """The checkpoints of one sequencer; `values` are those of the topic up to `end` at its start.
 
-    With `checks_state` no state is written that breaks an invariant.
+    With `checks_state`, the invariants of a state are asserted before it is written.
 
     Attributes:
-        position: that of the newest checkpoint that is known of.
+        position: the position of the newest known checkpoint.
     """
 
     def __init__(
@@ -64,58 +64,58 @@ class Checkpointing:
         self._before = written(dict(values), domain)
         self._after = positions_after(size_of(self._before), self._least)
         self._end = end
-        # Since when, and since which position, a leader waits for another one to write.
+        # The time and position since which a leader waits for a standby to write.
         self._due: tuple[float, int] | None = None
         self._log_writer: LogWriter | None = None
         self._writer: CheckpointWriter | None = None
 
     def is_due(self, position: int) -> bool:
-        """Tell whether events up to a position are so many that a standby writes one."""
+        """Tell whether a standby at this position writes a checkpoint."""
         return position - self.position >= self._after
 
     def is_overdue(self, position: int) -> bool:
-        """Tell whether a leader without a free moment has to make one."""
+        """Tell whether a leader must pause to write a checkpoint."""
         return position - self.position >= OVERDUE * self._after
 
     def is_missing(self, position: int) -> bool:
-        """Tell whether one has been due for so long that a standby would have written it."""
+        """Tell whether a checkpoint is due for so long that a standby would have written it."""
         now_s = self._clock.monotonic_s()
         if self._due is None:
             self._due = now_s, position
         return now_s - self._due[0] >= ALONE_S * self._after / self._least
 
     def is_alone(self) -> bool:
-        """Tell whether a leader has to write the one that is missing: nobody else does."""
+        """Tell whether a leader must write the missing checkpoint, because no standby does."""
         now_s = self._clock.monotonic_s()
-        assert self._due is not None, "one is missing"
+        assert self._due is not None, "a checkpoint is missing"
         then = self._due[1]
         grown = self._has_grown()
         if grown is None:
             self._due = now_s, then
         elif grown:
-            # A standby wrote one, of an event behind the one at which it was due.
+            # A standby wrote one, at the position where it was due or later.
             self.position, self._due = then, None
         return grown is False
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; raises LogUnavailableError if it does not arrive."""
+        """Write a checkpoint; raises LogUnavailableError if it is not delivered."""
         self._write(checkpoint, STANDBY_WAIT_S)
 
     def write_alone(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint of a leader, which does not end if that fails."""
+        """Write a checkpoint of a leader; a failure is logged and does not end the leader."""
         try:
             self._write(checkpoint, LEADER_WAIT_S)
         except LogUnavailableError as error:
-            log_lines.warning("no checkpoint", why=str(error))
+            log_lines.warning("checkpoint not written", why=str(error))
             self.close()
-            # What arrived of it is no checkpoint of another process either.
+            # Delivered parts of it must not count as the checkpoint of a standby.
             self._has_grown()
-            # The next one is due after as many positions as if this one were there.
+            # The next one is due as if this one had been written.
             self.position = checkpoint.head.position
         self._due = None
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the writer."""
         if self._log_writer is not None:
             self._log_writer.close()
         self._log_writer = self._writer = None
@@ -127,7 +127,7 @@ class Checkpointing:
             self._log_writer = self._log.writer(Topic.CHECKPOINTS)
             self._writer = CheckpointWriter(self._log_writer, self._domain, self._before)
         size = self._writer.write(checkpoint, wait_s)
-        # What removes older ones is no checkpoint of another process.
+        # The tombstones of older checkpoints must not count as the checkpoint of a standby.
         self._log_writer.flush(wait_s)
         self._has_grown()
         self.position = checkpoint.head.position
@@ -135,7 +135,7 @@ class Checkpointing:
         log_lines.info("checkpoint written", position=self.position, bytes=size)
 
     def _has_grown(self) -> bool | None:
-        """Tell whether the topic has grown since this was asked last, None if nobody knows."""
+        """Return whether the topic has grown since the last call, None if it cannot be read."""
         try:
             end = self._log.ends(Topic.CHECKPOINTS, self._probe_s)[1]
         except LogUnavailableError:
@@ -145,5 +145,5 @@ class Checkpointing:
 
 
 def size_of(before: list[Written]) -> int:
-    """Return about how many bytes the newest checkpoint has, by its chunks; 0 without one."""
+    """Return the approximate size of the newest checkpoint, by its chunks; 0 without one."""
     return max(0, before[-1].chunks - 1) * CHECKPOINT_CHUNK_BYTES * PACKED if before else 0

@@ -1,7 +1,7 @@
-"""The flight: what a leader appended and has not read back yet.
+"""In flight: the events that a leader appended and has not read back yet.
 
-The log says what counts, not the leader. So every event it appended comes back to it, is compared
-byte by byte with what was sent, in order, and is judged by the accept rule as any reader judges it.
+The log decides what counts, not the leader. So the leader reads back every event that it appended,
+compares it byte by byte with the sent one, in order, and applies the accept rule as any reader.
 """
 
 from collections import deque
@@ -26,10 +26,10 @@ class Flying(NamedTuple):
 
 
 class Flight:
-    """The events of one term on their way; `bytes` is what they hold together.
+    """The events of one term in flight; `bytes` is their total size.
 
-    `acceptor` stands behind the Fenced of the term, `events` reads on from there; `flying` has the
-    oldest first. `offset` is the one behind the last record that counted.
+    `acceptor` is at the Fenced of the term, and `events` reads on from there. `flying` holds the
+    oldest event first. `offset` follows the last record that counted.
     """
 
     def __init__(self, acceptor: Acceptor, events: LogReader, offset: int = 0) -> None:
@@ -41,18 +41,18 @@ class Flight:
         self.flying: deque[Flying] = deque()
 
     def __len__(self) -> int:
-        """Return how many events are on their way."""
+        """Return the number of events in flight."""
         return len(self.flying)
 
     def add(self, control: Control, body: Body, framed: bytes) -> None:
-        """Note an event that is appended."""
+        """Note an event about to be appended."""
         self.flying.append(Flying(control, kind_of(body), framed))
         self.bytes += len(framed)
 
     def read_back(self, wait_s: float) -> None:
-        """Check what came back against what was appended, waiting up to `wait_s` for some of it.
+        """Compare the records of the log with the appended ones, waiting up to `wait_s` for some.
 
-        Raises FencedError when another epoch began or an own record did not count.
+        Raises FencedError if another epoch began or an own record did not count.
         """
         for record in self.events.read(EVENTS_PER_READ, wait_s):
             self.take(record)
@@ -77,19 +77,19 @@ class Flight:
                 f"sequencer led epoch {self._epoch} and has ended"
             )
         control, _ = read_control(record.value)
-        # A second copy of an own record lies behind the head; one ahead of it means a hole.
+        # A second copy of an own record is at or below the head; a record above it means a gap.
         if control.epoch == self._epoch and control.position > self.acceptor.head.position:
             raise own_did_not_count(control)
 
 
 def own_did_not_count(control: Control) -> FencedError:
-    """Return the end of a term whose own event the log does not count."""
+    """Return the error that ends a term because an own event did not count."""
     return FencedError(
-        f"the event at position {control.position} of epoch {control.epoch} did not count: one "
-        "before it was lost, or another sequencer took over first. The next leader goes on"
+        f"the event at position {control.position} of epoch {control.epoch} did not count: an "
+        "earlier one was lost, or another sequencer took over first. The next leader continues"
     )
 
 
 def kind_of(body: Body) -> RecordKind:
-    """Return how an event of a leader takes part in the accept rule."""
+    """Return the kind of a leader's event for the accept rule."""
     return RecordKind.COMMANDS_MOVED if isinstance(body, CommandsMoved) else RecordKind.ORDINARY

@@ -1,13 +1,14 @@
 """The leader: reads commands in order, decides each, appends the answer, reads it back.
 
 It works on tentative state: an event is applied as soon as it is queued, so that the next command
-is decided on top of it, long before the log has it. That is safe because nothing of it is shown to
-anyone, and because a leader never repairs: a delivery that failed, a record of its own that did not
-count, a higher epoch seen, each ends the process. The next leader starts from what the log says.
+is decided on top of it, long before the event is in the log. That is safe because no client sees
+the tentative state, and because a leader never repairs it: a failed delivery, an own record that
+did not count, or a higher epoch ends the process. The next leader starts from the log.
 
-Nor may a command that ends its leader end them all. After terms that ended without a decision a
-leader is careful: each decision is in the log before the next one is made. So whatever still ends
-leaders is the first command, and once it has waited for several that ended it is refused undecided.
+A command that crashes its leader must not crash all leaders. After terms that ended without a
+decision, a leader is careful: each decision is in the log before the next one is made. If leaders
+still end, the first command is the cause. Once several leaders have ended while it waited, the
+next leader refuses it without a decision.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,14 +38,14 @@ from ledger.sequencer.leases import Leases
 
 COMMANDS_PER_STEP = 500
 BEATS_PER_STEP = 2_000
-# The key of a leader's own heartbeats, which is no session's number.
+# The key of a leader's own heartbeats, which is not the number of a session.
 OWN_BEATS = b"leader"
 INTERNAL_PER_STEP = 20
-# While own events are on their way back, a command is waited for only so long.
+# The longest wait for a command while own events are in flight.
 FLIGHT_WAIT_S = 0.02
 LOOKS_FOR_BEGINNING = 500
 DELIVERY_S = 35.0
-# So many leaders in a row may end over a command.
+# After this many leaders in a row ended over a command, it is refused.
 LEADERS_PER_COMMAND = 6
 
 Decide = Callable[[DomainState, Command, int], Body]
@@ -55,10 +56,10 @@ log_lines = structlog.get_logger("lakeledger.sequencer")
 class Leader:
     """One term of leadership, from the read-back of its Fenced to its end.
 
-    `state` and `acceptor` stand behind that Fenced and are the leader's from now on; `events` reads
+    `state` and `acceptor` are at that Fenced, and the leader owns them from now on; `events` reads
     on from there, at `offset`. `log_at` is the time of the last event that a former leader decided.
-    `barren` are the times, by the broker, at which the terms right before this one began that
-    decided nothing.
+    `barren` are the start times, by the broker's clock, of the terms right before this one that
+    ended without a decision.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Leader:
     ) -> None:
         self.state = state
         self.flight = Flight(acceptor, events, offset)
-        # Set while nothing is to be decided before all that was is in the log.
+        # While set, no command is decided until all decided events are in the log.
         self.is_held = False
         self._head = acceptor.head.copy()
         self._log = log
@@ -92,11 +93,11 @@ class Leader:
         self._unsent: list[bytes] = []
         self._create(created)
         self._fill()
-        # Clients beat by the lease that the ledger was created with, whatever is set here.
+        # Clients beat by the lease that the ledger was created with, not by this setting.
         self._leases = Leases(clock, max(settings.lease_s, state.limits.lease_ms / 1000))
         self._leases.start(state, log_at)
         self._commands = self._open_commands()
-        # Whoever was alive before this term counts as heard at its start.
+        # A session that was alive before this term counts as heard at its start.
         self._heartbeats = log.reader(Topic.HEARTBEATS, log.ends(Topic.HEARTBEATS)[1])
         self._own_beats = log.writer(Topic.HEARTBEATS)
         self._own_beat = str(self.epoch).encode()
@@ -104,16 +105,16 @@ class Leader:
 
     @property
     def epoch(self) -> int:
-        """Return the epoch of this term."""
+        """The epoch of this term."""
         return self._head.epoch
 
     @property
     def position(self) -> int:
-        """Return the position of the last event decided."""
+        """The position of the last decided event."""
         return self._head.position
 
     def step(self, wait_s: float) -> int:
-        """Do one round and return how many commands it decided; waits up to `wait_s` for one.
+        """Do one round, waiting up to `wait_s` for a command; return the number of decisions.
 
         Raises FencedError or LogUnavailableError when this term is over.
         """
@@ -130,19 +131,19 @@ class Leader:
         return decided
 
     def settled(self) -> Checkpoint | None:
-        """Return the state with its place in the log, None while events are on their way there."""
+        """Return the state with its place in the log, None while events are in flight."""
         if self.flight or self._unsent:
             return None
         return Checkpoint(self.state, self.flight.acceptor.head, self.flight.offset)
 
     def append(self, body: Body) -> Event:
-        """Stamp, frame, apply and send an event nobody asked for."""
+        """Stamp, frame, apply and send an internal event."""
         event = self._append_framed(internal_control(self._head, body, self._now()), body)
         self._send()
         return event
 
     def close(self) -> None:
-        """Let go of the readers and the writer this term opened."""
+        """Close the readers and the writer that this term opened."""
         for each in (self._commands, self._heartbeats, self._own_beats):
             each.close()
 
@@ -162,9 +163,9 @@ class Leader:
         self._come_back()
 
     def _come_back(self) -> None:
-        """Wait until the beginning of the ledger is in the log and counts.
+        """Wait until the first events of the ledger are in the log and count.
 
-        A beat that came before it would tell of a ledger whose events are gone.
+        An earlier beat would be a trace of a ledger whose events are gone.
         """
         self._writer.flush(DELIVERY_S)
         for _ in range(LOOKS_FOR_BEGINNING):
@@ -172,19 +173,19 @@ class Leader:
                 return
             self.flight.read_back(FLIGHT_WAIT_S)
         raise LogUnavailableError(
-            "the first events of the ledger were appended and did not come back; see whether the "
-            "broker runs"
+            "the first events of the ledger were appended but could not be read back; see whether "
+            "the broker runs"
         )
 
     def _fill(self) -> None:
-        """Take up what the last cut of the log left out, before any command is read."""
+        """Fill the gap of the last cut of the log, before any command is read."""
         while (body := fill(self.state, self._now())) is not None:
             control = filling_control(self.state, self._head, body, self._now())
             self._append_framed(control, body)
             self._send()
 
     def _open_commands(self) -> LogReader:
-        """Return a reader behind the last command, recording what can never be read."""
+        """Return a reader after the last command; record commands that can never be read."""
         start, end = self._log.ends(Topic.COMMANDS)
         following = self._head.last_cmd + 1
         topic = self._log.topic_id(Topic.COMMANDS)
@@ -210,7 +211,7 @@ class Leader:
             self._commands = self._open_commands()
             self._leases.look_again()
             return 0
-        # What was read together came together.
+        # Commands that were read together get the same time.
         now = self._clock.now_ms()
         send_s = self._clock.monotonic_s() + SEND_S
         heard: set[int] = set()
@@ -229,8 +230,8 @@ class Leader:
                 send_s = self._clock.monotonic_s() + SEND_S
             if is_careful:
                 self._writer.flush(DELIVERY_S)
-        # Records handed over in one go share a request. One by one each would cost the broker one,
-        # and the client would turn in circles while it waits to send the next.
+        # Records appended together share a request. Appended one by one, each would cost the broker
+        # a request, and the client's thread would spin between them.
         self._send()
         for session in heard:
             self._leases.heard(session)
@@ -242,7 +243,7 @@ class Leader:
         if ended < LEADERS_PER_COMMAND:
             body = self._decided(command, now)
         else:
-            body = failed(command, f"{ended} leaders in a row ended before they had answered it")
+            body = failed(command, f"{ended} leaders in a row ended before they answered it")
         at = max(self.state.at, now)
         control = answer_control(self.state, self._head, command, body, at)
         event = self._append_framed(control, body)
@@ -250,14 +251,14 @@ class Leader:
         return event
 
     def _decided(self, command: Command, now: int) -> Body:
-        """Return the decision on a command, or the refusal of one that cannot be decided."""
+        """Return the decision on a command, or a refusal if the decision fails."""
         try:
             return self._decide(self.state, command, now)
         except Exception as error:  # noqa: BLE001 - no command, however odd, may stop a ledger
             return failed(command, f"the decision failed: {error!r}")
 
     def _note(self, event: Event) -> None:
-        """Begin the lease of a session, the deadlines of txns."""
+        """Begin the lease of a new session, and the deadlines of new txns."""
         control, body = event
         if isinstance(body, TxnOpened):
             for txn in range(control.txn, control.txn + body.size):
@@ -274,7 +275,7 @@ class Leader:
         return event
 
     def _framed(self, control: Control, body: Body) -> tuple[Event, bytes]:
-        """Return an event and its bytes; one that fits no record becomes a refusal."""
+        """Return an event and its bytes; an event that does not fit a record becomes a refusal."""
         try:
             framed = frame_event(control, body, self._head.chain)
         except (ValueError, OverflowError, TypeError) as error:
@@ -282,7 +283,10 @@ class Leader:
         else:
             if len(framed[1]) <= EVENT_BYTES_MAX:
                 return framed
-            reason = f"the answer has {len(framed[1])} bytes, too many for a record"
+            reason = (
+                f"an answer must have {EVENT_BYTES_MAX} bytes at most, got {len(framed[1])}; send "
+                "smaller commands"
+            )
         refusal = refuse(Reason.LIMIT_EXCEEDED, reason)
         return frame_event(control._replace(txn=0), refusal, self._head.chain)
 
@@ -292,7 +296,10 @@ class Leader:
         self._unsent.clear()
 
     def _housekeep(self) -> None:
-        """See now and then who took over, who beats and who lapsed: a lone command pays nothing."""
+        """Check for another leader, heartbeats and lapsed leases, at intervals.
+
+        The interval keeps this work away from single commands.
+        """
         now_s = self._clock.monotonic_s()
         if now_s - self._housekeeping_s < self._settings.housekeeping_s:
             return
@@ -309,7 +316,7 @@ class Leader:
             self.append(body)
 
     def _listen(self) -> None:
-        """Renew the leases of the sessions that beat; what is no session's number is ignored."""
+        """Renew the leases of the sessions that beat; other keys are ignored."""
         try:
             beats = self._heartbeats.read(BEATS_PER_STEP, 0.0)
         except OffsetGoneError as gone:
@@ -324,12 +331,12 @@ class Leader:
                 self._leases.beat_returned()
 
     def _send_beat(self) -> None:
-        """Append a heartbeat of the leader's own; one that was lost ends nobody, nor the leader."""
+        """Append a heartbeat of the leader; a lost one ends neither a session nor the leader."""
         try:
             self._own_beats.check()
             self._own_beats.append(OWN_BEATS, self._own_beat)
         except LogUnavailableError as error:
-            log_lines.warning("no heartbeat arrives, nobody's lease is judged", why=str(error))
+            log_lines.warning("heartbeats do not arrive, no lease is judged", why=str(error))
             self._own_beats.close()
             self._own_beats = self._log.writer(Topic.HEARTBEATS)
 
@@ -337,7 +344,7 @@ class Leader:
         return self._heartbeats.next_offset(), self._commands.next_offset()
 
     def _ends(self) -> tuple[int, int]:
-        """Ask for the ends of heartbeats and commands, for no longer than standbys are patient."""
+        """Return the ends of heartbeats and commands, within the patience of standbys."""
         heartbeats, commands = (
             self._log.ends(topic, self._settings.probe_s)[1]
             for topic in (Topic.HEARTBEATS, Topic.COMMANDS)
@@ -346,14 +353,15 @@ class Leader:
 
 
 def catalog_of(state: DomainState, created: Genesis) -> str:
-    """Return the catalog of a ledger: the one it was created with, or is going to be."""
+    """Return the catalog that the ledger was, or will be, created with."""
     return min(state.catalogs, default=created.catalog)
 
 
 def ended_over(waiting_since: int, barren: Sequence[int]) -> int:
-    """Return how many of the terms that decided nothing began with a command waiting for them.
+    """Return how many barren terms began while a command was already waiting.
 
-    All times are the broker's, in milliseconds. Leaders that ended with nothing to do say nothing.
+    All times are the broker's, in milliseconds. A leader that ended without a waiting command does
+    not count.
     """
     return sum(began >= waiting_since for began in barren)
 
@@ -365,7 +373,7 @@ def failed(command: Command, why: str) -> Body:
 
 
 def advance(head: LogHead, control: Control) -> None:
-    """Move the tentative head behind an event just framed."""
+    """Move the tentative head past an event just framed."""
     head.position = control.position
     head.before, head.chain = head.chain, control.chain
     head.last_cmd = control.cmd

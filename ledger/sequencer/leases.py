@@ -1,18 +1,22 @@
-"""Leases: which sessions fell silent and which txns are overdue, as far as a leader may judge it.
+"""Leases: the silent sessions and the overdue txns, as far as a leader may judge them.
 
-Ending a live session loses a producer's work, so everything here errs to the other side. A leader
-judges nothing before it has led for one full lease. A verdict takes two steps: first the silent are
-noted together with the ends of the heartbeats and commands topics taken after that, and only when
-both were read up to there without a sign of life are they lapsed. So neither a backlog nor a paused
-reader nor a pause of the leader itself expires anyone. Nor do brokers that were away, or answered
-and took no records, as those left over from a majority do: while somebody is silent the leader
-sends heartbeats of its own, and the ends count once those have come back for a while, in which
-clients found their way again and sent what they held back. A broker that does not tell the ends is
-asked again later, for the leader decides nothing while it asks. Durations come from the monotonic
-clock, and a jump of the wall clock suspends judgement for another full lease. A deadline is a wall
-time in the log; what is left of it is counted on the monotonic clock as soon as it is noted. A new
-leader counts it from the log's time, for its own clock may be ahead of the one that set the
-deadline.
+Ending a live session loses a producer's work, so in doubt a session stays open:
+
+- A leader judges no session before it has led for one full lease.
+- A verdict takes two steps. First the leader notes the silent sessions, and then the ends of the
+  heartbeats and commands topics. Only when both are read up to these ends without a sign of life
+  have the sessions lapsed. So no backlog, paused reader or pause of the leader ends a session.
+- Brokers that were away, or that answered but accepted no records, as a minority of brokers does,
+  end no session either. While a session is silent, the leader sends heartbeats of its own. The ends
+  are taken only after these have come back for a while, in which clients could reconnect and send
+  their heartbeats.
+- If a broker does not answer with the ends, the leader asks again later, because it decides no
+  command while it waits.
+- Durations are measured on the monotonic clock. A jump of the wall clock suspends all verdicts for
+  another full lease.
+- A deadline is a wall time in the log; the time left is measured on the monotonic clock from the
+  moment it is noted. A new leader computes it from the log's time, because its own clock may be
+  ahead of the clock that set the deadline.
 """
 
 from collections.abc import Callable
@@ -28,14 +32,14 @@ from ledger.errors import LogUnavailableError
 
 JUMP_MAX_S = 5.0
 LOOK_AGAIN_S = 0.5
-# One broker of several may be away and with it the heartbeats, while commands go on.
+# One broker of several may be away, and the heartbeats with it, while commands continue.
 ASK_AGAIN_S = 2.0
-# A client tries a broker that was away again every second and beats three times in a lease, and one
-# that asked a broker which hangs waits some seconds for it. So this part of a lease is time enough
-# to hear from it; an absence that is shorter ends nobody by itself.
+# A client retries a broker every second, waits some seconds for one that hangs, and beats three
+# times in a lease. So this part of a lease is enough to hear from a live client after an outage.
+# A shorter outage ends no session by itself.
 SETTLED_PER_LEASE = 1 / 2
 OWN_BEATS_PER_LEASE = 12
-# So many deadlines of ended txns are not worth the search for them.
+# Up to this many deadlines of ended txns stay, because searching for them is not worth it.
 DEADLINES_SPARE = 1_000
 
 Ends = tuple[int, int]
@@ -43,7 +47,7 @@ Ends = tuple[int, int]
 
 @dataclass(slots=True)
 class Suspicion:
-    """Who was silent when, and up to which offsets, once known, a sign of life is looked for."""
+    """Silent sessions and overdue txns, when they were noted, and the ends to read up to."""
 
     sessions: list[int]
     txns: list[tuple[float, int]]
@@ -53,7 +57,7 @@ class Suspicion:
 
 @dataclass(slots=True)
 class Leases:
-    """The leases of one leader, from the moment it leads; times in seconds, monotonic."""
+    """The leases of one leader, from the start of its term; times in seconds, monotonic."""
 
     clock: Clock
     lease_s: float
@@ -63,15 +67,15 @@ class Leases:
     due: list[tuple[float, int]] = field(default_factory=list)
     deadlines: list[tuple[float, int]] = field(default_factory=list)
     suspicion: Suspicion | None = None
-    # When a heartbeat of the leader's own was sent, when one last came back, and since when they do
-    # so without a long silence between.
+    # When the leader's last heartbeat was sent, when the last one came back, and since when they
+    # come back without a long gap.
     beat_s: float = -inf
     returned_s: float = -inf
     steady_since_s: float = inf
     ask_again_s: float = -inf
 
     def start(self, state: DomainState, log_at: int) -> None:
-        """Begin to lead: everyone in the state counts as heard now.
+        """Begin to lead: every session in the state counts as heard now.
 
         `log_at` is the time of the last event that a former leader decided.
         """
@@ -92,7 +96,7 @@ class Leases:
         heappush(self.due, (now_s + lease_ms / 1000, session))
 
     def add_txn(self, txn: int, left_ms: int) -> None:
-        """Note how long a txn may stay open from now on."""
+        """Note the time that a txn may stay open from now on."""
         heappush(self.deadlines, (self.clock.monotonic_s() + left_ms / 1000, txn))
 
     def heard(self, session: int) -> None:
@@ -101,9 +105,9 @@ class Leases:
             self.heard_s[session] = self.clock.monotonic_s()
 
     def is_to_beat(self) -> bool:
-        """Tell whether the leader is to send a heartbeat of its own now, and count it as sent.
+        """Return whether the leader must send a heartbeat of its own now, and count it as sent.
 
-        It is where somebody is silent, and not known yet to be so.
+        It must while a session is silent and the ends for its verdict are not known.
         """
         now_s, noted = self.clock.monotonic_s(), self.suspicion
         if noted is None or noted.ends is not None:
@@ -114,17 +118,17 @@ class Leases:
         return True
 
     def beat_returned(self) -> None:
-        """Note that a heartbeat of the leader's own was read: those of clients can arrive."""
+        """Note that an own heartbeat was read back, so heartbeats of clients can arrive too."""
         now_s = self.clock.monotonic_s()
         if now_s - self.returned_s > self._settled_s:
             self.steady_since_s = now_s
         self.returned_s = now_s
 
     def lapsed(self, state: DomainState, read: Ends, ends: Callable[[], Ends]) -> Lapsed | None:
-        """Return who has lapsed, or None while nobody has.
+        """Return the lapsed sessions and txns, or None.
 
-        `read` are the next offsets of heartbeats and commands, `ends()` asks the broker for the end
-        offsets of both now and raises LogUnavailableError if it does not answer.
+        `read` are the next offsets of heartbeats and commands. `ends()` returns the present end
+        offsets of both from the broker, and raises LogUnavailableError if it does not answer.
         """
         self._forget_ended(state)
         now_s = self.clock.monotonic_s()
@@ -148,10 +152,10 @@ class Leases:
         return Lapsed(sessions, txns) if sessions or txns else None
 
     def look_again(self) -> None:
-        """Put everyone noted back in line: who lapsed stays due until housekeeping ends it.
+        """Make all noted sessions and txns due again; they stay due until housekeeping ends them.
 
-        Also to be called when a topic is read from another place: the ends that were noted are of
-        no more use, and in a re-created topic they may never come.
+        Call this also when a topic is read from another offset: the noted ends are then useless,
+        and a re-created topic may never reach them.
         """
         noted, self.suspicion = self.suspicion, None
         if noted is not None:
@@ -161,7 +165,7 @@ class Leases:
                 heappush(self.deadlines, overdue)
 
     def _forget_ended(self, state: DomainState) -> None:
-        """Keep no more than about twice as many deadlines as txns are open."""
+        """Keep the number of deadlines below about twice the number of open txns."""
         open_txns = state.txns.open
         if len(self.deadlines) > 2 * len(open_txns) + DEADLINES_SPARE:
             self.deadlines = [each for each in self.deadlines if each[1] in open_txns]
@@ -171,7 +175,7 @@ class Leases:
         offset_s = self.clock.now_ms() / 1000 - now_s
         if abs(offset_s - self.offset_s) > JUMP_MAX_S:
             self.quiet_until_s = now_s + self.lease_s
-        # A slow drift is followed, so that only a jump between two looks counts as one.
+        # A slow drift is followed, so that only a jump between two calls counts.
         self.offset_s = offset_s
 
     def _suspect(self, state: DomainState, now_s: float) -> Suspicion | None:
@@ -188,7 +192,7 @@ class Leases:
         try:
             return ends()
         except LogUnavailableError:
-            # Nobody is ended while the broker is away, and that ends no leader.
+            # While the broker is away no session ends, and neither does the leader.
             self.ask_again_s = self.clock.monotonic_s() + ASK_AGAIN_S
             return None
 

@@ -1,14 +1,14 @@
 """The sequencer: stands by, claims, leads, and ends.
 
-A standby folds the log and watches for signs of a leader: beats, or records that count. When there
-were none for a while, though the broker answers and everything there is was read, it appends a
-`Fenced` of the next epoch and reads on. It leads once it has read its own nonce back, and not
-before; whoever's fence comes first in the log leads, so two claimants cost time and nothing else.
-A term that ended is never resumed: the process ends, and starts again as a standby.
+A standby folds the log and watches for signs of a leader: beats, or records that count. If there
+are no signs for a while, although the broker answers and all records are read, it appends a
+`Fenced` of the next epoch and reads on. It leads only once it has read back its own nonce. The
+first fence in the log wins, so two claimants cost nothing but time. A term that ended is never
+resumed: the process ends, and starts again as a standby.
 
-A leader is silent while it decides one command. Where that takes longer than standbys wait, each
-next leader would be deposed over the same command, so they wait twice as long after every term that
-began with that command waiting and ended without a decision.
+A leader is silent while it decides one command. If that takes longer than the patience of standbys,
+each new leader would be deposed over the same command. So standbys double their patience after
+every term that began while that command waited and that ended without a decision.
 """
 
 import json
@@ -40,7 +40,7 @@ from ledger.log.other_topics import (
     CHECKPOINT,
     LASTS_S,
     OtherTopics,
-    Told,
+    Witness,
     beat_epoch,
     not_held,
 )
@@ -53,16 +53,16 @@ from ledger.version import CODE_VERSION, READER_VERSION
 Role = Literal["standby", "claiming", "leading"]
 READ_MAX = 2_000
 DOUBLED_MAX = 3
-# A fresh reader connects first.
+# Long enough for a new reader to connect.
 WAITING_S = 2.0
 
 log_lines = structlog.get_logger("lakeledger.sequencer")
 
 
 class Sequencer:
-    """One sequencer of one domain; `step` does a round, `run` does rounds until told to stop."""
+    """One sequencer of one domain; `step` does a round, `run` does rounds until its stop signal."""
 
-    # What leads once the fence is read back; a simulation of faults brings a leader of its own.
+    # The class that leads once the fence is read back; a simulation of faults sets another one.
     leader_type: type[Leader] = Leader
 
     def __init__(
@@ -88,7 +88,7 @@ class Sequencer:
         self._decisions = decisions
         self._draw_nonce = nonce
         self._nonce = b""
-        # The first record of a writer waits for the broker's leave; a claim must not wait so long.
+        # The first record of a writer waits for the broker; a claim must not wait so long.
         self._writer = log.writer(Topic.EVENTS)
         self._is_writer_fresh = True
         self._beat_writer: LogWriter | None = None
@@ -121,22 +121,22 @@ class Sequencer:
         self._sign_s = self._clock.monotonic_s()
         self._patience_s = self._draw_patience()
         self._resigned = start.head.position == 0
-        # When terms began since the last decision, by the broker's clock; the last is not over.
+        # The start times of the terms since the last decision, by the broker's clock.
         self._begun: list[int] = []
-        # The offset of the first command without a decision, and since when it waits.
+        # The offset of the first undecided command, and the time since which it waits.
         self._waiting: tuple[int, int] | None = None
 
     def run(self, stop: Signal, wait_s: float = 0.1) -> None:
         """Do rounds until `stop` is set, then resign.
 
-        Raises FencedError, LogUnavailableError or LogDamagedError when this sequencer must end.
+        Raises FencedError, LogUnavailableError or LogDamagedError if this sequencer must end.
         """
         while not stop.is_set():
             self.step(wait_s)
         self.resign()
 
     def step(self, wait_s: float) -> int:
-        """Do one round, waiting up to `wait_s` for something to do; returns commands decided."""
+        """Do one round, waiting up to `wait_s` for work; return the number of decisions."""
         if self.leader is not None:
             decided = self.leader.step(wait_s)
             self._beat()
@@ -158,7 +158,7 @@ class Sequencer:
         self.close()
 
     def close(self) -> None:
-        """Let go of the log, without a word to the others."""
+        """Close readers and writers without resigning."""
         if self.leader is not None:
             self.leader.close()
         self._checkpointing.close()
@@ -168,17 +168,17 @@ class Sequencer:
         self.leader = None
 
     def _open_events(self) -> LogReader:
-        """Return a reader behind the checkpoint that was begun with; raises LogDamagedError."""
+        """Return a reader from the first checkpoint on; raises LogDamagedError if it is refuted."""
         try:
             return self._batches.open()
         except LogDamagedError as damage:
             if not self._batches.offset:
                 raise
             head = self.acceptor.head
-            raise not_held(Told(CHECKPOINT, head.position, 0, head), None) from damage
+            raise not_held(Witness(CHECKPOINT, head.position, 0, head), None) from damage
 
     def _follow(self, wait_s: float) -> None:
-        """Fold what the log has; lead if the own fence is in it."""
+        """Fold new records; lead if the own fence is among them."""
         self._hear_beats()
         if self.role == "claiming":
             self._check_claim()
@@ -190,7 +190,7 @@ class Sequencer:
             self._sign_s = self._clock.monotonic_s()
             self._note(event, record.timestamp)
             if self.leader is not None:
-                # What is behind its fence is the leader's to judge.
+                # The leader judges all records after its fence.
                 for behind in records:
                     self.leader.flight.take(behind)
 
@@ -200,7 +200,7 @@ class Sequencer:
             check_topic(self._log, body)
         self._resigned = isinstance(body, Resigned)
         if not isinstance(body, Fenced | Resigned):
-            # A claim or a farewell only shows what clock a sequencer has.
+            # The time of a claim or a resignation may come from a sequencer with a wrong clock.
             self._log_at = event.control.at
         if not isinstance(body, Fenced):
             self._begun.clear()
@@ -220,10 +220,10 @@ class Sequencer:
                 self._sign_s = self._clock.monotonic_s()
 
     def _is_suspect(self) -> bool:
-        """Tell whether the leader is gone, as far as can be told from here.
+        """Tell whether the leader seems to be gone.
 
-        Raises EventsLostError where this would begin a ledger that was there before, and
-        LogDamagedError where the log has lost what was read of it, or what others tell of it.
+        Raises EventsLostError if a claim would begin a ledger that existed before, and
+        LogDamagedError if the log lost records that were read or that other topics name.
         """
         if not self._resigned and self._silent_s() < self._patience_s:
             return False
@@ -235,7 +235,7 @@ class Sequencer:
             if not self._resigned and self._silent_s() < self._patience_for_decisions_s():
                 return False
         except LogUnavailableError:
-            # It is the broker that is silent, not the leader.
+            # The broker is silent, which says nothing about the leader.
             self._sign_s = self._clock.monotonic_s()
             return False
         if self._batches.offset > events_end:
@@ -247,9 +247,9 @@ class Sequencer:
         return is_read and self._beats.next_offset() >= beats_end and self._holds_all()
 
     def _holds_all(self) -> bool:
-        """Tell whether the log, read to its end, holds all that other topics tell of it.
+        """Tell whether the log, read to its end, agrees with the witnesses in other topics.
 
-        Raises LogDamagedError where it does not for long.
+        Raises LogDamagedError if it contradicts them for long.
         """
         lost = self._others.contradiction(self.acceptor.head, self.state.cuts)
         now_s = self._clock.monotonic_s()
@@ -263,14 +263,14 @@ class Sequencer:
         return False
 
     def _patience_for_decisions_s(self) -> float:
-        """Return how long a leader may be silent, by how many have ended over what waits now."""
+        """Return how long a leader may be silent, given how many ended over the waiting command."""
         barren = self._begun[:-1]
         since_ms = self._waiting_since_ms() if barren else None
         ended = 0 if since_ms is None else ended_over(since_ms, barren)
         return self._patience_s * 2.0 ** min(ended, DOUBLED_MAX)
 
     def _waiting_since_ms(self) -> int | None:
-        """Return since when the first command without a decision waits, None if none does."""
+        """Return the time since which the first undecided command waits, None if none waits."""
         following = self.acceptor.head.last_cmd + 1
         if self._waiting is not None and self._waiting[0] == following:
             return self._waiting[1]
@@ -292,7 +292,7 @@ class Sequencer:
         return self._settings.suspect_s + random.uniform(0, self._settings.jitter_s)  # noqa: S311
 
     def _claim(self) -> None:
-        """Append a Fenced of the next epoch; leading waits until it is read back."""
+        """Append a Fenced of the next epoch; the sequencer leads once it is read back."""
         self._nonce = self._draw_nonce()
         body = Fenced(self._nonce, self._name, CODE_VERSION, READER_VERSION)
         at = max(self.state.at, self._clock.now_ms())
@@ -309,7 +309,7 @@ class Sequencer:
         log_lines.info("claiming", epoch=head.epoch + 1, position=head.position)
 
     def _check_claim(self) -> None:
-        """Wait for the own fence as long as it can take; should it come later, it still leads."""
+        """Stand by again if the own fence is late; it still leads if it arrives later."""
         self._writer.check()
         if self._silent_s() > self._settings.claim_s:
             self._stand_by()
@@ -339,20 +339,20 @@ class Sequencer:
         counts_s, given_s = self.state.limits.lease_ms / 1000, self._settings.lease_s
         if given_s != counts_s:
             log_lines.warning(
-                "the lease that the ledger was created with counts, not sequencer.lease_s",
+                "the lease from the creation of the ledger counts, not sequencer.lease_s",
                 counts_s=counts_s,
                 given_s=given_s,
             )
         counts, given = catalog_of(self.state, self._created), self._created.catalog
         if given != counts:
             log_lines.warning(
-                "the catalog that the ledger was created with counts, not the one given",
+                "the catalog from the creation of the ledger counts, not the given one",
                 counts=counts,
                 given=given,
             )
 
     def _beat(self) -> None:
-        """Tell the standbys that the leader lives; a beat that is lost does no harm."""
+        """Send the standbys a sign of life at intervals; a lost beat does no harm."""
         now_s = self._clock.monotonic_s()
         if self.leader is None or now_s - self._beat_sent_s < self._settings.beat_s:
             return
@@ -364,18 +364,18 @@ class Sequencer:
             self._beat_writer.append(str(self._created.domain).encode(), json.dumps(beat).encode())
             self._beat_writer.check()
         except LogUnavailableError as error:
-            log_lines.warning("no beat", why=str(error))
+            log_lines.warning("beat not sent", why=str(error))
             self._beat_writer.close()
             self._beat_writer = None
 
     def _checkpoint_if_due(self) -> None:
-        """Store the folded state, so that the next start reads only the tail of the log."""
+        """Write the folded state, so that the next start reads only the tail of the log."""
         head = self.acceptor.head
         if self._checkpointing.is_due(head.position):
             self._checkpointing.write(Checkpoint(self.state, head, self._batches.offset))
 
     def _checkpoint_alone(self, leader: Leader, *, is_idle: bool) -> None:
-        """Store the state of a leader without standbys, as soon as it has nothing on its way."""
+        """Write the state of a leader without standbys, once it has no event in flight."""
         checkpointing, position = self._checkpointing, leader.position
         if not (checkpointing.is_due(position) and checkpointing.is_missing(position)):
             return

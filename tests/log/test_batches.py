@@ -101,7 +101,7 @@ def test_lost_end_without_another() -> None:
     fence = driver.records[-1]
     driver.log.cut(Topic.EVENTS, batches.offset - 1)
 
-    with pytest.raises(LogDamagedError, match="no longer where it was"):
+    with pytest.raises(LogDamagedError, match="no longer in its place"):
         taken(batches, [fence])
 
 
@@ -184,5 +184,5 @@ def test_open_after_a_lost_end() -> None:
     batches = reader_of(driver.log)
     lose_end(driver, by_fence)
 
-    with pytest.raises(LogDamagedError, match="no longer where it was"):
+    with pytest.raises(LogDamagedError, match="no longer in its place"):
         batches.open()

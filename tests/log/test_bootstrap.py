@@ -52,10 +52,10 @@ def test_not_named(text: str, wrong: str) -> None:
     """What is no place is refused by name, before anybody waits for an answer from there."""
     with pytest.raises(SettingsError) as raised:
         Connection(text)
-    assert f"bootstrap {text!r} names no Kafka: {wrong!r} is no host:port" in str(raised.value)
+    assert f"got {wrong!r} in {text!r}" in str(raised.value)
 
 
 def test_no_text() -> None:
     """What is no text is told as such."""
-    with pytest.raises(TypeError, match=r"bootstrap is a text, such as .*, not 9092"):
+    with pytest.raises(TypeError, match=r"bootstrap must be a text .*, got 9092"):
         Connection(9092)  # type: ignore[arg-type]

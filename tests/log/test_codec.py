@@ -350,7 +350,7 @@ def test_event_of_a_later_version() -> None:
 def test_command_of_a_later_version() -> None:
     """An unknown type in the range of commands is answered to whoever asked."""
     found = decode_command(with_id(golden("CommitTxn"), COMMAND_IDS[-1]))
-    reason = f"schema {COMMAND_IDS[-1]} is no command known here"
+    reason = f"schema {COMMAND_IDS[-1]} is no known command"
     assert found == unreadable("CommitTxn", reason)
 
 
@@ -368,7 +368,7 @@ def test_first_numbers_that_cannot_be_read(rest: bytes) -> None:
 def test_command_of_somebody_else() -> None:
     """A schema id of nobody we know names no asker."""
     found = decode_command(with_id(golden("CommitTxn"), 5))
-    assert found == Unreadable(0, 0, 0, "schema 5 is no command known here")
+    assert found == Unreadable(0, 0, 0, "schema 5 is no known command")
 
 
 SPECIAL = {

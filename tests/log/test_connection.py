@@ -75,13 +75,13 @@ def test_names(name: str) -> None:
         ("NOT_LEADER_FOR_PARTITION", LogUnavailableError, "its leader is changing"),
         ("NOT_ENOUGH_REPLICAS", LogUnavailableError, "too few replicas"),
         ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", LogUnavailableError, "too few replicas"),
-        ("MSG_SIZE_TOO_LARGE", LogUnavailableError, "larger than the topic takes"),
+        ("MSG_SIZE_TOO_LARGE", LogUnavailableError, "larger than the topic allows"),
         ("POLICY_VIOLATION", LogUnavailableError, "the broker refused"),
         ("_BAD_MSG", LogError, "fail their checksum"),
         ("INVALID_MSG", LogError, "fail their checksum"),
-        ("_AUTO_OFFSET_RESET", OffsetGoneError, "offset 7 is not there"),
-        ("OFFSET_OUT_OF_RANGE", OffsetGoneError, "offset 7 is not there"),
-        ("_LOG_TRUNCATION", OffsetGoneError, "offset 7 is not there"),
+        ("_AUTO_OFFSET_RESET", OffsetGoneError, "offset 7 is gone"),
+        ("OFFSET_OUT_OF_RANGE", OffsetGoneError, "offset 7 is gone"),
+        ("_LOG_TRUNCATION", OffsetGoneError, "offset 7 is gone"),
     ],
 )
 def test_rows(name: str, kind: type[LogError], meaning: str) -> None:
@@ -105,7 +105,7 @@ def test_offsets_of_gone() -> None:
     gone = as_log_error(heard("_AUTO_OFFSET_RESET"), TOPIC, wanted=7, held=(9, 12))
     assert isinstance(gone, OffsetGoneError)
     assert (gone.wanted, gone.earliest) == (7, 9)
-    assert "offset 7 is not there, it holds 9 to 12" in str(gone)
+    assert "offset 7 is gone, the topic holds 9 to 12" in str(gone)
 
 
 def test_offset_gone_of_a_silent_broker() -> None:
@@ -266,7 +266,7 @@ def test_closed_at_once() -> None:
     """A broker that closes each connection is one of another protocol, and that is said."""
     error = as_log_error(Closed("security.protocol is PLAINTEXT"), TOPIC)
     assert isinstance(error, LoginRefusedError)
-    assert "it speaks TLS, or wants a login, and this client does not" in str(error)
+    assert "differ in TLS or in the use of a login" in str(error)
     assert "security.protocol is PLAINTEXT" in str(error)
 
 

@@ -91,7 +91,7 @@ def test_no_packed_definition(text: str) -> None:
     odd = defined([], [Property(PACKED_KEY, text)])
     almost = encode_command(created(defined([], [Property(PACKED_KEY.upper(), text)])))
 
-    with pytest.raises(ValueError, match="is no packed definition"):
+    with pytest.raises(ValueError, match="is malformed"):
         unpacked(odd)
     found = decode_command(almost.replace(PACKED_KEY.upper().encode(), PACKED_KEY.encode()))
     assert isinstance(found, Unreadable)

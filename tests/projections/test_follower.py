@@ -214,7 +214,7 @@ def test_nothing_is_made_anew_of_lost_events() -> None:
     driver.log.writer(Topic.COMMANDS).append(b"", b"a command of before")
     driver.log.recreate(Topic.EVENTS)
 
-    with pytest.raises(EventsLostError, match="its commands go on to 1"):
+    with pytest.raises(EventsLostError, match="its commands topic ends at 1"):
         caught_up(driver, MemoryStore())
 
 

@@ -102,7 +102,7 @@ def test_checkpoints_of_the_other_topic(whole: MemoryLog) -> None:
     found = surveyed(copy, None)
     assert found.verdicts[0] == "the same"
     mark_adopted(copy, found, found.head.position)
-    with pytest.raises(LogDamagedError, match="a state checkpoint tells of position"), led(copy):
+    with pytest.raises(LogDamagedError, match="a state checkpoint names position"), led(copy):
         pass
     adopt_topic(copy, found)
     with led(copy) as ledger:

@@ -246,16 +246,16 @@ def test_odd_columns(options: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("definition", "said"),
     [
-        (BEFORE._replace(location=ODD), "location of .* is no text"),
+        (BEFORE._replace(location=ODD), "location of .* must be a text"),
         (
             BEFORE._replace(partition_columns=[ODD]),
             "one of partition columns must be a text",
         ),
-        (BEFORE._replace(kind=ODD), "kind of TableDefinition: .* is none of managed"),
-        (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: .* neither"),
+        (BEFORE._replace(kind=ODD), "kind of TableDefinition: must be one of managed"),
+        (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: must be"),
         (
             BEFORE._replace(columns=[DAY._replace(id=ODD["b"])]),
-            "id of Column: '1' is no whole",
+            "id of Column: must be a whole number, got '1'",
         ),
     ],
 )

@@ -173,5 +173,5 @@ def test_info(adds: list[AddFile]) -> None:
 @pytest.mark.parametrize("rest", [[1], ["a", "b"], [None]])
 def test_no_info(rest: list[object]) -> None:
     """What stands behind the files and is no text is refused."""
-    with pytest.raises(FileListError, match="more than a text"):
+    with pytest.raises(FileListError, match="only one text"):
         unpack(PLAIN + json.dumps([[], [], *rest]).encode())

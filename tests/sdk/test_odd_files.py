@@ -37,19 +37,19 @@ ODD: Any = {
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), stats=ODD["statistics"])]),
-            "file 'a' has {} where a text belongs",
+            "file 'a': .* must be texts.* got {}",
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile(ODD["path"], ("3",))]),
-            "file 5 has 5 where a text belongs",
+            "file 5: .* must be texts.* got 5",
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["lone number"])]),
-            r"file 'a' has partition 3: .* such as \('3',\)",
+            r"file 'a': partition .* such as \('3',\), got 3",
         ),
         (
             lambda txn: txn.remove_files(TABLE, [RemoveFile("a", ODD["lone text"])]),
-            r"file 'a' has partition '3': .* such as \('3',\)",
+            r"file 'a': partition .* such as \('3',\), got '3'",
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile("a", ODD["named"])]),
@@ -61,13 +61,13 @@ ODD: Any = {
         ),
         (
             lambda txn: txn.add_files(TABLE, [AddFile("a", ("3",), data_change=ODD["answer"])]),
-            "file 'a' has data_change 'no', which is True or False",
+            "file 'a': data_change must be True or False, got 'no'",
         ),
         (
             lambda txn: txn.remove_files(
                 TABLE, [RemoveFile("a", ("3",), data_change=ODD["answer"])]
             ),
-            "file 'a' has data_change 'no', which is True or False",
+            "file 'a': data_change must be True or False, got 'no'",
         ),
         (
             lambda txn: txn.add_files(TABLE, [ODD["pair"]]),

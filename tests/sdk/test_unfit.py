@@ -100,7 +100,7 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (
         lambda ledger: ledger.begin().add_files("flights", ["a"], data_change=ODD["none"]),
         TypeError,
-        "file 'a' has data_change None, which is True or False",
+        "data_change must be True or False, got None",
     ),
     (
         lambda ledger: ledger.forget_aborted([1], table="flights"),

@@ -1,1 +1,1 @@
-"""The log in Kafka: clients, topics, rights, and what a broker says is wrong."""
+"""The log in Kafka: clients, topics, rights, and the meaning of Kafka's errors."""

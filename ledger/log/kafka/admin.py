@@ -1,6 +1,6 @@
-"""The administrator of a cluster: describes, creates and deletes topics, in our words.
+"""The admin client: describes, creates and deletes topics, and raises the ledger's errors.
 
-Nothing here is called while a ledger runs.
+No role calls this module while a ledger runs.
 """
 
 import time
@@ -33,7 +33,7 @@ _SLICE_S: Final = 0.5
 
 
 class KafkaAdmin:
-    """Asks a cluster about its topics, and says in our words why it did not answer."""
+    """An admin client for the topics of a cluster."""
 
     def __init__(self, bootstrap: str, client: Mapping[str, Any], timeout_s: float) -> None:
         self._bootstrap = bootstrap
@@ -43,7 +43,7 @@ class KafkaAdmin:
         self._client = made(AdminClient, connection.admin(self._trouble))
 
     def describe(self, names: list[str]) -> dict[str, TopicDescription]:
-        """Return the descriptions of those topics that exist."""
+        """Return the descriptions of the topics that exist."""
         asked = self._client.describe_topics(
             TopicCollection(names), request_timeout=self._timeout_s
         )
@@ -53,7 +53,7 @@ class KafkaAdmin:
     def look(
         self, ledger: str, topics: Iterable[Topic] = REQUIRED
     ) -> dict[Topic, FoundTopic | None]:
-        """Return how the topics of a ledger are kept, None for one that does not exist."""
+        """Return the topics of a ledger with their settings, None for one that does not exist."""
         names = {topic: topic_name(ledger, topic) for topic in topics}
         described = self.describe(list(names.values()))
         return {
@@ -62,7 +62,7 @@ class KafkaAdmin:
         }
 
     def create(self, topics: list[NewTopic]) -> list[str]:
-        """Create topics and wait until they can be used; return the names of those created."""
+        """Create topics and wait until they can be used; return the names of the new ones."""
         asked = self._client.create_topics(topics, request_timeout=self._timeout_s)
         made = [name for name, answer in asked.items() if self._is_made(name, answer)]
         deadline = time.monotonic() + self._timeout_s
@@ -71,7 +71,7 @@ class KafkaAdmin:
         return made
 
     def alter(self, name: str, setting: str, value: str | None) -> None:
-        """Give a topic a setting, None = that of the broker."""
+        """Give a topic a setting, None = the broker's default."""
         how = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
         entry = ConfigEntry(setting, value or "", incremental_operation=how)
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
@@ -79,7 +79,7 @@ class KafkaAdmin:
         self._answer(name, asked[resource], ALTER_CONFIGS)
 
     def delete(self, names: list[str]) -> None:
-        """Delete topics and wait until none of them is there."""
+        """Delete topics and wait until all of them are gone."""
         if not names:
             return
         asked = self._client.delete_topics(names, request_timeout=self._timeout_s)
@@ -89,13 +89,13 @@ class KafkaAdmin:
         while left := self.describe(names):
             if time.monotonic() > deadline:
                 raise LogUnavailableError(
-                    f"{', '.join(left)} are still there {self._timeout_s:.0f} s after they were "
-                    "deleted; see whether all brokers run, then do the same again"
+                    f"{', '.join(left)} still exist {self._timeout_s:.0f} s after they were "
+                    "deleted; see whether all brokers run, then repeat this command"
                 )
             time.sleep(_PAUSE_S)
 
     def ends(self, ledger: str, topics: Iterable[Topic]) -> dict[Topic, int]:
-        """Return the offset behind the last record of each topic that exists, of partition 0."""
+        """Return the end offset of partition 0 of each topic that exists."""
         names = {topic_name(ledger, topic): topic for topic in topics}
         left = set(self.describe(list(names)))
         found: dict[str, int] = {}
@@ -104,7 +104,7 @@ class KafkaAdmin:
             places = {TopicPartition(name, 0): OffsetSpec.latest() for name in left}  # type: ignore[no-untyped-call]
             asked = self._client.list_offsets(places, request_timeout=self._timeout_s)
             for place, answer in asked.items():
-                # A topic that was just created is not led at once.
+                # A topic that was just created may not have a leader yet.
                 if (end := self._end(place.topic, answer, deadline)) is not None:
                     found[place.topic] = end
             left -= found.keys()
@@ -112,7 +112,7 @@ class KafkaAdmin:
         return {names[name]: end for name, end in found.items()}
 
     def _end(self, name: str, answer: "Future[Any]", deadline: float) -> int | None:
-        """Return the end that was asked for, None while another broker begins to lead there."""
+        """Return the end offset in an answer, None while the leader of the partition changes."""
         try:
             return int(self._answered(answer).offset)
         except KafkaException as problem:
@@ -130,7 +130,7 @@ class KafkaAdmin:
         return FoundTopic(name, len(replicas), min(replicas), settings)
 
     def _is_made(self, name: str, answer: "Future[None]") -> bool:
-        """Tell whether a topic was created now, or was there before."""
+        """Return True if a topic was created now, False if it existed before."""
         try:
             self._answered(answer)
         except KafkaException as problem:
@@ -140,13 +140,16 @@ class KafkaAdmin:
             if error.name() == "INVALID_REPLICATION_FACTOR":
                 raise SettingsError(
                     f"{name} cannot have so many replicas: {error.str()} Start more brokers, or "
-                    "ask for fewer: with --replication of lakeledger init"
+                    "request fewer replicas with --replication of lakeledger init"
                 ) from problem
             raise self._as_log_error(problem, name, CREATE) from problem
         return True
 
     def _answer(self, name: str, answer: "Future[Any]", right: Right) -> Any:
-        """Return what was asked for, None if there is no such topic; `right` is what that takes."""
+        """Return the result of an answer, None if there is no such topic.
+
+        `right` is the right that the request needs.
+        """
         try:
             return self._answered(answer)
         except KafkaException as problem:
@@ -155,9 +158,9 @@ class KafkaAdmin:
             raise self._as_log_error(problem, name, right) from problem
 
     def _answered(self, answer: "Future[Any]") -> Any:
-        """Return an answer; raises KafkaException, also where the login is refused meanwhile.
+        """Wait for an answer and return its result; raises KafkaException, also on a refused login.
 
-        The wait is cut: a signal that another thread got is heard in between.
+        The wait is cut into slices, so that signals are handled in between.
         """
         while not wait([answer], _SLICE_S).done:
             self._client.poll(0)
@@ -168,7 +171,7 @@ class KafkaAdmin:
         return found
 
     def _as_log_error(self, problem: KafkaException, subject: str, right: Right) -> LogError:
-        self._client.poll(0)  # Only so does the client tell what it heard.
+        self._client.poll(0)  # The client calls error_cb only inside its own calls.
         trouble = self._trouble
         return as_log_error(
             problem.args[0], subject, because=trouble.last, right=right, user=trouble.user

@@ -1,4 +1,4 @@
-"""What names a Kafka: `host:port`, of one broker or of several."""
+"""The bootstrap address of Kafka: `host:port` of one broker or of several."""
 
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
@@ -11,26 +11,26 @@ NO_PLACE: Final = frozenset("@ \t\n")
 
 
 def check_bootstrap(text: object) -> None:
-    """Raise SettingsError for what names no Kafka, TypeError for what is no text.
+    """Raise SettingsError for a text that is no bootstrap address, TypeError for another type.
 
-    librdkafka takes anything: it looks for a host of the name `a:b`, takes port `x` for 0, and
-    port 99999 for 34463, where something else may listen.
+    librdkafka accepts anything: it looks up a host named `a:b`, takes port `x` for 0, and port
+    99999 for 34463, where another program may listen.
     """
     if not isinstance(text, str):
-        raise TypeError(f"bootstrap is a text, such as '127.0.0.1:9092', not {text!r}")
+        raise TypeError(f"bootstrap must be a text such as '127.0.0.1:9092', got {text!r}")
     brokers = [each.strip() for each in text.split(",") if each.strip()]
     wrong = next((each for each in brokers if not is_broker(each)), None if brokers else text)
     if wrong is not None:
         raise SettingsError(
-            f"bootstrap {text!r} names no Kafka: {wrong!r} is no host:port. Say 127.0.0.1:9092, or "
-            "several with commas between them"
+            "bootstrap must be host:port, such as 127.0.0.1:9092, or several with commas between "
+            f"them, got {wrong!r} in {text!r}"
         )
 
 
 def is_broker(text: str) -> bool:
-    """Tell whether this is `host:port`, with its protocol in front or not; port 9092 may be left.
+    """Tell whether a text is `host:port`; a protocol may come before, and port 9092 is optional.
 
-    An IPv6 address stands in brackets where a port follows it.
+    An IPv6 address before a port must be in brackets.
     """
     place = text.partition("://")[2] or text
     try:
@@ -43,7 +43,7 @@ def is_broker(text: str) -> bool:
 
 
 def is_ipv6(text: str) -> bool:
-    """Tell whether this is an IPv6 address as it is, without brackets."""
+    """Tell whether a text is an IPv6 address without brackets."""
     try:
         IPv6Address(text)
     except AddressValueError:

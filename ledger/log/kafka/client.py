@@ -1,7 +1,7 @@
-"""Clients of Kafka: how one is made, which process may use it, and what any of them can ask.
+"""Clients of Kafka: their creation, the check of their process, and the look-up of end offsets.
 
-A client lives in the process that made it and is lost in its forked children, so everything that
-holds one checks that before it is used.
+A client works only in the process that made it, not in forked children. So every owner of a client
+checks the process before it uses the client.
 """
 
 import os
@@ -17,23 +17,24 @@ from ledger.log.kafka.trouble import NO_RIGHT, NOT_CONNECTED, UNKNOWN_HERE, Trou
 
 Client = TypeVar("Client")
 
-# A refusal is told beside the records and does not end a wait, so long waits are cut.
+# A refusal is reported to a callback and does not end a wait, so long waits are cut into slices.
 SLICE_S: Final = 0.5
 _SPREAD_S: Final = 2.0
 _LEADER_S: Final = 0.05
-# Whether a topic is there is asked even of one whose time is over, who would else be told wrong.
+# The time for the look-up of a topic after the caller's timeout is over. Without this look-up the
+# error could name the wrong cause.
 _CONFIRM_S: Final = 0.2
 
 
 class Process:
-    """This process, known without asking the system: that would cost as much as a record."""
+    """The id of this process, cached, because a system call costs as much as a record."""
 
     def __init__(self) -> None:
         self.note()
         os.register_at_fork(after_in_child=self.note)
 
     def note(self) -> None:
-        """Ask the system."""
+        """Get the process id from the system."""
         self.id = os.getpid()
 
 
@@ -41,21 +42,21 @@ PROCESS: Final = Process()
 
 
 def made(kind: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:
-    """Return a new client; raises SettingsError for a setting that it does not take."""
+    """Return a new client; raises SettingsError for a setting that it does not accept."""
     try:
         return kind(settings)
     except KafkaException as problem:
         raise SettingsError(
-            f"Kafka's client does not take its settings: {problem.args[0].str()}. Correct or "
-            "remove the one it names"
+            f"Kafka's client does not accept its settings: {problem.args[0].str()}. Correct or "
+            "remove the named setting"
         ) from problem
 
 
 def check_process(maker: int) -> None:
-    """Raise LogError in any process but `maker`: the threads of a client do not survive a fork."""
+    """Raise LogError in any process but `maker`, since a client's threads do not survive a fork."""
     if PROCESS.id != maker:
         raise LogError(
-            f"this part of the log was made in process {maker} and is used in {PROCESS.id}, where "
+            f"this Kafka client was made in process {maker} and is used in {PROCESS.id}, where "
             "its threads do not run. Make the log after the fork, or start processes by spawn"
         )
 
@@ -63,14 +64,14 @@ def check_process(maker: int) -> None:
 def ask_ends(
     client: Consumer, partition: TopicPartition, timeout_s: float, trouble: Trouble
 ) -> tuple[int, int]:
-    """Return the first and the end offset; raises KafkaException, after `client` told its trouble.
+    """Return the first and the end offset; raises KafkaException, with the cause in `trouble`.
 
-    A refusal ends the wait: of the login once it stood for a moment, of a right at once.
+    A refused right ends the wait at once, a refused login after it has lasted for a moment.
 
-    A partition whose leader is changing is asked again until the time is over, and for a moment one
-    that is not known: what was just created is not known everywhere at once. That moment begins
-    with the first answer, which a busy machine may be slow to give. As long as no broker is
-    connected nothing was asked, and the wait is cut, so that a signal is heard in between.
+    While the leader of the partition changes, the request is repeated until the timeout. For an
+    unknown partition it is repeated for a moment, because a new topic is not known to all brokers
+    at once. That moment begins with the first answer, which may be slow on a busy machine. While no
+    broker is connected, the wait is cut into slices, so that signals are handled in between.
     """
     deadline = time.monotonic() + timeout_s
     slice_s = SLICE_S
@@ -82,10 +83,10 @@ def ask_ends(
             return client.get_watermark_offsets(partition, min(left_s, slice_s), cached=False)
         except KafkaException as problem:
             name, now_s = problem.args[0].name(), time.monotonic()
-            # A client that was never answered may hear a little later why it is not connected.
+            # A client without any answer so far may learn a little later why it is not connected.
             is_new_here = name == NOT_CONNECTED and not trouble.has_answered
             if is_cut := name in WAITED and (SLICE_S if is_new_here else slice_s) < left_s:
-                # Of a broker that was asked the answer may take all the time that is left.
+                # A connected broker may take all the time that is left for its answer.
                 slice_s = next_slice(name, slice_s, timeout_s, is_new_here=is_new_here)
             elif answered_s is None:
                 answered_s = now_s
@@ -101,30 +102,30 @@ def ask_ends(
             if not (is_cut or is_unknown or name in NO_LEADER) or left_s == 0:
                 raise
         finally:
-            client.poll(0)  # Only so does the client tell what it heard.
+            client.poll(0)  # The client calls error_cb only inside its own calls.
         if (refusal := trouble.standing()) is not None:
             raise KafkaException(refusal)
         time.sleep(min(left_s, _LEADER_S))
 
 
 def next_slice(name: str, slice_s: float, timeout_s: float, *, is_new_here: bool) -> float:
-    """Return how long to wait at a time after an error: short as long as no broker is connected."""
+    """Return the next slice of a wait after an error: short while no broker is connected."""
     if is_new_here:
         return SLICE_S
     return slice_s if name == NOT_CONNECTED else timeout_s
 
 
 def check_right(client: Consumer, topic: str, timeout_s: float) -> None:
-    """Raise KafkaException if the cluster says that this user may not know of the topic."""
+    """Raise KafkaException if the cluster denies this user the description of the topic."""
     described = client.list_topics(topic, max(timeout_s, _CONFIRM_S)).topics[topic]
     if described.error is not None and described.error.name() in NO_RIGHT:
         raise KafkaException(described.error)
 
 
 def check_topic(client: Consumer, topic: str, timeout_s: float) -> None:
-    """Raise KafkaException if the cluster says that there is no such topic, or says nothing.
+    """Raise KafkaException if the cluster answers that there is no such topic, or does not answer.
 
-    A client does not know a partition either whose leader is away, or the broker that it asked.
+    A partition is also unknown to a client while its leader, or the asked broker, is unreachable.
     """
     described = client.list_topics(topic, max(timeout_s, _CONFIRM_S)).topics[topic]
     if described.error is not None:
@@ -132,6 +133,6 @@ def check_topic(client: Consumer, topic: str, timeout_s: float) -> None:
 
 
 def without_leader() -> KafkaException:
-    """Return the error for a partition of a topic that is there, which no broker leads."""
+    """Return the error for a partition of an existing topic without a leader."""
     text = "no broker is known to lead the partition"
     return KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, text))

@@ -1,7 +1,7 @@
-"""How every Kafka client of the ledger is set up, and what its errors mean to us.
+"""The settings of every Kafka client of the ledger, and the meaning of its errors.
 
-Settings and words only; the clients themselves are in `kafka` and `topics`. Names of settings and
-of errors are librdkafka's.
+The clients themselves are in `reader`, `writer`, `log` and `admin`. Names of settings and of errors
+are librdkafka's.
 """
 
 from collections.abc import Mapping
@@ -32,18 +32,18 @@ from ledger.log.kafka.trouble import (
 
 # Defaults that suit a ledger; a deployment may set others.
 SUITED: Final = {
-    # Asked for one family, the resolver knows no address at all where loopback is the only network,
-    # not even 127.0.0.1 (AI_ADDRCONFIG).
+    # With one family, the resolver finds no address on a machine that has only loopback, not even
+    # 127.0.0.1 (AI_ADDRCONFIG).
     "broker.address.family": "any",
     "reconnect.backoff.max.ms": 1_000,
     "socket.connection.setup.timeout.ms": 3_000,
     "topic.metadata.propagation.max.ms": 3_000,  # An absent topic is reported after 3 s, not 30.
-    # A broker that hangs keeps its connections, and by default everybody who asked it for a minute,
-    # though another one has taken over long since. A lease is 10 s.
+    # A broker that hangs keeps its connections open, and by default a client waits a minute for it,
+    # long after another broker took over. A lease is 10 s.
     "socket.timeout.ms": 6_000,
 }
 SUITED_READER: Final = {
-    "group.id": "lakeledger",  # The client wants one; no group is ever joined.
+    "group.id": "lakeledger",  # The client requires one; no group is ever joined.
     "fetch.wait.max.ms": 500,  # The broker answers at once when there is something.
     "fetch.min.bytes": 1,
     "fetch.queue.backoff.ms": 10,  # By default a full queue is left alone for a whole second.
@@ -55,33 +55,33 @@ SUITED_WRITER: Final = {
     "queue.buffering.max.kbytes": 64 * 1024,
     "compression.type": "none",
 }
-# A reader that lets the broker gather records is given what came meanwhile, or this much at once.
+# A broker that gathers records for a reader answers after the given time, or with this much.
 GATHERED_BYTES: Final = 64 * 1024
-# What the ledger's safety rests on; nobody may set them.
+# The ledger's safety depends on these settings, so a deployment may not change them.
 FIXED_READER: Final = {
     "auto.offset.reset": "error",  # The default skips what was not read, silently.
     "enable.auto.commit": False,  # Positions live with the data they belong to.
     "isolation.level": "read_uncommitted",  # A stray transaction must not hold a reader up.
     "check.crcs": True,
-    # The marker of a stray transaction is passed over in silence; only this tells that it was.
+    # The client skips the marker of a stray transaction silently; only this event shows the skip.
     "enable.partition.eof": True,
 }
 FIXED_WRITER: Final = {
     "acks": "all",
     "enable.idempotence": True,
-    # What is written while a request is on its way shares the next one: an idle writer loses no
-    # time, and a busy one asks half as much of the broker as with several requests on their way.
+    # Records written during a request share the next one. An idle writer loses no time, and a busy
+    # one costs the broker half as much as with several requests in flight.
     "max.in.flight.requests.per.connection": 1,
     "delivery.report.only.error": True,
 }
 FIXED: Final = (FIXED_READER.keys() | FIXED_WRITER.keys()) | {
     "transactional.id",
-    "default.topic.config",  # Settings of topics in there outrank the same ones beside it.
+    "default.topic.config",  # Its settings of topics override the ones outside of it.
     "request.required.acks",
     "max.in.flight",
     "auto.commit.enable",
 }
-# What the ledger sets by itself, and would set over any choice.
+# The ledger sets these itself and would override any choice.
 OWN: Final = frozenset(
     {"bootstrap.servers", "metadata.broker.list", "error_cb", "logger"}
     | {"linger.ms", "queue.buffering.max.ms", "message.timeout.ms", "delivery.timeout.ms"}
@@ -93,12 +93,12 @@ NO_ANSWER: Final = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"}
     | {"_TRANSPORT", "_RESOLVE", NOT_CONNECTED, "_WAIT_COORD"}
 )
-# How a wait for an answer ends that was as long as it was allowed to be.
+# The errors of a wait that reached its timeout.
 WAITED: Final = frozenset({"_TIMED_OUT", NOT_CONNECTED})
 NO_LEADER: Final = frozenset(
     {"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"}
     | {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "REPLICA_NOT_AVAILABLE"}
-    # What becomes of a question to a broker that the cluster has given up meanwhile.
+    # The error of a request to a broker that was removed from the cluster meanwhile.
     | {"_DESTROY_BROKER"}
 )
 TOO_FEW: Final = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
@@ -112,14 +112,14 @@ MEANINGS: Final[dict[str, str]] = {
     **dict.fromkeys(NO_TOPIC, "no such topic; check the ledger's name, or create the ledger"),
     **dict.fromkeys(NO_LOGIN, "login refused; check user, password, mechanism, certificates"),
     CLOSED: (
-        "the broker closes the connection before it answers: it speaks TLS, or wants a login, and "
-        "this client does not, or the other way round; set security.protocol in client_config to "
-        "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
+        "the broker closes the connection before it answers: broker and client differ in TLS or "
+        "in the use of a login; set security.protocol in client_config to PLAINTEXT, SSL, "
+        "SASL_PLAINTEXT or SASL_SSL"
     ),
     **dict.fromkeys(NO_ANSWER, "no answer in time; see whether the broker runs and is in reach"),
     **dict.fromkeys(NO_LEADER, "its leader is changing; try again, or bring its brokers back"),
     **dict.fromkeys(TOO_FEW, "too few replicas are in sync; bring brokers back, then try again"),
-    **dict.fromkeys(TOO_LARGE, "the record is larger than the topic takes; write a smaller one"),
+    **dict.fromkeys(TOO_LARGE, "the record is larger than the topic allows; write a smaller one"),
 }
 NOT_KNOWN: Final = (-1, -1)
 FATAL: Final = "the client gave up for good; end this process and start it again"
@@ -128,22 +128,22 @@ OTHER: Final = "the broker refused"
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the brokers are and how to log in; `client` holds librdkafka settings of a deployment.
+    """The address of the brokers, and librdkafka settings of a deployment such as the login.
 
-    Raises SettingsError if `bootstrap` names no Kafka, and if `client` sets what the ledger's
-    safety rests on, or what it sets itself.
+    Raises SettingsError if `bootstrap` is no address, or if `client` holds a setting on which the
+    ledger's safety depends or that the ledger sets itself.
     """
 
     bootstrap: str
     client: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what leads nowhere, and settings that are not open to choice."""
+        """Raise SettingsError for a wrong address and for settings that cannot be chosen."""
         check_bootstrap(self.bootstrap)
         if fixed := sorted(FIXED & self.client.keys()):
             raise SettingsError(
-                f"the ledger's safety rests on the Kafka settings {', '.join(fixed)}; they cannot "
-                "be chosen. Leave them out"
+                f"the ledger's safety depends on the Kafka settings {', '.join(fixed)}; they cannot"
+                " be chosen. Leave them out"
             )
         if own := sorted(OWN & self.client.keys()):
             raise SettingsError(
@@ -151,7 +151,7 @@ class Connection:
             )
 
     def trouble(self) -> Trouble:
-        """Return what a client of this connection tells its trouble to."""
+        """Return the callback to which a client of this connection reports its errors."""
         return Trouble(
             user=str(self.client.get(USER, "")),
             protocol=str(self.client.get(PROTOCOL, PROTOCOL_DEFAULT)).upper(),
@@ -162,7 +162,7 @@ class Connection:
         return self._settings(trouble, {}, {})
 
     def reader(self, trouble: Trouble, *, gather_s: float = 0.0) -> dict[str, Any]:
-        """Return the settings of a consumer, for which the broker gathers records so long."""
+        """Return the settings of a consumer; the broker gathers records for `gather_s`."""
         gather = {"fetch.min.bytes": GATHERED_BYTES, "fetch.wait.max.ms": round(gather_s * 1000)}
         return self._settings(trouble, SUITED_READER, FIXED_READER | (gather if gather_s else {}))
 
@@ -194,21 +194,21 @@ def as_log_error(
     wanted: int = -1,
     held: tuple[int, int] = NOT_KNOWN,
 ) -> LogError:
-    """Return our error for one of the client's.
+    """Return the ledger's error for an error of the client.
 
-    `because` is what the client heard before a time-out; `right` is what the caller needs on the
-    topic, and `user` is the login. `wanted` is an offset that is not there, `held` the first and
-    the end offset of what is.
+    `because` is an error that the client got before a time-out. `right` is the right that the
+    caller needs on the topic, and `user` is the login. `wanted` is an offset that is gone, `held`
+    are the first and the end offset of the topic.
     """
     reason = error
     if because is not None and error.name() in NO_ANSWER:
         reason = because
     said = f"{error.name()}: {error.str()}" + ("" if reason is error else f", {reason.str()}")
     if error.name() in OFFSET_GONE:
-        holds = "" if held == NOT_KNOWN else f", it holds {held[0]} to {held[1]}"
+        holds = "" if held == NOT_KNOWN else f", the topic holds {held[0]} to {held[1]}"
         return OffsetGoneError(
-            f"{topic}: offset {wanted} is not there{holds}. That was removed, or the topic was cut "
-            f"or created anew; start from a checkpoint or from the beginning ({said})",
+            f"{topic}: offset {wanted} is gone{holds}. The record was removed, or the topic was cut"
+            f" or created anew; start from a checkpoint or from the beginning ({said})",
             wanted=wanted,
             earliest=max(0, held[0]),
         )
@@ -225,7 +225,7 @@ def as_log_error(
 
 
 def denial(topic: str, right: str, user: str) -> str:
-    """Return which right is missing and what to do about it."""
+    """Return the text for a missing right, with its remedy."""
     named = f"user {user}" if user else "this user"
     missing = f"{right} on topic {topic}" if right else f"a right on topic {topic}"
     return (
@@ -235,7 +235,7 @@ def denial(topic: str, right: str, user: str) -> str:
 
 
 def meaning(error: ClientError) -> str:
-    """Return what a client's error means, and what to do about it."""
+    """Return the meaning of a client's error, with its remedy."""
     if error.fatal():
         return FATAL
     return MEANINGS.get(error.name(), OTHER)

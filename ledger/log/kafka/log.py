@@ -1,11 +1,11 @@
 """The log in Kafka: the adapter that keeps real data.
 
-Readers are assigned their partition by hand and never join a group; writers are idempotent and wait
-for all replicas; neither knows transactions.
+Readers are assigned their partition by hand and never join a group. Writers are idempotent and wait
+for all replicas. Neither uses Kafka's transactions.
 
-What no reader can see: a topic that was deleted and created anew while the reader was paused or cut
-off, and that meanwhile holds more records than were read, goes on at the same offset. Whoever comes
-back after a pause compares `topic_id`, or reads its last record again.
+A reader cannot detect this case alone: the topic was deleted and created anew while the reader was
+paused or cut off, and now holds more records than it had read. Reading then continues at the same
+offset. So after a pause, a caller compares `topic_id` or reads its last record again.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ class KafkaLog:
 
     `client` holds librdkafka settings of the deployment, such as the login. `linger_ms` above 0
     trades latency for fewer requests; a record not acknowledged within `delivery_timeout_s` counts
-    as not delivered. With `gather_s` events are read that much later, many at once: that is for a
-    sequencer, to which its own come back. Nothing is asked of the broker until something is used.
+    as not delivered. With `gather_s` events are read that much later, many at once; it is meant for
+    a sequencer, which reads back its own events. No request is sent before the first use.
 
     Raises SettingsError for a name or a setting that cannot be used.
     """
@@ -59,16 +59,16 @@ class KafkaLog:
         self._asker = made(Consumer, self._connection.reader(self._trouble))
 
     def reader(self, topic: Topic, offset: int) -> KafkaReader:
-        """Return a reader that starts at `offset`, which it does not look at before it reads."""
+        """Return a reader that starts at `offset`, which is not checked before the first read."""
         check_process(self._process)
-        assert offset >= 0, "the client takes negative offsets for something else"
+        assert offset >= 0, "negative offsets have a special meaning for the client"
         trouble = self._connection.trouble()
         gather_s = self._gather_s if topic is Topic.EVENTS else 0.0
         settings = self._connection.reader(trouble, gather_s=gather_s)
         return KafkaReader(made(Consumer, settings), trouble, self._partition(topic, offset))
 
     def writer(self, topic: Topic) -> KafkaWriter:
-        """Return a writer of its own, which nobody shares."""
+        """Return a new writer, which no other caller shares."""
         check_process(self._process)
         trouble = self._connection.trouble()
         settings = self._connection.writer(
@@ -77,7 +77,7 @@ class KafkaLog:
         return KafkaWriter(settings, trouble, self._partition(topic))
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset, asked of the broker now."""
+        """Return the present first and end offset from the broker."""
         check_process(self._process)
         with self._asking:
             try:
@@ -94,9 +94,9 @@ class KafkaLog:
         return found
 
     def topic_id(self, topic: Topic) -> str:
-        """Return the broker's id of the topic, another one after it was re-created.
+        """Return the broker's id of the topic, which changes when the topic is re-created.
 
-        Raises LogUnavailableError when there is no such topic, or no answer.
+        Raises LogUnavailableError if there is no such topic, or no answer.
         """
         check_process(self._process)
         bootstrap, client = self._connection.bootstrap, self._connection.client
@@ -106,7 +106,7 @@ class KafkaLog:
         return ids[topic]
 
     def close(self) -> None:
-        """Close what readers and writers share; closing twice is allowed."""
+        """Close the shared client; closing twice is allowed."""
         if PROCESS.id == self._process:
             self._asker.close()
 

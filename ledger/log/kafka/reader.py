@@ -14,7 +14,7 @@ from ledger.log.kafka.trouble import NO_GROUP, NO_RIGHT, ClientError, Trouble
 from ledger.log.port import Record
 
 _HELD_S: Final = 2.0
-# How long nothing may come before it is asked whether anything can, and for how long it is asked.
+# The time without records before the right to read is checked, and the timeout of that check.
 _LOOK_S: Final = 1.0
 _LOOK_WAIT_S: Final = 0.2
 
@@ -22,8 +22,8 @@ _LOOK_WAIT_S: Final = 0.2
 class KafkaReader:
     """Reads one partition forward; for one thread.
 
-    A broker that does not answer looks like one that has nothing: `read` returns nothing, and
-    `KafkaLog.ends` tells the two apart.
+    `read` returns nothing if the broker does not answer, as it does at the end of the topic.
+    `KafkaLog.ends` raises in the first case.
     """
 
     def __init__(self, consumer: Consumer, trouble: Trouble, start: TopicPartition) -> None:
@@ -41,8 +41,8 @@ class KafkaReader:
         check_process(self._process)
         if not self._is_placed:
             self._rewind()
-        # What the client hands out and this call does not return is read again, by the next call:
-        # librdkafka 2.16 locks itself up if it is closed while it asks for an offset that is gone.
+        # If this call returns fewer records than the client delivered, the next call reads them
+        # again: librdkafka 2.16 hangs if it is closed while it requests an offset that is gone.
         self._is_placed = False
         records, following, self._is_placed = self._taken(self._messages(limit, timeout_s))
         self._at.offset = following
@@ -51,16 +51,16 @@ class KafkaReader:
         return records
 
     def next_offset(self) -> int:
-        """Return the offset of the first record not yet returned."""
+        """Return the offset of the next record to be returned."""
         return self._at.offset
 
     def close(self) -> None:
-        """Let go of the broker; closing twice is allowed."""
+        """Close the client; closing twice is allowed."""
         if PROCESS.id == self._process:
             self._consumer.close()
 
     def _messages(self, limit: int, timeout_s: float) -> list[Any]:
-        """Wait for one message, then take what is there: waiting for many would wait for all."""
+        """Wait for one message, then take what is there; `consume` would wait for all of them."""
         first = self._first(timeout_s)
         if first is None:
             return []
@@ -87,9 +87,9 @@ class KafkaReader:
                 return None
 
     def _check_right(self) -> None:
-        """Raise AccessDeniedError where nothing comes because nothing may be read.
+        """Raise AccessDeniedError if nothing arrives because reading is denied.
 
-        A client that knows this from the start tells nobody, and asks again for ever.
+        A client that lacks the right from the start reports no error, and retries for ever.
         """
         now_s = time.monotonic()
         if self._has_come or now_s < self._look_s:
@@ -102,9 +102,9 @@ class KafkaReader:
                 raise self._log_error(problem.args[0]) from problem
 
     def _taken(self, messages: list[Any]) -> tuple[list[Record], int, bool]:
-        """Return the records up to the first error, what follows them, and whether that was all.
+        """Return the records up to the first error, the next offset, and whether that was all.
 
-        Raises the error if nothing stands before it.
+        Raises the error if no record comes before it.
         """
         records: list[Record] = []
         following = self._at.offset
@@ -137,23 +137,23 @@ class KafkaReader:
         )
 
     def _held(self) -> tuple[int, int]:
-        """Return the first offset and the end offset, if the broker still tells them."""
+        """Return the first and the end offset, or NOT_KNOWN if the broker does not answer."""
         try:
             return ask_ends(self._consumer, self._at, _HELD_S, self._trouble)
         except KafkaException:
             return NOT_KNOWN
 
     def _rewind(self) -> None:
-        """Go on at the next offset, with nothing fetched and no error met."""
+        """Restart the client at the next offset, without fetched records and errors."""
         self._consumer.assign([self._at])
         self._is_placed = True
 
 
 def is_end(error: KafkaError | None) -> bool:
-    """Tell whether the end was reached, at an offset that may lie behind markers."""
+    """Tell whether an error means the end of the partition, which may lie behind markers."""
     return error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
 
 
 def is_of_group(error: KafkaError | None) -> bool:
-    """Tell whether the broker refuses to name the coordinator of a group that is never joined."""
+    """Tell whether an error is the refusal to name the coordinator of the unused group."""
     return error is not None and error.name() == NO_GROUP

@@ -1,12 +1,12 @@
-"""The rights that each role needs on the topics of a ledger; no more, and no less. No I/O.
+"""The rights that each role needs on the topics of a ledger, no more and no less. No I/O.
 
-This table is the only source: the command that prints the rights, the page of the docs and the test
-on a broker that denies everything else read it. READ and WRITE bring DESCRIBE with them. No role
-needs a right on a consumer group or on the cluster: partitions are assigned by hand, and a broker
-takes idempotent writes from a user that may write to a topic.
+This table is the only source. The command that prints the rights, the page of the docs, and the
+test on a broker that denies everything else read it. READ and WRITE include DESCRIBE. No role needs
+a right on a consumer group or on the cluster: partitions are assigned by hand, and a broker accepts
+idempotent writes from a user with WRITE on a topic.
 
-`commands_for` gives the rights as an administrator of Kafka grants them. A principal is the name of
-a user, or Kafka's full form, such as `User:CN=lake`.
+`commands` returns the rights in the form in which an administrator of Kafka grants them. A
+principal is the name of a user, or Kafka's full form, such as `User:CN=lake`.
 """
 
 import shlex
@@ -32,7 +32,7 @@ DELETE: Final = "DELETE"
 
 Rights = Mapping[Topic, tuple[Right, ...]]
 
-# Where events were restored from a backup the catalogs say so, and each reader looks there.
+# The catalogs topic marks events that were restored from a backup, so each reader reads it too.
 FOLLOWED: Final[Rights] = {Topic.EVENTS: (READ,), Topic.CATALOGS: (READ,)}
 READ_AND_COMPARED: Final[Rights] = dict.fromkeys(
     (Topic.EVENTS, Topic.CATALOGS), (READ, DESCRIBE_CONFIGS)
@@ -40,7 +40,7 @@ READ_AND_COMPARED: Final[Rights] = dict.fromkeys(
 
 
 class Role(NamedTuple):
-    """What a process does, in the words of the docs, and the rights that this takes."""
+    """The work of a process, in the words of the docs, and the rights for it."""
 
     does: str
     rights: Rights
@@ -48,7 +48,7 @@ class Role(NamedTuple):
 
 ROLES: Final[Mapping[str, Role]] = {
     "init": Role(
-        "`lakeledger init`: creates the topics, and compares how they are kept",
+        "`lakeledger init`: creates the topics, and compares their settings",
         dict.fromkeys(REQUIRED, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
     ),
     "sequencer": Role(
@@ -63,7 +63,7 @@ ROLES: Final[Mapping[str, Role]] = {
         },
     ),
     "client": Role(
-        "`Ledger.connect` of the SDK, and every command that changes something",
+        "`Ledger.connect` of the SDK, and every command that makes changes",
         {
             Topic.COMMANDS: (WRITE,),
             Topic.HEARTBEATS: (WRITE,),
@@ -77,7 +77,7 @@ ROLES: Final[Mapping[str, Role]] = {
         {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
     ),
     "published-cache": Role(
-        "`lakeledger serve cache --source published`: keeps what a publisher sends",
+        "`lakeledger serve cache --source published`: keeps the metadata that a publisher sends",
         {Topic.CACHE: (READ,), Topic.EVENTS: (DESCRIBE,)},
     ),
     "feeder": Role("`lakeledger serve feeder`: keeps the rows of a host by Spark", FOLLOWED),
@@ -90,7 +90,7 @@ ROLES: Final[Mapping[str, Role]] = {
         },
     ),
     "recover": Role(
-        "`lakeledger recover`: says what a log has lost, and lets the ledger go on",
+        "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",
         {
             Topic.EVENTS: (READ, WRITE),
             Topic.CATALOGS: (READ, WRITE),
@@ -100,11 +100,11 @@ ROLES: Final[Mapping[str, Role]] = {
         },
     ),
     "backup": Role(
-        "`lakeledger backup`: copies the events, and notes how the topics are kept",
+        "`lakeledger backup`: copies the events, and the settings of the topics",
         {**dict.fromkeys(Topic, (DESCRIBE, DESCRIBE_CONFIGS)), **READ_AND_COMPARED},
     ),
     "restore": Role(
-        "`lakeledger restore`: makes the topics, and writes the events of a backup",
+        "`lakeledger restore`: creates the topics, and writes the events of a backup",
         {
             **dict.fromkeys(Topic, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
             Topic.EVENTS: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
@@ -116,14 +116,14 @@ ROLES: Final[Mapping[str, Role]] = {
 
 
 class Binding(NamedTuple):
-    """One right of a role on one topic, by Kafka's name of it."""
+    """One right of a role on one topic, by Kafka's name of the topic."""
 
     topic: str
     right: Right
 
 
 def shown(rights: Rights) -> str:
-    """Return rights as the docs write them: the topics that have the same ones stand together."""
+    """Return rights in the form of the docs, with topics grouped by equal rights."""
     topics: dict[tuple[Right, ...], list[Topic]] = {}
     for topic, each in rights.items():
         topics.setdefault(each, []).append(topic)
@@ -131,9 +131,9 @@ def shown(rights: Rights) -> str:
 
 
 def bindings(ledger: str, role: str) -> Iterator[Binding]:
-    """Yield the rights of a role; raises SettingsError for no role, and for no name of a ledger."""
+    """Yield the rights of a role; raises SettingsError for an unknown role or a bad ledger name."""
     if role not in ROLES:
-        raise SettingsError(f"{role!r} is no role; there are {', '.join(ROLES)}")
+        raise SettingsError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
     for topic, rights in ROLES[role].rights.items():
         for right in rights:
             yield Binding(topic_name(ledger, topic), right)
@@ -143,7 +143,7 @@ USER: Final = "User:"
 
 
 class Acl(NamedTuple):
-    """One right as Kafka's tools and its API name it."""
+    """One right in the words of Kafka's tools and API."""
 
     principal: str
     host: str
@@ -164,7 +164,7 @@ def acls(ledger: str, principal: str, role: str) -> list[Acl]:
 
 
 def commands(given: list[Acl], bootstrap: str) -> Iterator[str]:
-    """Yield a command of Kafka's own tool for the rights on each topic."""
+    """Yield a command of Kafka's own tool for each topic, with all rights on it."""
     for (principal, topic), group in groupby(given, lambda each: (each.principal, each.name)):
         operations = [word for each in group for word in ("--operation", spelled(each.operation))]
         words = ["kafka-acls.sh", "--bootstrap-server", bootstrap, "--add"]
@@ -172,5 +172,5 @@ def commands(given: list[Acl], bootstrap: str) -> Iterator[str]:
 
 
 def spelled(operation: str) -> str:
-    """Return an operation as the tool spells it: DESCRIBE_CONFIGS is DescribeConfigs there."""
+    """Return an operation in the spelling of the tool, such as DescribeConfigs."""
     return "".join(word.capitalize() for word in operation.split("_"))

@@ -1,7 +1,7 @@
-"""How the topics of a ledger must be kept, and what is wrong with one that is not. No I/O.
+"""The settings that the topics of a ledger must have, and their comparison. No I/O.
 
-`SETTINGS` is the one place that says it. A ledger that runs on a topic kept otherwise loses its
-history sooner or later, so what a cluster has is compared at every start.
+`SETTINGS` is the only source. A ledger on topics with other settings loses its history sooner or
+later, so the settings in the cluster are compared at every start.
 """
 
 import re
@@ -25,8 +25,8 @@ MINUTE_MS: Final = 60_000
 FOR_EVER: Final = "-1"
 FLUSH: Final = "flush.messages"
 EACH_RECORD: Final = "1"
-# Without other copies, what these lose in a power cut is gone although it was acknowledged. What
-# the other topics lose is sent, written or asked for again.
+# Without other copies, a power cut loses acknowledged records. For these topics the loss is
+# permanent; the records of the other topics are sent or written again.
 FLUSHED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
 
 _EVERY: Final = {
@@ -67,7 +67,7 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
         "max.message.bytes": str(CHECKPOINT_RECORD_BYTES_MAX),
     },
     Topic.CATALOGS: {**_EVERY, **_NEWEST_OF_KEY},
-    # Who reads it from the beginning takes less than the time for which tombstones are kept.
+    # A reader from the beginning must finish within the time for which tombstones are kept.
     Topic.CACHE: {
         **_EVERY,
         **_NEWEST_OF_KEY,
@@ -75,14 +75,14 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
         "max.message.bytes": str(CACHE_RECORD_BYTES_MAX),
     },
 }
-# Of the other settings any value is safe, and a deployment may have its reasons.
+# Any value of the other settings is safe, and a deployment may choose it.
 _EXACT: Final = ("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
 _AT_LEAST: Final = ("retention.ms", "retention.bytes", "delete.retention.ms", "max.message.bytes")
 _LEDGER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
 
 
 class FoundTopic(NamedTuple):
-    """A topic as the broker describes it."""
+    """The broker's description of a topic."""
 
     name: str
     partitions: int
@@ -91,20 +91,20 @@ class FoundTopic(NamedTuple):
 
 
 def topic_name(ledger: str, topic: Topic) -> str:
-    """Return Kafka's name of a topic; raises SettingsError for a name no ledger can have."""
+    """Return Kafka's name of a topic; raises SettingsError for a bad name of a ledger."""
     if _LEDGER_NAME.fullmatch(ledger) is None:
         raise SettingsError(
-            f"{ledger!r} cannot be the name of a ledger, because it begins the names of topics. "
-            "Use up to 200 letters, digits, - and _, the first a letter or digit"
+            "a ledger name must have 1 to 200 letters, digits, - and _, the first a letter or "
+            f"digit, because the names of its topics begin with it; got {ledger!r}"
         )
     return f"{ledger}.{topic}"
 
 
 def settings_for(topic: Topic, replicas: int, *, flush: bool = True) -> dict[str, str]:
-    """Return the settings to create a topic with.
+    """Return the settings of a new topic.
 
-    With fewer copies than are safe, what is acknowledged is flushed to the disk first, unless
-    `flush` is false.
+    With fewer copies than are safe, each record is flushed to the disk before it is acknowledged,
+    unless `flush` is false.
     """
     if replicas >= REPLICAS_SAFE:
         return {**SETTINGS[topic], "min.insync.replicas": str(IN_SYNC_SAFE)}
@@ -114,9 +114,9 @@ def settings_for(topic: Topic, replicas: int, *, flush: bool = True) -> dict[str
 def breaches(
     bootstrap: str, ledger: str, topic: Topic, found: FoundTopic | None, replicas: int = 0
 ) -> Iterator[str]:
-    """Yield what the ledger cannot run on: topic, setting, found, wanted, and how to mend it.
+    """Yield each reason why the ledger cannot run: setting, found and wanted value, and remedy.
 
-    A topic that is missing is to have as many `replicas` as the others have, 0 = there is no other.
+    `replicas` is the number for a missing topic, as the other topics have, 0 = no other topic.
     """
     name = topic_name(ledger, topic)
     if found is None:
@@ -128,8 +128,8 @@ def breaches(
         return
     if found.partitions != PARTITIONS:
         yield (
-            f"{name} has {found.partitions} partitions, wanted {PARTITIONS}. That cannot be mended:"
-            " create a ledger under another name"
+            f"{name} must have {PARTITIONS} partition, got {found.partitions}. That cannot be "
+            "changed: create a ledger under another name"
         )
     for setting in (*_EXACT, *_AT_LEAST):
         wanted = SETTINGS[topic].get(setting)
@@ -144,18 +144,18 @@ def breaches(
 
 
 def fits(setting: str, kept: str, wanted: str) -> bool:
-    """Tell whether a ledger can run with the value that is kept."""
+    """Tell whether a ledger can run with the value of a setting."""
     if setting in _AT_LEAST:
         return kept == FOR_EVER or (wanted != FOR_EVER and int(kept or 0) >= int(wanted))
     return set(kept.split(",")) == set(wanted.split(","))
 
 
 def doubts(topic: Topic, found: FoundTopic, bootstrap: str) -> Iterator[str]:
-    """Yield what the ledger can run on, and should not where data matters."""
+    """Yield each setting with which the ledger runs, but that is not safe for real data."""
     in_sync = int(found.settings.get("min.insync.replicas", 1))
     if found.replicas < REPLICAS_SAFE:
         yield (
-            f"{found.name} has {found.replicas} replica(s): what a lost disk held is gone. Keep "
+            f"{found.name} has {found.replicas} replica(s): the data on a lost disk is gone. Keep "
             f"{REPLICAS_SAFE} where data matters"
         )
     elif in_sync < IN_SYNC_SAFE:
@@ -165,8 +165,9 @@ def doubts(topic: Topic, found: FoundTopic, bootstrap: str) -> Iterator[str]:
         )
     if found.replicas < REPLICAS_SAFE and topic in FLUSHED and not is_flushed(found):
         yield (
-            f"{found.name} has {FLUSH}={found.settings.get(FLUSH)}: a power cut may take what was "
-            f"acknowledged. Mend it with: kafka-configs.sh --bootstrap-server {bootstrap} --alter "
+            f"{found.name} has {FLUSH}={found.settings.get(FLUSH)}: a power cut may lose "
+            "acknowledged records. Mend it with: kafka-configs.sh "
+            f"--bootstrap-server {bootstrap} --alter "
             f"--entity-type topics --entity-name {found.name} --add-config {FLUSH}={EACH_RECORD}"
         )
 

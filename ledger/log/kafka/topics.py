@@ -1,8 +1,7 @@
-"""The topics of a ledger in a cluster: made, compared; and whether a broker is ready.
+"""The topics of a ledger in a cluster: their creation and comparison, and the wait for a broker.
 
-How they must be kept is in `topic_settings`. `client` is librdkafka settings of the deployment,
-such as the login, and `timeout_s` bounds each question asked. Nothing here is called while a ledger
-runs.
+Their settings are in `topic_settings`. `client` holds librdkafka settings of the deployment, such
+as the login, and `timeout_s` bounds each request. No role calls this module while a ledger runs.
 """
 
 import time
@@ -32,7 +31,7 @@ from ledger.log.port import REQUIRED, Topic
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
-_SILENT: Final = 0  # A broker that is still starting is no news for the terminal.
+_SILENT: Final = 0  # The client must not print errors about a broker that is still starting.
 
 
 def create_topics(
@@ -44,12 +43,12 @@ def create_topics(
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> list[str]:
-    """Create the topics that every ledger has; return the names of those created now.
+    """Create the topics that every ledger has; return the names of the new ones.
 
     With fewer than three copies an event is flushed before it is acknowledged, unless `flush` is
-    false. Topics that exist stay as they are, see `verify_topics`. Raises SettingsError if the
+    false. Existing topics stay as they are, see `verify_topics`. Raises SettingsError if the
     cluster cannot keep so many replicas, LogUnavailableError if it does not answer or refuses,
-    EventsLostError if the ledger was there before and its events are gone.
+    EventsLostError if the ledger existed before and its events are gone.
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
     check_new(admin, ledger)
@@ -64,7 +63,7 @@ def set_flush(
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> None:
-    """Let a broker flush what it acknowledges, or not, in the topics for which that counts.
+    """Switch the flush before each acknowledgement on or off, in the topics of FLUSHED.
 
     Raises LogUnavailableError if the cluster does not answer or refuses.
     """
@@ -75,22 +74,22 @@ def set_flush(
 
 
 def check_new(admin: KafkaAdmin, ledger: str) -> None:
-    """Raise EventsLostError if a ledger without events was there before.
+    """Raise EventsLostError if a ledger without events existed before.
 
-    What has to be read to be judged is left to the sequencer: catalogs may be the mark of a restore
-    that was interrupted, and commands ask for sessions of a ledger that has not begun.
+    Topics whose records would have to be read are left to the sequencer: catalogs may hold the mark
+    of an interrupted restore, and commands may only open sessions of a ledger that begins later.
     """
     needed = [topic for topic in TRACES if topic in REQUIRED]
     ends = admin.ends(ledger, needed)
-    # Who makes or verifies the topics of a ledger needs no right on that of its caches.
+    # The role that creates or verifies topics needs no right on the topic of caches.
     with suppress(AccessDeniedError):
         ends |= admin.ends(ledger, [topic for topic in TRACES if topic not in REQUIRED])
     traces = [Trace(topic, end) for topic, end in ends.items() if end]
-    # Asked last: who begins a ledger has written its events before anything else.
+    # Looked up last, because a sequencer that begins a ledger writes its events first.
     events = admin.ends(ledger, [Topic.EVENTS])
-    # All topics are made at once, so commands are not there before the events are.
-    told_by_none = {Topic.CATALOGS, *({Topic.COMMANDS} if events else ())}
-    if not events.get(Topic.EVENTS) and any(topic not in told_by_none for topic, _ in traces):
+    # All topics are created at once, so commands are a trace if the events topic is missing.
+    no_traces = {Topic.CATALOGS, *({Topic.COMMANDS} if events else ())}
+    if not events.get(Topic.EVENTS) and any(topic not in no_traces for topic, _ in traces):
         raise events_lost(traces)
 
 
@@ -102,9 +101,9 @@ def add_topic(
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> None:
-    """Create a topic that not every ledger has, with as many replicas as its events have.
+    """Create an optional topic, with as many replicas as the events topic has.
 
-    One that exists is verified. Raises as `create_topics` and `verify_topics`.
+    An existing topic is verified. Raises as `create_topics` and `verify_topics`.
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
     events = admin.look(ledger, [Topic.EVENTS])[Topic.EVENTS]
@@ -115,7 +114,7 @@ def add_topic(
 
 
 def new_topic(ledger: str, topic: Topic, replication: int, *, flush: bool = True) -> NewTopic:
-    """Return a topic as it is to be created."""
+    """Return the description of a topic to create."""
     settings = settings_for(topic, replication, flush=flush)
     return NewTopic(topic_name(ledger, topic), PARTITIONS, replication, config=settings)
 
@@ -123,10 +122,10 @@ def new_topic(ledger: str, topic: Topic, replication: int, *, flush: bool = True
 def verify_topics(
     bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
 ) -> list[str]:
-    """Return what should be better about the topics of a ledger.
+    """Return warnings about the topics of a ledger.
 
-    Raises SettingsError that lists every topic and setting the ledger cannot run on, with what was
-    found, what is wanted and the command that mends it; EventsLostError if the ledger was there
+    Raises SettingsError with every topic and setting on which the ledger cannot run, the found and
+    the wanted value, and the command that mends it. Raises EventsLostError if the ledger existed
     before and its events are gone, LogUnavailableError if the cluster does not answer.
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
@@ -161,7 +160,7 @@ def topic_ids(
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> dict[Topic, str]:
-    """Return the broker's ids of those of the topics that exist.
+    """Return the broker's ids of the topics that exist.
 
     Raises LogUnavailableError if the cluster does not answer.
     """
@@ -173,7 +172,7 @@ def topic_ids(
 def found_topics(
     bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
 ) -> dict[Topic, FoundTopic]:
-    """Return how those of the topics are kept that exist.
+    """Return the topics that exist, with their settings.
 
     Raises LogUnavailableError if the cluster does not answer.
     """
@@ -184,7 +183,7 @@ def found_topics(
 def topic_ends(
     bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
 ) -> dict[Topic, int]:
-    """Return the offsets behind the last records of those of the topics that exist.
+    """Return the end offsets of the topics that exist.
 
     Raises LogUnavailableError if the cluster does not answer.
     """
@@ -192,9 +191,9 @@ def topic_ends(
 
 
 def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
-    """Wait until a broker answers and counts as alive; return whether it did in time.
+    """Wait until a broker is ready; return whether it was in time.
 
-    While it registers, a broker already answers but names no broker that could take a topic.
+    While a broker registers, it already answers but lists no broker that could hold a topic.
     """
     deadline = time.monotonic() + timeout_s
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": _SILENT})

@@ -1,8 +1,8 @@
-"""What a Kafka client is told beside its answers, and what waiting does not mend.
+"""The errors that a Kafka client reports to callbacks, and the ones that waiting does not mend.
 
-A client reports a refused login to a callback while its caller waits for an answer that does not
-come. What was heard is kept here, so that the caller can end its wait and name the reason. Names of
-errors are librdkafka's.
+A client reports a refused login to a callback while its caller waits for an answer in vain. The
+errors are kept here, so that the caller can end its wait and name the reason. Names of errors are
+librdkafka's.
 """
 
 from collections import Counter
@@ -16,45 +16,45 @@ UNKNOWN_HERE: Final = "_UNKNOWN_PARTITION"
 NO_TOPIC: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", UNKNOWN_HERE})
 NO_LOGIN: Final = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
 NO_RIGHT: Final = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
-# The client looks for the coordinator of its group by itself. No group is ever joined, so a broker
-# that refuses to name it takes nothing away.
+# The client looks up the coordinator of its group by itself. No group is ever joined, so a refusal
+# of the broker to name it does no harm.
 NO_GROUP: Final = "GROUP_AUTHORIZATION_FAILED"
 NOT_CONNECTED: Final = "_ALL_BROKERS_DOWN"
-# The name of what no client reports as an error: the broker took the connection and closed it.
+# Our own name for a case without an error name: the broker accepted the connection and closed it.
 CLOSED: Final = "CLOSED_AT_ONCE"
 CLOSED_WORD: Final = "Disconnected"
 FAILED_LINE: Final = "FAIL"
 # Waiting does not mend these: a reader that meets one raises instead of returning nothing.
 REFUSALS: Final = NO_TOPIC | NO_LOGIN | NO_RIGHT
-# A record that ended so was not written: the broker said no, or it never left this process.
+# A record with such an error was not written: the broker refused, or it never left this process.
 NOT_WRITTEN: Final = NO_RIGHT | {"_PURGE_QUEUE"}
-# One broker of several may refuse alone; for so long the others may still answer.
+# One broker of several may refuse alone; the others have this long to answer.
 STANDING_S: Final = 0.6
 
 log_lines = structlog.get_logger("lakeledger.kafka")
 
 
 class ClientError(Protocol):
-    """What is asked of a `KafkaError`."""
+    """The part of `KafkaError` that is used here."""
 
     def name(self) -> str:
-        """Return librdkafka's name of it."""
+        """Return librdkafka's name of the error."""
         ...
 
     def str(self) -> str:
-        """Return the client's own words."""
+        """Return the client's message."""
         ...
 
     def fatal(self) -> bool:
-        """Tell whether the client that met it is of no more use."""
+        """Tell whether the client cannot be used any more."""
         ...
 
 
 class ClientMessage(Protocol):
-    """What is asked of a message that was not delivered."""
+    """The part of an undelivered message that is used here."""
 
     def value(self) -> bytes | None:
-        """Return what it held."""
+        """Return the value of the message."""
         ...
 
 
@@ -79,14 +79,14 @@ class Closed:
 
 @dataclass(slots=True)
 class Trouble:
-    """What a client was told by error_cb since its last success, and what it did not deliver.
+    """The errors from error_cb since the last success of a client, and its undelivered records.
 
-    `last` is the newest of all, and says why something timed out; `refusal` the newest of those
-    that waiting does not mend, `refused_s` when the first of them came. `undelivered` is the error
-    of the first record that was not delivered and stays for ever, `because` what had been heard by
-    then; `unwritten` counts the values that were surely not written. That is not known of what is
-    under way while a connection fails (`was_cut`). Nothing here refers to the client, so that one
-    that is dropped goes at once and not with some later collection.
+    `last` is the newest error, which explains a time-out. `refusal` is the newest error that
+    waiting does not mend, `refused_s` the time of the first one. `undelivered` is the error of the
+    first undelivered record, which is never cleared, and `because` is `last` at that time.
+    `unwritten` counts the values that were certainly not written; records in flight while a
+    connection fails are not certain (`was_cut`). Nothing here refers to the client, so that a
+    dropped client is freed at once and not by a later garbage collection.
     """
 
     user: str = ""
@@ -102,21 +102,21 @@ class Trouble:
     unwritten: Counter[bytes] = field(default_factory=Counter)
 
     def __call__(self, error: ClientError) -> None:
-        """Note an error; called by the client, from inside its own calls only."""
+        """Note an error; the client calls this, only inside its own calls."""
         name = error.name()
         if name == NO_GROUP:
             return
         if name in REFUSALS:
             self.refusal = error
             self._begin()
-        # That all brokers are down is said beside the reason why each of them is.
+        # "All brokers are down" comes together with the reason for each broker.
         if name != NOT_CONNECTED or self.last is None:
             self.last = error
         if name != NOT_CONNECTED and CLOSED_WORD not in error.str():
             self.closed = None
 
     def note_line(self, line: str) -> None:
-        """Note what the client logs: that a connection failed stands nowhere else."""
+        """Note a log line of the client: only these report that a connection failed."""
         if not line.startswith(FAILED_LINE):
             return
         self.was_cut = True
@@ -125,7 +125,7 @@ class Trouble:
             self._begin()
 
     def note_delivery(self, error: ClientError | None, record: ClientMessage | None = None) -> None:
-        """Note a record that was not delivered; those after the first are not relied on."""
+        """Note an undelivered record; only the error of the first one is kept."""
         if error is None:
             return
         if record is not None and error.name() in NOT_WRITTEN and not self.was_cut:
@@ -134,13 +134,13 @@ class Trouble:
             self.undelivered, self.because = error, self.last
 
     def standing(self) -> ClientError | None:
-        """Return the refusal that stood for a while, during which nobody else has answered."""
+        """Return a refusal that lasted for a while without an answer of any broker, or None."""
         if self.refused_s is None or monotonic() - self.refused_s < STANDING_S:
             return None
         return self.refusal or self.closed
 
     def clear(self) -> None:
-        """Forget what was heard: something succeeded."""
+        """Forget all errors after a success."""
         self.last = self.refusal = self.refused_s = self.closed = None
         self.has_answered = True
 
@@ -150,9 +150,9 @@ class Trouble:
 
 
 class ClientLines:
-    """Takes what librdkafka would print; debug lines, and only where structlog was set up.
+    """Takes the log lines of librdkafka and logs them as debug lines, if structlog is set up.
 
-    Its own default would print every line of a library nobody asked about.
+    By default librdkafka would print every line.
     """
 
     def __init__(self, trouble: Trouble) -> None:

@@ -13,9 +13,9 @@ from ledger.log.kafka.rights import WRITE
 from ledger.log.kafka.trouble import ClientError, Trouble
 
 _QUEUE_FULL_S: Final = 0.05
-# Delivery reports are served once for so many records; serving them costs as much as a record.
+# Delivery reports are served once per this many records; serving them costs as much as a record.
 _SERVED_TOGETHER: Final = 100
-# An acknowledgement is not told; it is looked for after so long, and ever later.
+# Acknowledgements are polled, first after this time, then at growing intervals.
 _FLUSH_S: Final = 0.0005
 _FLUSH_MAX_S: Final = 0.02
 
@@ -33,13 +33,13 @@ class KafkaWriter:
         self._producer = made(Producer, {**settings, "on_delivery": trouble.note_delivery})
 
     def append(self, key: bytes, value: bytes) -> None:
-        """Queue a record; its delivery is not waited for. Raises as `check` does."""
+        """Queue a record without waiting for its delivery; raises as `check` does."""
         check_process(self._process)
         self._unserved += 1
         if self._unserved >= _SERVED_TOGETHER:
             self.check()
         elif not len(self._producer):
-            # Nothing was under way when a connection failed of which this may tell.
+            # No record was in flight, so a failed connection reported by this call lost none.
             self._serve(0)
             self._trouble.was_cut = False
         self._raise_failure()
@@ -48,17 +48,17 @@ class KafkaWriter:
             self._raise_failure()
 
     def check(self) -> None:
-        """Serve delivery reports; raise LogUnavailableError if any record was not delivered."""
+        """Serve delivery reports; raises LogUnavailableError if a record was not delivered."""
         check_process(self._process)
         self._unserved = 0
         self._serve(0)
         self._raise_failure()
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until all queued records are acknowledged; raise LogUnavailableError if not.
+        """Wait until all queued records are acknowledged; raises LogUnavailableError otherwise.
 
-        After a time-out without a failed record the writer can still be used: the records are on
-        their way.
+        After a time-out without a failed record the writer can still be used: the records are in
+        flight.
         """
         check_process(self._process)
         left = self._flushed(timeout_s)
@@ -66,39 +66,39 @@ class KafkaWriter:
         if left:
             late = KafkaError(
                 KafkaError._TIMED_OUT,  # noqa: SLF001 - a public name that begins so
-                f"{left} record(s) not acknowledged within {timeout_s} s, they may come later",
+                f"{left} record(s) not acknowledged within {timeout_s} s; they may arrive later",
             )
             raise self._log_error(late, self._trouble.last)
         self._trouble.clear()
 
     def unwritten(self, value: bytes) -> int:
-        """Return how many records of this value are known not to have been written."""
+        """Return how many records of this value were certainly not written."""
         if not self._is_closed:
             self._serve(0)
         return self._trouble.unwritten[value]
 
     def close(self) -> None:
-        """Let go of the broker without waiting; closing twice is allowed."""
+        """Close the client without waiting; closing twice is allowed."""
         if PROCESS.id == self._process and not self._is_closed:
             self._is_closed = True
             self._producer.purge(blocking=False)
             self._serve(0)
-            # A client that gives up meanwhile raises that, or leaves it set for the next call of C.
+            # A client that fails meanwhile raises, or leaves the error set for the next C call.
             with suppress(KafkaException, SystemError):
                 self._producer.close()
                 time.monotonic()
 
     def _serve(self, wait_s: float) -> None:
-        """Serve what the client has to tell; one that gave up for good raises it, once."""
+        """Serve the client's callbacks; a client that gave up for good raises once."""
         try:
             self._producer.poll(wait_s)
         except KafkaException as problem:
             self._trouble.note_delivery(problem.args[0])
 
     def _flushed(self, timeout_s: float) -> int:
-        """Wait for acknowledgements and return how many records have none.
+        """Wait for acknowledgements and return the number of records without one.
 
-        The client's own way to wait loses the error with which it gives up for good.
+        The client's own flush loses the error with which it gives up for good.
         """
         deadline_s, pause_s = time.monotonic() + timeout_s, _FLUSH_S
         while left := len(self._producer):
@@ -110,7 +110,7 @@ class KafkaWriter:
         return 0
 
     def _is_queued(self, key: bytes, value: bytes) -> bool:
-        """Try to queue a record; tell whether there was room."""
+        """Try to queue a record; return whether there was room."""
         try:
             self._producer.produce(self._topic, value or None, key, self._partition)
         except BufferError:
