@@ -1,8 +1,8 @@
 """Commands over the read model: status, txns, tables, conflicts, the watermark, and caches; roles.
 
-They read the follower's store on this host and say as of which position they speak. Ending somebody
-else's txn and forgetting aborted ones are commands to the ledger and go through the SDK. Each
-subject has a module of its own, loaded when one of its commands is run.
+They read the follower's store on this host and print the position that an answer is as of. Aborting
+a txn and forgetting aborted ones are commands to the ledger and go through the SDK. Each subject
+has a module of its own, loaded when one of its commands is run.
 """
 
 import typer
@@ -29,16 +29,16 @@ def register(app: typer.Typer) -> None:
         app,
         "status",
         f"{__name__}.status:status",
-        "Say who leads, how far the rows are behind, what is open, and what cannot be.",
+        "Show the leader, how far the rows are behind, open txns, and anomalies.",
     )
     later(
         app,
         "clean",
         f"{__name__}.cleaning:clean",
-        "Tell the ledger what compaction removed: no file under these ids can be reached any more.",
+        "Record what compaction removed: no file under these ids can be reached any more.",
     )
     for name, where, what in (
-        ("anomaly", "anomalies", "Look at what commits said that cannot be, and acknowledge it."),
+        ("anomaly", "anomalies", "Look at anomalies in commits, and acknowledge them."),
         ("cache", "cache", "Look at a metadata cache, and read from it."),
         ("conflict", "conflicts", "Look at lost conflicts."),
         ("table", "tables", "Look at tables."),

@@ -1,8 +1,8 @@
-"""Commands about anomalies: what commits said that cannot be, and which of them are known.
+"""Commands about anomalies: impossible file changes in commits, and which are acknowledged.
 
 An acknowledgement is a commit of its own, to a table without files: for each table it records, as
-the progress of an application, up to which position its anomalies are known. So it is in the log:
-every host reads it, and rows that are made anew have it too.
+the progress of an application, the position up to which its anomalies are known. So it is in the
+log: every host reads it, and rebuilt rows hold it too.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from projections.cli.reading import LIST_MAX, LimitOption, known_table, name_of,
 from projections.web.asked import LIMIT_MAX
 
 ACKNOWLEDGED: Final = "lakeledger.acknowledged"
-"""The table whose progress of applications says what is acknowledged."""
+"""The table whose progress of applications records the acknowledgements."""
 OPERATION: Final = "ACKNOWLEDGE"
 
 app = typer.Typer(no_args_is_help=True)
@@ -47,7 +47,7 @@ def anomaly_list(
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List what commits said that cannot be, oldest first."""
+    """List anomalies: impossible file changes in commits, oldest first."""
     with reading(ledger, output) as (_, reads):
         number = None if table is None else known_table(reads, catalog, table).table
         known = Known(reads, catalog)
@@ -84,21 +84,21 @@ def anomaly_acknowledge(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Acknowledge anomalies: lakeledger status counts them no longer, on any host."""
+    """Acknowledge anomalies: lakeledger status no longer counts them, on any host."""
     with Ledger.connect(ledger=ledger, catalog=catalog) as connection:
         rows = acknowledge(connection, table, position)
     answer_rows(rows, output)
     if not rows:
-        say("nothing is to be acknowledged; see lakeledger anomaly list --all")
+        say("no anomaly is left to acknowledge; see lakeledger anomaly list --all")
 
 
 def acknowledge(
     connection: Ledger, table: str | None, position: int | None
 ) -> list[dict[str, Any]]:
-    """Acknowledge the anomalies of a table, or of all, up to a position; returns a row a table."""
+    """Acknowledge anomalies of one table or all, up to a position; return a row for each table."""
     reads, catalog = connection.reads(), connection.catalog
     number = None if table is None else known_table(reads, catalog, table).table
-    # What is not to be read yet may hold anomalies that nobody has seen.
+    # Events behind the rows may hold anomalies that no user has seen.
     up_to = min(reads.position(), position or reads.position())
     found = newly_known(reads, Known(reads, catalog), number, up_to)
     into = acknowledgements(connection) if found else ACKNOWLEDGED
@@ -111,7 +111,7 @@ def acknowledge(
 
 
 class Known:
-    """Up to where the anomalies of each table are acknowledged; those of a dropped one all are."""
+    """The position up to which anomalies of a table are acknowledged; for a dropped one all are."""
 
     def __init__(self, reads: Reads, catalog: str) -> None:
         self._reads = reads
@@ -121,7 +121,7 @@ class Known:
         self._dropped = dict[int, bool]()
 
     def has(self, row: AnomalyRow) -> bool:
-        """Tell whether an anomaly is acknowledged, or its table gone."""
+        """Return whether an anomaly is acknowledged, or its table gone."""
         if row.table not in self._dropped:
             found = self._reads.table(row.table)
             self._dropped[row.table] = found is not None and found.dropped > 0
@@ -129,12 +129,12 @@ class Known:
 
 
 def app_of(table: int) -> str:
-    """Return the application whose progress says what of a table is acknowledged."""
+    """Return the application whose progress records the acknowledgements of a table."""
     return f"anomalies of table {table}"
 
 
 def acknowledgements(connection: Ledger) -> TableRow:
-    """Return the table of what is acknowledged, which is made at the first time."""
+    """Return the table of acknowledgements, which the first call creates."""
     with suppress(TableExistsError):
         return connection.create_table(ACKNOWLEDGED)
     return known_table(connection.reads(), connection.catalog, ACKNOWLEDGED)
@@ -153,7 +153,7 @@ def newly_known(
 
 
 def counted(reads: Reads, catalog: str, table: int | None = None) -> Counted:
-    """Return how many anomalies there are that nobody acknowledged, of a table or of all."""
+    """Return how many anomalies are not acknowledged, of a table or of all."""
     known = Known(reads, catalog)
     kinds, is_all = Counter[str](), True
     for page, is_whole in pages(reads, table):
@@ -165,9 +165,9 @@ def counted(reads: Reads, catalog: str, table: int | None = None) -> Counted:
 def pages(
     reads: Reads, table: int | None, after: int = 0, size: int = LIMIT_MAX
 ) -> Iterator[tuple[Sequence[AnomalyRow], bool]]:
-    """Yield all anomalies behind a position, and whether a page is all up to where it ends.
+    """Yield pages of the anomalies behind a position, and whether a page is complete up to its end.
 
-    Of a position with as many as a page takes only so many come.
+    A position with more anomalies than a page yields one page only.
     """
     while rows := reads.anomalies(table, size, after=after):
         last = rows[-1].position
@@ -180,7 +180,7 @@ def pages(
 
 
 def counts_shown(found: Counted, output: Output) -> dict[str, Any]:
-    """Return counts as fields: a line a kind for people, an object for programs."""
+    """Return counts as fields: one line for each kind, or an object in JSON."""
     more = "" if found.is_all else " or more"
     kinds = (
         found.kinds

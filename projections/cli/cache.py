@@ -1,6 +1,6 @@
-"""Commands over a metadata cache: how it is, what it answers, whether it is right.
+"""Commands over a metadata cache: its status, its answers, and whether they are correct.
 
-By default they make one over the rows of this host, as any program may; with `--url` they ask a
+By default they make a cache over the rows of this host, as any program may; with `--url` they ask a
 process that runs `lakeledger serve cache`.
 """
 
@@ -52,7 +52,7 @@ app = typer.Typer(no_args_is_help=True)
 def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheReads]:
     """Open the cache process at a URL, else a cache over the rows of this host.
 
-    Raises SettingsError if it is of another ledger than the one that is named.
+    Raises SettingsError if the cache is of another ledger than the named one.
     """
     if url is not None:
         from ledger.reads.http import HttpCache  # noqa: PLC0415 - loads the HTTP client
@@ -73,7 +73,7 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
 
 
 def no_cache(address: Address) -> SettingsError:
-    """Return the error for a host with nothing to make a cache of."""
+    """Return the error for a host that has no rows for a cache."""
     if address.reads_url is None:
         why = f"there are no rows of ledger {address.ledger} on this host to make a cache of. Set"
     else:
@@ -88,7 +88,7 @@ def no_cache(address: Address) -> SettingsError:
 
 
 def check_ledger(cache: CacheReads, name: str | None) -> None:
-    """Make sure that a cache is of the ledger of a name, where it knows; raises SettingsError."""
+    """Raise SettingsError if a cache is known to be of another ledger than the named one."""
     if name is not None and (found := cache.status().ledger) is not None:
         check_ledger_name(found, name)
 
@@ -100,16 +100,16 @@ def cache_status(
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say how far a cache is, what it holds, what it answered from where, and what differed."""
+    """Show how far a cache is, what it holds, where its answers came from, and what differed."""
     with opened(url, ledger, catalog) as cache:
         found = cache.status()
         answer(status_fields(found, output), output)
     if found.ledger is None:
-        say("its rows cannot be read, so it answers only what it holds: its own log tells why")
+        say("its rows cannot be read, so it answers only what it holds: see its own log")
     if url is None:
         say(
             "this cache was made for this answer, over the rows of this host: lakeledger status "
-            "tells how far they are behind the log, --url names a process that keeps one"
+            "shows how far they are behind the log, --url names a process that keeps one"
         )
     if found.mismatches:
         raise differ("see lakeledger cache verify, and report it")
@@ -122,7 +122,7 @@ def cache_read(
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
-    table_id: Annotated[int | None, number_option("Its id, should it be known.", least=1)] = None,
+    table_id: Annotated[int | None, number_option("Its id, if known.", least=1)] = None,
     write_ids: Annotated[
         str | None, typer.Option(metavar="LIST", help="The reader's list, as Hive writes it.")
     ] = None,
@@ -135,14 +135,14 @@ def cache_read(
     token: Annotated[str | None, typer.Option(help="A token or position to be seen.")] = None,
     max_wait_ms: Annotated[int, number_option("How long to wait.")] = MAX_WAIT_MS,
     max_lag_ms: Annotated[
-        int | None, number_option("How old the cache may be where others know more.")
+        int | None, number_option("How old the cache may be if the store knows more.")
     ] = None,
     policy: Annotated[str, typer.Option(metavar="list|latest", help="What to see.")] = "list",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what a reader sees of a table, from where and why."""
     if policy not in POLICIES:
-        raise typer.BadParameter(f"{policy!r} is no policy; there is: {', '.join(POLICIES)}")
+        raise typer.BadParameter(f"--policy must be one of {', '.join(POLICIES)}, got {policy!r}")
     if write_ids is not None and position != NOW:
         raise typer.BadParameter("give a list or a position, not both")
     listed, place = list_of(write_ids), position_of(position)
@@ -200,21 +200,21 @@ def cache_verify(
     tables: Annotated[int, number_option("So many tables.", least=1)] = TABLES,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Compare what a cache and its store tell of some tables; ends with 10 if they differ."""
+    """Compare the answers of a cache and its store for some tables; exit with 10 if they differ."""
     with opened(url, ledger, catalog) as cache:
         found = cache.verify(tables)
     answer(verified_fields(found), output)
     if found.mismatches:
-        raise differ("report it, with what is listed")
+        raise differ("report it, with the mismatches listed")
 
 
 def differ(next_step: str) -> Stopped:
-    """Return what ends a command about a cache that is wrong."""
+    """Return the end of a command about a cache that differs."""
     return Stopped(f"cache and store differ: {next_step}", ExitCode.UNHEALTHY)
 
 
 def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:
-    """Return how a cache is as fields; the counts of reads by source and reason."""
+    """Return the status of a cache as fields, with counts of reads by source and reason."""
     reads = {f"{each.source} {each.reason}": each.number for each in status.reads}
     fields = {**status._asdict(), "hit_ratio": round(status.hit_ratio, 4), "reads": reads}
     fields["ledger"] = status.ledger and status.ledger._asdict()
@@ -244,12 +244,12 @@ def answer_fields(found: Answer) -> dict[str, Any]:
 
 
 def verified_fields(found: Verified) -> dict[str, Any]:
-    """Return what a comparison found as fields."""
+    """Return the result of a comparison as fields."""
     return {"compared": found.compared, "mismatches": form_of(found.mismatches)}
 
 
 def by_name_or_id(ask: Callable[[ReadAt], Answer], read: ReadAt) -> Answer:
-    """Return the answer to a read; digits that are no name of a table are its id."""
+    """Return the answer to a read; digits that name no table are an id."""
     name = read.table or ""
     if read.table_id is None and (number := number_of(name)) is not None:
         with suppress(UnknownTableError):
@@ -261,17 +261,17 @@ def by_name_or_id(ask: Callable[[ReadAt], Answer], read: ReadAt) -> Answer:
 
 
 def list_of(text: str | None) -> ValidWriteIdList | None:
-    """Return a list; raises BadParameter for a text that is none."""
+    """Return the list in a text; raises BadParameter for any other text."""
     try:
         return None if text is None else ValidWriteIdList.parse(text)
     except ValueError as problem:
         raise typer.BadParameter(
-            f"{text!r} is no list ({problem}); a list looks like main.db.t:7:3:3,5:4"
+            f"--write-ids must be a list like main.db.t:7:3:3,5:4, got {text!r} ({problem})"
         ) from problem
 
 
 def check_list(listed: ValidWriteIdList, catalog: str, name: str) -> None:
-    """Raise BadParameter for a list of another table; one without a table is of any."""
+    """Raise BadParameter for a list of another table; a list without a table fits any."""
     try:
         check_list_is_of(catalog, name, listed)
     except ValueError as problem:
@@ -279,17 +279,17 @@ def check_list(listed: ValidWriteIdList, catalog: str, name: str) -> None:
 
 
 def position_of(text: str) -> int | None:
-    """Return a position, None for now; raises BadParameter for a text that is none."""
+    """Return the position in a text, None for now; raises BadParameter for any other text."""
     if text == NOW:
         return None
     found = number_of(text)
     if found is None:
-        raise typer.BadParameter(f"{text!r} is no position; it is a number of 64 bits, or {NOW}")
+        raise typer.BadParameter(f"a position must be a number of 64 bits or {NOW}, got {text!r}")
     return found
 
 
 def place_of(text: str) -> Token | int:
-    """Return a token or a position; raises BadParameter for a text that is neither."""
+    """Return the token or position in a text; raises BadParameter for any other text."""
     found = number_of(text)
     try:
         return Token.parse(text) if found is None else found

@@ -1,7 +1,7 @@
-"""The command that is a cache: it keeps entries of its own until it is stopped.
+"""The command `serve cache`: a process that keeps metadata entries until it is stopped.
 
-They come from the events of the log, and what misses from the follower's rows on this host; or both
-come from what a feeder of another host publishes.
+The entries follow the events of the log, and misses are read from the follower's rows on this host;
+or both come from the cache topic, which a feeder of another host publishes.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ log_lines = structlog.get_logger("lakeledger.cache")
 
 
 class Parts(NamedTuple):
-    """What a cache process is made of."""
+    """The parts of a cache process."""
 
     entries: ServedEntries
     store: MetadataStore
@@ -101,16 +101,16 @@ def fed_by_log(log: Log, rows: Path, settings: CacheSettings, own: ExitStack) ->
 
 
 def fed_by_topic(log: Log, settings: CacheSettings) -> Parts:
-    """Return the parts of a cache of what another host publishes."""
+    """Return the parts of a cache of the rows that another host publishes."""
     site = PublishedSite(log)
     entries = PublishedEntries(site, bytes_max=settings.bytes_max)
     return Parts(entries, PublishedStore(site), PublishedLists(site))
 
 
 def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> None:
-    """Keep a cache and answer from it until `stop` is set; raises what ends its entries.
+    """Keep a cache and answer from it until `stop` is set; raises the error that ends its entries.
 
-    It answers at once, from the store until the entries have come to the end they found.
+    It answers at once: from the store until the entries have reached the end of the log.
     """
     from projections.web.cache_serving import serve_cache as serve  # noqa: PLC0415 - HTTP server
 
@@ -136,18 +136,18 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         freeze_recovered()
         seconds = round(monotonic() - began_s, 3)
         log_lines.info("caught up", position=entries.position(), seconds=seconds)
-        told: type[LedgerError] | None = None
+        logged: type[LedgerError] | None = None
         while not stop.wait(LOOK_S):
             problem = check(cache, entries, check_samples)
-            told = tell_of_rows(problem, told)
+            logged = tell_of_rows(problem, logged)
 
 
 def check(
     cache: MetadataCache, entries: ServedEntries, check_samples: Callable[[], None]
 ) -> LedgerError | None:
-    """Raise what ended the entries or the sampler, SettingsError for rows of another ledger.
+    """Raise the error that ended entries or sampler; SettingsError for another ledger's rows.
 
-    Rows that are not there yet, or cannot be read now, are met again; returned is why.
+    Rows that are missing or cannot be read now are tried again later; the reason is returned.
     """
     entries.check()
     check_samples()
@@ -159,26 +159,25 @@ def check(
 
 
 def tell_of_rows(
-    problem: LedgerError | None, told: type[LedgerError] | None
+    problem: LedgerError | None, logged: type[LedgerError] | None
 ) -> type[LedgerError] | None:
-    """Log that rows cannot be read, or can again, where that is another thing than was `told`.
+    """Log that rows cannot be read, or can again, if that differs from `logged`.
 
-    The process stays ready, for it goes on to answer what it holds.
+    The process stays ready, since it still answers what it holds.
     """
     found = None if problem is None else type(problem)
-    if problem is not None and found is not told:
+    if problem is not None and found is not logged:
         log_lines.warning("rows cannot be read", why=str(problem))
-    elif problem is None and told is not None:
+    elif problem is None and logged is not None:
         log_lines.info("rows can be read")
     return found
 
 
 @contextmanager
 def sampling(cache: MetadataCache, every_s: float) -> Iterator[Callable[[], None]]:
-    """Let a thread compare the cache with its store now and then while the block runs.
+    """Run a thread that compares the cache with its store now and then while the block runs.
 
-    Yields a check that raises what ended the thread: a cache that nobody compares any more is not
-    to run on.
+    Yields a check that raises the error that ended the thread: a cache must not run on uncompared.
     """
     stop = Signal()
     with ThreadPoolExecutor(1, thread_name_prefix="lakeledger-sampler") as pool:

@@ -1,4 +1,4 @@
-"""Commands about cleaning: what may go, what holds it back, and that something is gone."""
+"""Commands about cleaning: what may be deleted, what holds it back, and what was deleted."""
 
 import shlex
 import time
@@ -37,13 +37,13 @@ def watermark_explain(
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what may be cleaned, what holds that back, since when, and at what cost.
+    """Show what may be cleaned, what holds that back, since when, and at what cost.
 
-    Without a table: below which txn mappings may go. With one: which of its files may.
+    Without a table: the txn below which mappings may go. With a table: its files that may go.
     """
     if table is None and (since or path):
         raise Stopped(
-            "--since and --path are about the files of one table: name it with --table",
+            "--since and --path need --table: they select files of one table",
             ExitCode.USAGE,
         )
     with reading(ledger, output) as (_, reads):
@@ -61,7 +61,7 @@ def watermark_explain(
 
 
 def explanation(reads: Reads) -> dict[str, Any]:
-    """Return the watermark, its bounds, and what pins it, as fields."""
+    """Return the watermark, its bounds and its holders, as fields."""
     mark = reads.watermark()
     fields: dict[str, Any] = {
         "watermark": mark.watermark,
@@ -79,7 +79,7 @@ def explanation(reads: Reads) -> dict[str, Any]:
 
 
 class Holder(NamedTuple):
-    """Who holds the watermark where it is, since when, and what helps."""
+    """A txn that holds the watermark, since when, and what helps."""
 
     who: str
     since: int
@@ -87,7 +87,7 @@ class Holder(NamedTuple):
 
 
 def holders(reads: Reads, mark: WatermarkRow) -> list[Holder]:
-    """Return who holds the watermark: an aborted txn, an open one, or one of each."""
+    """Return the holders of the watermark: an aborted txn, an open one, or one of each."""
     found: list[Holder] = []
     if mark.aborted is not None:
         names = [row.name for row in map(reads.table, mark.tables) if row is not None]
@@ -132,7 +132,7 @@ def mark_fields(row: TableRow, mark: TableMarkRow) -> dict[str, Any]:
 def released_fields(
     files: Sequence[FileRow], ids: Sequence[MappingRow], output: Output
 ) -> dict[str, Any]:
-    """Return what of a table may go, as fields; programs are told from where to go on."""
+    """Return the files and ids of a table that may go, as fields; JSON has the next start too."""
     if output is Output.JSON:
         return {
             "released_files": [{"path": each.path, "removed": each.removed} for each in files],
@@ -156,7 +156,7 @@ def clean(
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Tell the ledger what compaction removed: no file under these ids can be reached any more."""
+    """Record what compaction removed: no file under these ids can be reached any more."""
     if bool(table) != bool(write_id) or bool(txn) == bool(table):
         raise Stopped("name either --txn, or --table with --write-id", ExitCode.USAGE)
     what = f"txns {txn}" if txn else f"write ids {write_id} of {table}"

@@ -1,4 +1,4 @@
-"""Commands about conflicts: who lost, against whom, why, and what would have helped."""
+"""Commands about conflicts: losers, winners, reasons, and what would have helped."""
 
 from dataclasses import replace
 from typing import Annotated, Any
@@ -42,20 +42,20 @@ def conflict_explain(
     txn: Annotated[int | None, typer.Argument(metavar="[TXN]", min=0, max=NUMBER_MAX)] = None,
     ledger: NameOption = None,
     position: Annotated[
-        int | None, number_option("Of a commit without a txn: where it lost.", least=1)
+        int | None, number_option("For a commit without a txn: where it lost.", least=1)
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say who won over a txn, when, by which rule, in what both met, and what helps."""
+    """Show the winner over a txn, when, by which rule, where both met, and what helps."""
     if (txn is None) == (position is None):
         raise Stopped(
-            "name either a txn, or with --position where a commit without one lost",
+            "name a txn, or with --position the place where a commit without one lost",
             ExitCode.USAGE,
         )
     with reading(ledger, output) as (_, reads):
         row = reads.conflict(txn) if txn is not None else lost_at(reads, position or 0)
         if row is None:
-            what = f"txn {txn}" if txn is not None else f"what was decided at position {position}"
+            what = f"txn {txn}" if txn is not None else f"the command at position {position}"
             raise Stopped(
                 f"{what} did not lose a conflict up to position {reads.position()}; see lakeledger "
                 "conflict list",
@@ -76,7 +76,7 @@ def lost_at(reads: Reads, position: int) -> ConflictRow | None:
 
 
 def explanation(reads: Reads, evidence: Evidence, txn: int, position: int) -> Explanation:
-    """Return in words how a txn (0 = none) lost at a position, with names of what it was about."""
+    """Return in words how a txn (0 for a one-shot) lost at a position, with names of tables."""
     table = evidence.table
     then = reads.definition(table, position)
     explained = Explanation(
@@ -92,7 +92,7 @@ def explanation(reads: Reads, evidence: Evidence, txn: int, position: int) -> Ex
 
 
 def attempt_fields(write: TableWrite) -> dict[str, Any]:
-    """Return one table of what was attempted as fields; bytes as hex digits."""
+    """Return one table of an attempted commit as fields; bytes as hex digits."""
     footprint = write.footprint
     return {
         "table": write.table,

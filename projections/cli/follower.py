@@ -1,7 +1,7 @@
-"""The command that is the follower: it folds the log into rows until it is stopped.
+"""The command `serve follower`: it folds the log into rows until it is stopped.
 
-While it does, it answers reads over HTTP, from a thread of its own and from before it has caught
-up: so probes can ask how far it is.
+Meanwhile a thread answers reads over HTTP, also before the rows have caught up: so probes can read
+how far they are.
 """
 
 from collections.abc import Callable, Iterator
@@ -61,7 +61,7 @@ def serve_follower(
             answering(rows, found.follower) as started,
         ):
             with interruptible():
-                log.topic_id(Topic.EVENTS)  # Until the broker is reached there is nothing to end.
+                log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
             with progress_bar("catching up") as progress, final(StoreDamagedError, OffsetGoneError):
                 follow(
                     log,
@@ -79,7 +79,7 @@ def serve_follower(
 
 @contextmanager
 def answering(store: Path, settings: FollowerSettings) -> Iterator[Callable[[Follower], None]]:
-    """Answer HTTP, if that is wanted; what is yielded is told of the follower once there is one."""
+    """Answer HTTP, if that is configured; yields a call that takes the started follower."""
     followers: list[Follower] = []
     if settings.http == OFF:
         yield followers.append

@@ -1,8 +1,8 @@
-"""Files by partition: which files of a table may hold rows with given values of its columns.
+"""Files by partition: the files of a table that may hold rows with given values of its columns.
 
 A file has values of the columns that the table was partitioned by when the file was added. Values
-are compared as the types of their columns compare them. Where it is in doubt which column a value
-is of, it may be any.
+are compared as the types of their columns compare them. A value whose column is in doubt may match
+any column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from ledger.reads.port import FileRow, Reads, TableRow
 
 
 class PartitionColumn(NamedTuple):
-    """A partition column as it was at some time; type "" and id 0 = not known."""
+    """A partition column at some time; type "" and id 0 if not known."""
 
     name: str
     type: str
     id: int
 
     def is_same(self, other: "PartitionColumn") -> bool:
-        """Tell whether both are one column for certain: a table made anew may give ids again."""
+        """Return whether both are certainly one column: a replaced table may use ids again."""
         has_other_id = bool(self.id and other.id) and self.id != other.id
         return self.name.lower() == other.name.lower() and not has_other_id
 
@@ -35,12 +35,12 @@ Columns = Sequence[PartitionColumn]
 
 
 def columns_of(definition: TableDefinition | None) -> Columns:
-    """Return the partition columns of a definition, none without one."""
+    """Return the partition columns of a definition, [] for None."""
     return [PartitionColumn(*each) for each in partitioned_by(definition)] if definition else []
 
 
 def columns_at(reads: Reads, row: TableRow, version: int | None, position: int | None) -> Columns:
-    """Return the partition columns as of a version or a position, by default as they are."""
+    """Return the partition columns as of a version or a position, by default the present ones."""
     if version is not None:
         then = reads.version_row(row.table, version=version)
         position = then.position if then is not None else None
@@ -48,7 +48,7 @@ def columns_at(reads: Reads, row: TableRow, version: int | None, position: int |
 
 
 def columns_by_add(reads: Reads, row: TableRow, files: Sequence[FileRow]) -> Mapping[int, Columns]:
-    """Return the partition columns that the values of files are of, by where they were added."""
+    """Return the partition columns of the values of files, by the position of their add."""
     now = columns_of(row.definition)
     return {
         added: now if added > row.partitioned else columns_at(reads, row, None, added)
@@ -64,10 +64,10 @@ def of_partition(
 ) -> Sequence[FileRow]:
     """Return the files that may hold rows with the values of `column=value` pairs.
 
-    An empty text is NULL, as is what Hive writes for it, and as it is in the log. A file that has
-    no value of a column, because the table was partitioned otherwise when it was added, may hold
-    rows of any; so may one whose value is none of its type. Raises BadParameter for what names no
-    partition column, no value of it, or one twice.
+    An empty text is NULL, as in the log, and so is Hive's name for it. A file without a value of a
+    column, because the table was partitioned otherwise when it was added, may hold rows with any
+    value; so may a file whose value does not fit the type. Raises BadParameter for a name that is
+    not a partition column, a value that does not fit its type, or a column given twice.
     """
     values: dict[PartitionColumn, str | None] = {}
     for text in wanted:
@@ -75,19 +75,19 @@ def of_partition(
         column = next((each for each in columns if each.name.lower() == name.lower()), None)
         if column is None:
             known = ", ".join(each.name for each in columns) or "none"
-            raise typer.BadParameter(f"{name!r} is no partition column; there is: {known}")
+            raise typer.BadParameter(f"--partition must name one of {known}, got {name!r}")
         if not sign:
-            raise typer.BadParameter(f"{name!r} is without a value; write {name}=VALUE")
+            raise typer.BadParameter(f"--partition must be {name}=VALUE, got {name!r}")
         if column in values:
-            raise typer.BadParameter(f"{name!r} is given twice; a file has one value of it")
+            raise typer.BadParameter(f"--partition must name a column once, got {name!r} twice")
         if identity_of(null_or(value), column.type) is UNCASTABLE and column.type:
-            raise typer.BadParameter(f"{value!r} is no {column.type}, which {name} holds")
+            raise typer.BadParameter(f"a value of {name} must be a {column.type}, got {value!r}")
         values[column] = null_or(value)
     return [file for file in files if may_hold(file, by_add[file.added], values)]
 
 
 def may_hold(file: FileRow, columns: Columns, wanted: Mapping[PartitionColumn, str | None]) -> bool:
-    """Tell whether a file may hold rows with these values, by its own values of some columns."""
+    """Return whether a file may hold rows with these values, by its partition values."""
     return all(
         may_be_equal(own, column.type, value)
         for column, own in zip(columns, file.partition, strict=False)
@@ -97,6 +97,6 @@ def may_hold(file: FileRow, columns: Columns, wanted: Mapping[PartitionColumn, s
 
 
 def may_be_equal(own: str | None, spark_type: str, value: str | None) -> bool:
-    """Tell whether two values of a type may be equal; what is none of the type may be any."""
+    """Return whether two values of a type may be equal; a value that does not fit may be any."""
     keys = {identity_of(own, spark_type), identity_of(value, spark_type)}
     return len(keys) == 1 or UNCASTABLE in keys

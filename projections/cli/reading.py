@@ -1,4 +1,4 @@
-"""What the commands share: the rows of the ledger they are about, options, and how rows look."""
+"""Shared parts of the commands: opening the rows of a ledger, options, and the form of rows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -23,16 +23,16 @@ LIST_MAX = 50
 # The last millisecond of the year 9999.
 CALENDAR_END_MS = 253_402_300_799_999
 
-# Over HTTP no more are given at once, and from a store it is to be the same.
+# Over HTTP an answer has no more rows, and answers from a store must be the same.
 LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
 
 
 @contextmanager
 def reading(ledger: str | None, output: Output = Output.TABLE) -> Iterator[tuple[Address, Reads]]:
-    """Open the rows of the ledger that is up on this host, and say as of which position they are.
+    """Open the rows of the ledger that is up on this host, and print the position they are as of.
 
-    That is said before the answer; to programs behind it, for where there is none, an error is all
-    that they read. Raises as `reading_at`.
+    The position is printed before the answer, and for JSON behind it: a program that gets an error
+    then reads the error only. Raises as `reading_at`.
     """
     address = find_address(ledger=ledger)
     with reading_at(address) as reads:
@@ -48,19 +48,19 @@ def reading(ledger: str | None, output: Output = Output.TABLE) -> Iterator[tuple
 def reading_at(address: Address) -> Iterator[Reads]:
     """Open the rows that an address names, on this host or behind a URL.
 
-    Raises SettingsError if they are those of a ledger of another name.
+    Raises SettingsError if the rows are of a ledger with another name.
     """
     with closing(open_rows(address)) as reads:
-        with suppress(ReaderBehindError):  # Without any events they are still nobody's.
+        with suppress(ReaderBehindError):  # Before the first event rows belong to no ledger.
             check_ledger_name(reads.identity(), address.ledger)
         yield reads
 
 
 @contextmanager
 def known_txns(connection: Ledger) -> Iterator[None]:
-    """End the command as not found if it is refused over a txn that, as the rows tell, never was.
+    """End the command as not found if it is refused over a txn that is not in the rows.
 
-    Where no rows can be read, or none that are new enough, the refusal is raised as it is.
+    If the rows cannot be read, or are not new enough, the refusal itself is raised.
     """
     try:
         yield
@@ -72,7 +72,7 @@ def known_txns(connection: Ledger) -> Iterator[None]:
 
 
 def no_txn(reads: Reads, number: int) -> Stopped:
-    """Return what ends a command about a txn that the rows do not know."""
+    """Return the end of a command about a txn that is not in the rows."""
     return Stopped(
         f"there is no txn {number} up to position {reads.position()}; see lakeledger txn list",
         ExitCode.NOT_FOUND,
@@ -90,27 +90,27 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
     if found is None:
         raise UnknownTableError(
             f"there is no table {catalog}.{name}; see lakeledger table list, with --dropped for "
-            "those that are gone and can be named by their id",
+            "dropped tables, which can be named by their id",
             reason=Reason.UNKNOWN_TABLE.value,
         )
     return found
 
 
 def number_of(text: str) -> int | None:
-    """Return the number of an id or a position that a text says, None if it can be none."""
-    # Looked at first: Python refuses to make a number of thousands of digits.
+    """Return the id or position in a text, None if the text is not one."""
+    # Checked first: Python refuses to convert thousands of digits.
     is_one = NUMBER.fullmatch(text) is not None and is_number(int(text))
     return int(text) if is_one else None
 
 
 def name_of(reads: Reads, table: int) -> str:
-    """Return the name of a table with its catalog, its id if it is not known."""
+    """Return the name of a table with its catalog, or its id if the table is not known."""
     row = reads.table(table)
     return f"{row.catalog}.{row.name}" if row is not None else str(table)
 
 
 def brief(fields: dict[str, Any], columns: Sequence[str], output: Output) -> dict[str, Any]:
-    """Return what fits a line of a terminal; programs get every field."""
+    """Return the fields that fit a line of a terminal; JSON has every field."""
     return fields if output is Output.JSON else {name: fields[name] for name in columns}
 
 
@@ -129,8 +129,8 @@ def anomalies(reads: Reads, table: int | None) -> dict[str, Any]:
 
 
 def when(at_ms: int) -> str | None:
-    """Return a time as ISO 8601 in UTC, None for 0 and for what is in no calendar.
+    """Return a time as ISO 8601 in UTC, None for 0 and for a time after the year 9999.
 
-    What writers say of their files may be any number.
+    Writers may report any number for a file.
     """
     return time_text(at_ms) if 0 < at_ms <= CALENDAR_END_MS else None

@@ -1,6 +1,6 @@
-"""The command that says how a ledger is.
+"""The command `status`: whether a ledger works, and how far its rows are.
 
-It answers what can be known, and why the ledger is not well: because none is up, its broker or its
+It prints all it can find out, and why the ledger does not work: no ledger is up, its broker or its
 rows do not answer, no sequencer leads, or the rows stay behind the log.
 """
 
@@ -44,10 +44,7 @@ FIELDS: Final = (
 
 
 class Seen(NamedTuple):
-    """What the log says: whose it is, its last position, its records, and the leader if one beats.
-
-    There are more records than positions where some do not count, such as a claim that came late.
-    """
+    """What the log holds: ledger, last position, number of records, and the leader if one beats."""
 
     origin: Token
     position: int
@@ -56,10 +53,10 @@ class Seen(NamedTuple):
 
 
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
-    """Say who leads, how far the rows are behind, what is open, and what cannot be.
+    """Show the leader, how far the rows are behind, open txns, and anomalies.
 
-    Ends with 10 if the ledger is down, its broker or its rows do not answer, no sequencer leads, or
-    the rows do not come to the log's end within 10 s; the reason is told.
+    Exits with 10 if the ledger is down, its broker or its rows do not answer, no sequencer leads,
+    or the rows do not reach the log's end within 10 s; the reason is printed.
     """
     found = dict.fromkeys(FIELDS)
     try:
@@ -80,10 +77,9 @@ def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> No
 
 
 def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
-    """Put into `found` what the log and the rows say, and return why the ledger is not well.
+    """Add the facts of the log and the rows to `found`; return why the ledger does not work.
 
-    Raises SettingsError and IncompatibleError: what is set or installed here is wrong, and that
-    tells nothing of the ledger.
+    Raises SettingsError and IncompatibleError: they are about this host, not about the ledger.
     """
     reasons, seen = list[str](), None
     try:
@@ -94,7 +90,7 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     except LedgerError as problem:
         reasons.append(why_unwell(problem))
     if seen is None and address.store is None and address.reads_url is None:
-        return reasons  # Where rows are does not matter yet.
+        return reasons  # The place of the rows does not matter yet.
     try:
         with reading_at(address) as reads:
             if seen is not None:
@@ -108,9 +104,9 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
 
 
 def why_unwell(problem: LedgerError) -> str:
-    """Return why a ledger is not well, as an error of its log or its rows says.
+    """Return why a ledger does not work, from an error of its log or its rows.
 
-    Raises the error again where that is about this host alone.
+    Raises the error again if it is about this host only.
     """
     is_of_host = isinstance(problem, SettingsError | IncompatibleError)
     if is_of_host and not isinstance(problem, LedgerDownError):
@@ -119,7 +115,7 @@ def why_unwell(problem: LedgerError) -> str:
 
 
 def seen_in_rows(reads: Reads, seen: Seen | None, output: Output) -> Mapping[str, Any]:
-    """Return what the rows say, as fields."""
+    """Return the facts from the rows, as fields."""
     mark, counts, position = reads.watermark(), reads.counts(), reads.position()
     newest = reads.history(max(0, position - 1), 1)
     return {
@@ -137,7 +133,7 @@ def seen_in_rows(reads: Reads, seen: Seen | None, output: Output) -> Mapping[str
 
 
 def rows_behind(reads: Reads, position: int, wait_s: float) -> list[str]:
-    """Return that the rows do not come to what the log holds in time, nothing if they do."""
+    """Return why rows count as behind: they do not reach `position` in time; [] if they do."""
     try:
         reads.wait(position, round(wait_s * 1000))
     except ReaderBehindError as behind:
@@ -150,7 +146,7 @@ def rows_behind(reads: Reads, position: int, wait_s: float) -> list[str]:
 
 
 def seen_in_log(address: Address) -> Seen:
-    """Return what the log says, its leader if that beats within a second.
+    """Return the facts of the log, and its leader if one beats within a second.
 
     Raises LogUnavailableError soon if the broker is away or hangs.
     """
@@ -165,7 +161,7 @@ def seen_in_log(address: Address) -> Seen:
 
 
 def genesis(log: Log) -> LedgerCreated:
-    """Return who the ledger is; raises LedgerDownError if it was never led, else as readers do."""
+    """Return the identity of the ledger; raises LedgerDownError if no sequencer ever led it."""
     try:
         return read_genesis(log, AWAY_S)
     except SettingsError as problem:
@@ -173,9 +169,9 @@ def genesis(log: Log) -> LedgerCreated:
 
 
 def leader_heard(beats: LogReader, wait_s: float) -> dict[str, Any] | None:
-    """Return what a leader says of itself in its next beat, None if none comes in time.
+    """Return the content of the leader's next beat, None if no beat comes in time.
 
-    Records that are no beats are passed over, as standbys do.
+    Other records are skipped, as standbys do.
     """
     from ledger.log.other_topics import beat_epoch  # noqa: PLC0415 - a command loads what it uses
 

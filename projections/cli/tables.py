@@ -1,4 +1,4 @@
-"""Commands that look at tables: what there is, one of them, its files, its history."""
+"""Commands that look at tables: the list, one table, its files, its history."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from projections.cli.reading import (
 )
 
 TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
-# Where not all that is listed is there for all: since when not, or for which txn alone.
+# For tables that not every reader sees: the position of the drop, or the txn that alone sees it.
 EVERY_COLUMNS = (*TABLE_COLUMNS, "dropped", "creator")
 FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
 VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
@@ -56,7 +56,7 @@ def table_show(
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show one table, the write ids that are not cleaned yet, and what cannot be in its log."""
+    """Show one table, its write ids that are not cleaned yet, and its anomalies."""
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         answer({**table_fields(row), **table_details(reads, row, output)}, output)
@@ -123,7 +123,7 @@ def table_history(
 
 
 def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]:
-    """Return what is shown of one table only."""
+    """Return the fields that only `table show` prints."""
     definition, protocol = row.definition, reads.protocol(row.table)
     valid = reads.write_ids_at(row.table)
     return {
@@ -169,19 +169,19 @@ def file_fields(row: FileRow, columns: Columns) -> dict[str, Any]:
 
 
 def files_text(row: TableRow, found: Sequence[FileRow]) -> str:
-    """Return in words how many files were found, or why none of the table can be."""
+    """Return in words how many files were found, or why the ledger knows no files of the table."""
     if row.definition.layout == "directories":
         return (
             f"the ledger knows no files of table {row.name}: its layout is directories, they lie "
-            "in delta_<write id> below its location; lakeledger table show tells the valid ones"
+            "in delta_<write id> below its location; lakeledger table show lists the valid ids"
         )
     return f"{len(found)} files, {sum(file.size for file in found)} bytes"
 
 
 def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
-    """Return the version a table had at a time, `said` in words; ends the command if it had none.
+    """Return the version a table had at a time, `said` in words; end the command if it had none.
 
-    `version_row` takes 0 for no time at all; there is no version of then, or of before.
+    `version_row` takes 0 for no time, so times up to 0 are answered here.
     """
     found = reads.version_row(row.table, at=at) if at > 0 else None
     if found is None:
@@ -193,9 +193,11 @@ def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
 
 
 def time_of(text: str) -> int:
-    """Return a time in milliseconds; raises BadParameter for a text that is none."""
+    """Return a time in milliseconds; raises BadParameter for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no time as in 2026-01-31T12:00:00Z") from error
+        raise typer.BadParameter(
+            f"--as-of must be a time like 2026-01-31T12:00:00Z, got {text!r}"
+        ) from error
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)

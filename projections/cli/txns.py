@@ -68,7 +68,7 @@ def txn_abort(
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Abort a txn, whoever opened it; what it wrote counts as unknown."""
+    """Abort a txn of any client; the ledger assumes that it left data."""
     with Ledger.connect(ledger=ledger) as connection, known_txns(connection):
         if not yes:
             check_known(connection, number)
@@ -81,7 +81,7 @@ def txn_abort(
 
 
 def check_known(connection: Ledger, number: int) -> None:
-    """End the command if rows that can be read do not know a txn; others tell nothing."""
+    """End the command if the rows can be read and do not hold the txn."""
     with suppress(LedgerError):
         reads = connection.reads()
         if reads.txn(number) is None:

@@ -1,9 +1,9 @@
 """The read model over HTTP: answers of `ledger.reads.port` as JSON, health, and metrics.
 
-Nothing here writes, and nothing asks who reads: it listens on loopback unless told otherwise, and
-belongs behind a proxy that logs in wherever it is told otherwise. `ledger.reads.http` is its
-client; the form of the answers stands in `ledger.reads.http_form`.
+Nothing here writes, and nothing asks for a login: the server listens on loopback by default, and
+needs a proxy with a login at any other address. `ledger.reads.http` is its client;
+`ledger.reads.http_form` is the form of the answers.
 
 A request passes, in this order: `connection` with its deadlines, the `gate`, the routes of `app`,
-`bodies`, the `slots` of long answers, and `readers`; a long answer leaves as `listing` makes it.
+`bodies`, the `slots` of long answers, and `readers`; `listing` sends a long answer in chunks.
 """

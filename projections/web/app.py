@@ -1,4 +1,4 @@
-"""The application: every path, what is answered there, and what is said instead."""
+"""The application: every path, its answer, and the answers to errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -47,10 +47,10 @@ JSON: Final = "application/json"
 BAD_STATUS: Final = 400
 TOO_LONG_STATUS: Final = 413
 
-# So many answers of that size are under way at once; of those of all rows few, since they are held.
+# How many answers of a size may be under way at once: few of all rows, since memory holds them.
 AT_ONCE: Final[Mapping[Size, int]] = {Size.PAGES: 8, Size.WHOLE: 2}
 
-# The first that fits counts.
+# The first class that fits decides.
 STATUS: Final[Mapping[type[LedgerError], int]] = {
     UnknownTableError: 404,
     UnknownVersionError: 404,
@@ -69,7 +69,7 @@ log_lines = structlog.get_logger("lakeledger.web")
 
 
 class Streamed(StreamingResponse):
-    """An answer that is sent as it is made; `own` is let go when it is, or cannot be, sent."""
+    """An answer that is sent as it is made; `own` is closed when it is sent, or cannot be."""
 
     media_type = JSON
 
@@ -110,20 +110,20 @@ class Pages(Generic[Source]):
             ],
             exception_handlers={HTTPException: on_http_error},
         )
-        # A path with a slash behind it is another one, and who asks for it is told so in JSON.
+        # A path with a slash behind it is another path, which is answered with 404 in JSON.
         self.app.router.redirect_slashes = False
 
     def stop(self) -> None:
-        """Let nobody wait any longer; any thread may say so."""
+        """End all waits; any thread may call."""
         self._waiting.stop()
 
     def close(self) -> None:
-        """Close what answers, once nobody asks any more."""
+        """Close the readers, after the last request."""
         self._health.close()
         self._readers.close()
 
     def _beside(self) -> Mapping[str, Endpoint]:
-        """Return what is asked beside all bounds on what is under way."""
+        """Return the paths that no bound on questions under way applies to."""
         return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics_text}
 
     def _first(self, ask: Endpoint) -> Endpoint:
@@ -176,7 +176,7 @@ class Pages(Generic[Source]):
     ) -> AsyncIterator[bytes]:
         """Yield an answer chunk by chunk; nothing of it is made for a client that wants its head.
 
-        An error within cuts the connection: the status is told already.
+        An error within cuts the connection: the status is sent already.
         """
         if request.method == "HEAD":
             return
@@ -190,7 +190,7 @@ class Pages(Generic[Source]):
             yield chunk
 
     async def _position(self, request: Request) -> Response:
-        """Answer the applied position, with `at_least` as soon as it is that."""
+        """Answer the applied position; with `at_least`, as soon as it is reached."""
         asked = Asked(request.path_params, request.query_params.multi_items())
         position = asked.number_or_none("at_least") or 0
         timeout_ms = asked.number_or_none("timeout_ms") or 0
@@ -200,7 +200,7 @@ class Pages(Generic[Source]):
             return JSONResponse(await self._waiting.reach(position, timeout_ms))
 
     async def _livez(self, _request: Request) -> Response:
-        """Answer that this process does; whatever it depends on."""
+        """Answer that this process runs, whatever it depends on."""
         return JSONResponse({"status": "UP", "checks": {}})
 
     async def _readyz(self, _request: Request) -> Response:
@@ -209,7 +209,7 @@ class Pages(Generic[Source]):
 
     async def _metrics_text(self, _request: Request) -> Response:
         lag = await self._health.lag()
-        # What is collected may wait for a lock; whoever asks for anything else does not.
+        # Collecting may wait for a lock; other requests must not.
         text = await asyncio.to_thread(self._metrics.text, lag if isinstance(lag, Lag) else None)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
@@ -227,17 +227,17 @@ def answering(ask: Endpoint) -> Endpoint:
 
 
 def nothing(request: Request) -> Response:
-    """Return the answer that there is nothing of a number or name."""
+    """Return the answer for an unknown number or name."""
     return said(404, NOTHING, f"there is nothing at {request.url.path} up to the applied position")
 
 
 def instead(request: Request, error: Exception) -> Response:
-    """Return what is said in the place of an answer."""
+    """Return the answer for an error."""
     match error:
         case LedgerError():
             status = next(each for kind, each in STATUS.items() if isinstance(error, kind))
             form = error_form(error)
-            # The bounds of one request stay as they are, unlike others that these errors tell of.
+            # The bounds of a request never change, unlike other limits with these errors.
             form["retry_unchanged"] &= status != BAD_STATUS
             return JSONResponse(form, status)
         case BodyTooLongError():
@@ -248,7 +248,7 @@ def instead(request: Request, error: Exception) -> Response:
         case BadRequestError():
             return said(BAD_STATUS, BAD_REQUEST, str(error))
         case ClientDisconnect():
-            # Nobody hears it, but that a question came only in part is counted.
+            # No client receives it, but the metrics count a question that came only in part.
             return said(BAD_STATUS, BAD_REQUEST, "the client went away within its question")
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
@@ -256,7 +256,7 @@ def instead(request: Request, error: Exception) -> Response:
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answer for a path or a method that is not there."""
+    """Answer a request for an unknown path or method."""
     assert isinstance(error, HTTPException)
     name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, BAD_REQUEST)
     what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"

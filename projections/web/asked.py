@@ -1,8 +1,8 @@
-"""What was asked: the parameters of one request, checked as they are read.
+"""The parameters of one request, checked as they are read.
 
-A number is 0 or more and below 2**63, a list has at most `LIMIT_MAX` rows, and a parameter that
-nobody reads is an error: misspelled, it would else be answered as if it were not there. So is one
-that is given twice, be it once in the path.
+A number is 0 or more and below 2**63, and a list has at most `LIMIT_MAX` rows. A parameter that the
+question does not read is an error: otherwise a misspelled one would be ignored. A parameter given
+twice is an error too, also if one of them is in the path.
 """
 
 import re
@@ -25,13 +25,13 @@ FLAGS: Final = {"true": True, "false": False}
 
 
 class BadRequestError(Exception):
-    """The request makes no sense, such as one with a negative position."""
+    """A parameter or body is not valid, such as a negative position."""
 
 
 class Asked:
-    """The parameters of a request: those in its path, those behind it, and its body.
+    """The parameters of a request, in its path and behind it, and its body.
 
-    `max_wait_ms` is how long the rows that an answer takes are waited for, once that was read.
+    `max_wait_ms` is how long an answer waits for rows, once that parameter was read.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Asked:
         self._given = dict(path)
         for name, text in query:
             if name in self._given:
-                raise BadRequestError(f"{name} is given twice; only one can be meant")
+                raise BadRequestError(f"{name} must be given once, got two")
             self._given[name] = text
         self._body = body
         self._read: set[str] = set()
@@ -50,7 +50,7 @@ class Asked:
         """Return a number that must be given."""
         found = self.number_or_none(name)
         if found is None:
-            raise BadRequestError(f"{name} is missing; it is a number")
+            raise BadRequestError(f"{name} is missing; it must be a number")
         return found
 
     def number_or_none(self, name: str) -> int | None:
@@ -63,17 +63,17 @@ class Asked:
         return int(text)
 
     def limit(self) -> int:
-        """Return how many rows are wanted at most; raises LimitExceededError for too many."""
+        """Return the largest number of rows to return; raises LimitExceededError for too many."""
         found = self.limit_or_none()
         return LIMIT_DEFAULT if found is None else found
 
     def limit_or_none(self) -> int | None:
-        """Return how many rows are wanted at most, None for all; raises as `limit` does."""
+        """Return the largest number of rows to return, None for all; raises as `limit` does."""
         found = self.number_or_none("limit")
         if found is not None and found > LIMIT_MAX:
             raise LimitExceededError(
-                f"{found} rows were asked for, {LIMIT_MAX} are given at once; ask for the rest "
-                "with another request",
+                f"limit must be at most {LIMIT_MAX}, got {found}; request the other rows with "
+                "another question",
                 reason=Reason.LIMIT_EXCEEDED.value,
             )
         return found
@@ -96,20 +96,22 @@ class Asked:
         try:
             return bytes.fromhex(text)
         except ValueError:
-            raise BadRequestError(f"{name} is {text!r}; it is hex digits") from None
+            raise BadRequestError(f"{name} must be hex digits, got {text!r}") from None
 
     def flag(self, name: str) -> bool:
-        """Return whether something is wanted, False if it is not said."""
+        """Return the value of a flag, False if it is not given."""
         text = self.text_or_none(name) or "false"
         if text not in FLAGS:
-            raise BadRequestError(f"{name} is {text!r}; it is true or false")
+            raise BadRequestError(f"{name} must be true or false, got {text!r}")
         return FLAGS[text]
 
     def check_one_of(self, *names: str) -> None:
-        """Raise BadRequestError if more than one of these is given: only one can be meant."""
+        """Raise BadRequestError if more than one of these is given."""
         given = [name for name in names if name in self._given]
         if len(given) > 1:
-            raise BadRequestError(f"{', '.join(given)} are given; name one of them")
+            raise BadRequestError(
+                f"at most one of {', '.join(given)} may be given; name one of them"
+            )
 
     def txns(self) -> ValidTxnList | None:
         """Return the valid txn list in the body, None if there is no body."""
@@ -121,16 +123,16 @@ class Asked:
         name: str,
         read: Callable[[type[Kind], bytes], Kind] = read_shaped,
     ) -> Kind | None:
-        """Return what the body says, None if there is no body."""
+        """Return the content of the body, None if there is no body."""
         if not self._body:
             return None
         try:
             return read(kind, self._body)
         except ValueError as problem:
-            raise BadRequestError(f"the body is no {name}: {problem}") from None
+            raise BadRequestError(f"the body must be a {name}: {problem}") from None
 
     def check_all_read(self) -> None:
-        """Raise BadRequestError if something was given that means nothing here."""
+        """Raise BadRequestError for parameters that this question does not read."""
         if unread := sorted(self._given.keys() - self._read):
             known = ", ".join(sorted(self._read)) or "none"
-            raise BadRequestError(f"{', '.join(unread)} means nothing here; known are: {known}")
+            raise BadRequestError(f"unknown parameter {', '.join(unread)}; known here: {known}")

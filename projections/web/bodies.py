@@ -1,8 +1,8 @@
-"""Bodies: what comes with a question, bounded each and in sum.
+"""Bodies of requests, bounded each and in sum.
 
-A small body is read at once: as many of them as there are connections take little. Large ones are
-few at a time, from their first bytes until they are answered, since what is made of one takes many
-times its bytes. The others wait in their sockets.
+A small body is read at once: even one for each connection takes little memory. Few large bodies are
+read at a time, from their first bytes until they are answered, since the objects made from one take
+many times its bytes. The others wait in their sockets.
 """
 
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ SMALL_BYTES: Final = 64 << 10
 LARGE_AT_ONCE: Final = 2
 VALUES_MAX: Final = 250_000
 OBJECTS_MAX: Final = 50_000
-# Of what a body is made, as its text tells before anything is made of it.
+# Marks in the text of a body that count its parts before any object is made.
 PARTS: Final = (
     (b",", VALUES_MAX, "values"),
     (b":", VALUES_MAX, "fields"),
@@ -26,7 +26,7 @@ PARTS: Final = (
 
 
 class BodyTooLongError(Exception):
-    """A body has more bytes or more parts than one may have."""
+    """A body has more bytes or more parts than allowed."""
 
 
 class Bodies:
@@ -38,11 +38,11 @@ class Bodies:
 
     @asynccontextmanager
     async def read(self, request: Request) -> AsyncIterator[bytes]:
-        """Have the body while the block runs; raises BodyTooLongError and BusyError."""
+        """Yield the body while the block runs; raises BodyTooLongError and BusyError."""
         async with AsyncExitStack() as own:
-            told = int(request.headers.get("content-length", "0"))
-            self._check_bytes(told)
-            is_large = told > SMALL_BYTES
+            announced = int(request.headers.get("content-length", "0"))
+            self._check_bytes(announced)
+            is_large = announced > SMALL_BYTES
             if is_large:
                 await own.enter_async_context(self._large.taken())
             body = bytearray()
@@ -57,11 +57,11 @@ class Bodies:
 
     def _check_bytes(self, number: int) -> None:
         if number > self._bytes_max:
-            raise BodyTooLongError(f"the body has more than {self._bytes_max} bytes")
+            raise BodyTooLongError(f"the body must have at most {self._bytes_max} bytes, got more")
 
 
 def check_parts(body: bytearray) -> None:
     """Raise BodyTooLongError for a body of very many parts: each takes many times its bytes."""
     for mark, most, name in PARTS:
         if len(body) > SMALL_BYTES and body.count(mark) >= most:
-            raise BodyTooLongError(f"the body has more than {most} {name}")
+            raise BodyTooLongError(f"the body must have at most {most} {name}, got more")

@@ -1,10 +1,9 @@
-"""Connections: HTTP of uvicorn and h11, with a deadline for all that a client may leave undone.
+"""Connections: HTTP of uvicorn and h11, with a deadline for each thing a client must do.
 
-uvicorn times nothing but idle connections: a head, a body or an answer that never comes to its end
-would hold a connection for good. Here each connection knows since when it waits for its client. A
-look at all of them once a second ends those that wait for too long, and one that comes when there
-is no room takes the place of the one that has waited longest. Nothing of that is on the way of a
-question but two readings of the clock.
+uvicorn has a timeout for idle connections only: a head, a body or an answer that never ends would
+hold a connection for good. Here each connection records since when it waits for its client. Once a
+second all are checked, and those that wait for too long are closed. A new connection without room
+takes the place of the one that has waited longest. A question costs two readings of the clock.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ from projections.web.problems import (
 )
 
 READ_BYTES: Final = 64 << 10
-# Beyond what may be open, those that are told so and have not gone; past these they are cut.
+# Share of connections above the bound that still get an answer; beyond it they are cut.
 SPARE: Final = 0.25
 HEAD_STATUS: Final = 431
 SLOW_STATUS: Final = 408
@@ -39,7 +38,7 @@ SAYABLE: Final = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 class Connection(H11Protocol):
-    """One connection, bounded; `limits` come first, then what uvicorn gives."""
+    """One connection, bounded; `limits` come first, then uvicorn's arguments."""
 
     def __init__(self, limits: WebLimits, **given: Any) -> None:
         super().__init__(**given)
@@ -51,15 +50,15 @@ class Connection(H11Protocol):
         self._closing_s: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and make room if there is none."""
+        """Begin, and make room if the server is full."""
         super().connection_made(transport)
-        # What arrives behind a question waits in memory: by default 256 KiB of it.
+        # Bytes behind a question wait in memory: by default 256 KiB.
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         if len(self.connections) > self._limits.connections_max:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; what follows a refusal is thrown away."""
+        """Take the bytes; after a refusal they are dropped."""
         if self._is_refused:
             return
         is_idle = self.timeout_keep_alive_task is not None
@@ -76,12 +75,12 @@ class Connection(H11Protocol):
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Note since when the client has not taken its answer."""
+        """Record since when the client has not taken its answer."""
         self._paused_s = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Count how long that took: a client that is slow again and again loses its patience."""
+        """Add up how long that took: a client that is slow again and again is closed too."""
         if self._paused_s is not None:
             left_s = self._patience_s - (self.loop.time() - self._paused_s)
             self._patience_s = min(self._limits.write_s, left_s + self._limits.refill_s)
@@ -89,13 +88,13 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Say what is wrong with bytes that are no question; h11 has just raised it."""
+        """Answer bytes that are no HTTP request, with the error that h11 raised."""
         problem = sys.exc_info()[1]
         if getattr(problem, "error_status_hint", 0) == HEAD_STATUS:
-            bound = f"the head of a request has at most {self._limits.head_bytes_max} bytes"
+            bound = f"the head of a request must have at most {self._limits.head_bytes_max} bytes"
             self._refuse(HEAD_STATUS, HEAD_TOO_LONG, f"{bound}; ask for less at once")
             return
-        said = f"{msg} {problem}. See docs/http.md for what can be asked"
+        said = f"{msg} {problem}. docs/http.md lists the questions"
         self._refuse(HTTPStatus.BAD_REQUEST, BAD_REQUEST, said)
 
     def shutdown(self) -> None:
@@ -107,18 +106,18 @@ class Connection(H11Protocol):
 
     @property
     def is_ending(self) -> bool:
-        """Whether nothing is answered here any more."""
+        """Whether this connection answers no further question."""
         return self._is_refused or self.transport.is_closing()
 
     def waits_s(self, now_s: float) -> float:
-        """Return for how long the client has been waited for; 0 where it waits for an answer."""
+        """Return how long the connection has waited for its client, 0 if the client waits."""
         is_awaited = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         if self.is_ending or (is_awaited and not self.flow.read_paused):
             return now_s - self._since_s
         return 0.0
 
     def look(self, now_s: float) -> None:
-        """End what has waited for its client for too long."""
+        """Close the connection if it has waited for its client for too long."""
         limits = self._limits
         if self.is_ending:
             self._closing_s = self._closing_s or now_s
@@ -128,10 +127,10 @@ class Connection(H11Protocol):
             if now_s - self._paused_s > self._patience_s:
                 self.cut()
         elif self.flow.read_paused:
-            self._since_s = now_s  # It is not the client that keeps a body waiting.
+            self._since_s = now_s  # The server keeps the body waiting, not the client.
         elif self.conn.their_state is h11.SEND_BODY:
             if self.conn.our_state not in SAYABLE:
-                # The question is answered; what follows of its body is read for a while.
+                # The question is answered; the rest of its body is read for a while.
                 self._end_after(limits.linger_s, now_s, "")
             else:
                 self._end_after(limits.body_s, now_s, "the body of the request")
@@ -139,11 +138,11 @@ class Connection(H11Protocol):
             self._end_after(limits.head_s, now_s, "the head of the request")
 
     def give_way(self) -> None:
-        """End, since another connection comes and this one waits for its client."""
+        """Close, because another connection comes and this one waits for its client."""
         self._too_slow("the request did not come to its end, and others need its place")
 
     def cut(self) -> None:
-        """End without a word, and let the system forget what was sent and not taken."""
+        """Close without an answer, and drop bytes that the client has not taken."""
         found = self.transport.get_extra_info("socket")
         found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, CUT_AT_ONCE)
         self.transport.abort()
@@ -170,7 +169,7 @@ class Connection(H11Protocol):
             self._too_slow(f"{what} did not come to its end within {bound_s:g} s")
 
     def _too_slow(self, message: str) -> None:
-        """Say that a request came too slowly, if one had begun, and close."""
+        """Answer that a request came too slowly, if one had begun, and close."""
         has_begun = self.conn.trailing_data[0] or self.conn.their_state is h11.SEND_BODY
         if has_begun and self.conn.our_state in SAYABLE:
             self._refuse(SLOW_STATUS, TOO_SLOW, message, retry_unchanged=True)
@@ -186,10 +185,10 @@ class Connection(H11Protocol):
         *,
         retry_unchanged: bool = False,
     ) -> None:
-        """Say why nothing is answered any more, and close once the client has heard it.
+        """Send why no further question is answered, and close once the client has read it.
 
-        Closed at once, a connection on which bytes are left unread would be reset, and what was
-        said be lost: so the rest is thrown away until the client closes, or for a while.
+        Closing at once with unread bytes would reset the connection and lose the reason. So the
+        rest is read and dropped until the client closes, or for a while.
         """
         self._unset_keepalive_if_required()
         is_asked = self.cycle is not None and not self.cycle.response_complete

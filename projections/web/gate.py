@@ -1,8 +1,8 @@
-"""The gate: what is asked of every request before its path is looked at.
+"""The gate: checks of every request before its path is read.
 
-It is addressed by a name that the server is known by, and its head is short enough. A page of
-another site could else have its own name point here (DNS rebinding), and read what a browser of
-this host may read. Probes pass: they tell nothing, and come by whatever address.
+The Host header must be a name of this server, and the head must be short enough. Otherwise a page
+of another site could let its own name point here (DNS rebinding), and read what a browser of this
+host may read. Probes pass: they reveal nothing, and use any address.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_H
 from projections.web.slots import Turns
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
-# What is asked to see why others are not answered is not behind them.
+# Requests that show why others are not answered must not wait behind them.
 FIRST: Final = PROBES | {"/metrics"}
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 ANY_HOST: Final = "*"
@@ -28,10 +28,10 @@ log_lines = structlog.get_logger("lakeledger.web")
 
 
 class Hosts:
-    """The names by which a server is known: those of loopback, its own, and those of a setting.
+    """The names of a server: those of loopback, its own, and those of a setting.
 
-    Where it listens at every address of the machine, any address will do: an address is no name
-    that another site could point here. Beyond loopback the machine's own name counts too.
+    A server that listens at every address of the machine accepts any address: another site cannot
+    point an address here. Beyond loopback the machine's own name counts too.
     """
 
     def __init__(self, endpoint: Endpoint, more: Collection[str] = ()) -> None:
@@ -41,7 +41,7 @@ class Hosts:
         self._takes_all = ANY_HOST in more
 
     def know(self, header: str) -> bool:
-        """Tell whether a server is known by what stands in a Host header."""
+        """Return whether a Host header names this server."""
         name = host_of(header)
         if self._takes_all or name in self._names:
             return True
@@ -58,7 +58,7 @@ def host_of(header: str) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Tell whether a name is an address of IP."""
+    """Return whether a name is an IP address."""
     try:
         ip_address(name)
     except ValueError:
@@ -67,17 +67,17 @@ def is_address(name: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches what listens at a host."""
+    """Return whether only this machine reaches a server at a host."""
     return ip_address(host).is_loopback if is_address(host) else host.lower() == "localhost"
 
 
 def is_unspecified(host: str) -> bool:
-    """Tell whether a host stands for every address of the machine."""
+    """Return whether a host stands for every address of the machine."""
     return is_address(host) and ip_address(host).is_unspecified
 
 
 class Gate:
-    """Lets requests through to an application, or says why not; `setting` names more hosts."""
+    """Passes requests to an application, or answers why not; `setting` names more hosts."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts, limits: WebLimits, *, setting: str) -> None:
         self._app = app
@@ -87,17 +87,17 @@ class Gate:
         self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; whatever fails is answered too."""
+        """Answer one request, also one that fails."""
         if scope["path"] not in FIRST:
             await self._turns.turn()
         if head_bytes(scope) > self._limits.head_bytes_max:
-            bound = f"the head of a request has at most {self._limits.head_bytes_max} bytes"
+            bound = f"the head of a request must have at most {self._limits.head_bytes_max} bytes"
             await said(431, HEAD_TOO_LONG, f"{bound}; ask for less at once")(scope, receive, send)
             return
         hosts = [text.decode("latin-1") for name, text in scope["headers"] if name == b"host"]
         if scope["path"] not in PROBES and not all(map(self._hosts.know, hosts)):
             text = (
-                f"this server is not known as {hosts[0]!r}. Ask it by its address, or add the name "
+                f"this server has no name {hosts[0]!r}. Use its address, or add the name "
                 f"to the setting {self._setting}"
             )
             await said(421, UNKNOWN_HOST, text)(scope, receive, send)
@@ -116,12 +116,12 @@ class Gate:
             await self._app(scope, receive, noted)
         except Exception:
             if has_begun:
-                raise  # The connection is cut, so that nobody takes the part for the whole.
+                raise  # The connection is cut, so that no client takes the part for the whole.
             log_lines.exception("fault", path=scope["path"])
             await said(500, FAULT, FAULT_TEXT)(scope, receive, send)
 
 
 def head_bytes(scope: Scope) -> int:
-    """Return how long the head of a request is, about."""
+    """Return about how many bytes the head of a request has."""
     headers = sum(len(name) + len(text) for name, text in scope["headers"])
     return headers + len(scope["raw_path"]) + len(scope["query_string"])

@@ -1,4 +1,4 @@
-"""Health: whether this process lives, and whether what it answers is of use; by named checks."""
+"""Health: whether this process lives, and whether its answers are of use; by named checks."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from projections.fold.follower import Follower
 from projections.fold.lag import Lag
 from projections.web.waiting import Waiting
 
-# Whoever asks more often is told the same again: each look asks the broker.
+# More frequent requests get the same answer again: each look asks the broker.
 LOOK_S: Final = 0.5
 
 Followed = Callable[[], Follower | None]
@@ -19,21 +19,21 @@ Followed = Callable[[], Follower | None]
 
 
 class Check(NamedTuple):
-    """One thing that must hold, and what was found."""
+    """One condition that must hold, and what was found."""
 
     is_up: bool
     detail: str
 
     def form(self) -> dict[str, str]:
-        """Return it as fields."""
+        """Return the check as fields."""
         return {"status": "UP" if self.is_up else "DOWN", "detail": self.detail}
 
 
 class Health(ABC):
-    """Checks a process by names; in a thread of its own, so that no request is in its way.
+    """Named checks of a process, in a thread of its own, so that no request delays them.
 
     Attributes:
-        waiting: how far the answers are.
+        waiting: the position of the answers.
     """
 
     def __init__(self, waiting: Waiting[Any]) -> None:
@@ -48,10 +48,10 @@ class Health(ABC):
         """Return every check by its name."""
 
     async def lag(self) -> Lag | LedgerError | None:
-        """Return the lag, why nobody knows it, or None before there is anything to know.
+        """Return the lag, the error that hides it, or None before anything was read.
 
-        Whoever asks during a look is told what that finds: of a broker that hangs, looks one after
-        the other would take longer than anybody waits.
+        A request during a look gets the result of that look: if the broker hangs, one look after
+        another would take longer than a probe waits.
         """
         loop = asyncio.get_running_loop()
         is_looking = self._looking is not None and not self._looking.done()
@@ -62,12 +62,12 @@ class Health(ABC):
         return self._lag
 
     def close(self) -> None:
-        """End the thread; a look at a broker that is away is not waited for."""
+        """End the thread, without waiting for a look at a broker that is away."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     @abstractmethod
     def _measure(self) -> Lag | None:
-        """Return the lag as of now; raises LedgerError where nobody knows it."""
+        """Return the lag as of now; raises LedgerError if it cannot be measured."""
 
     async def _look_again(self) -> None:
         loop = asyncio.get_running_loop()
@@ -119,15 +119,15 @@ class FollowerHealth(Health):
 
 
 def lag_check(lag: Lag | LedgerError | None, lag_max_s: float) -> Check:
-    """Return whether somebody is behind the log by no more than a bound."""
+    """Return whether a lag is within a bound."""
     if not isinstance(lag, Lag):
-        return Check(is_up=False, detail=f"unknown: {lag or 'nothing was read yet'}")
+        return Check(is_up=False, detail=f"unknown: {lag or 'no event was read yet'}")
     text = f"{lag.records} records and {lag.behind_ms} ms, bound {lag_max_s} s"
     return Check(lag.behind_ms <= lag_max_s * 1000, text)
 
 
 def readiness(checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return checks as fields, UP if all of them are."""
+    """Return checks as fields, with UP if all are up."""
     is_up = all(each.is_up for each in checks.values())
     named = {name: each.form() for name, each in checks.items()}
     return {"status": "UP" if is_up else "DOWN", "checks": named}

@@ -1,7 +1,7 @@
-"""Limits: what one client of HTTP may take, so that the others are answered all the same.
+"""Limits: what one client of HTTP may use, so that the others are still answered.
 
-A client may be slow, greedy, or both on purpose. Connections, time, heads, bodies and listings are
-bounded each; health is asked beside all of these bounds.
+A client may be slow, greedy, or both on purpose. Connections, time, heads, bodies and listings each
+have a bound; requests for health have none.
 """
 
 import resource
@@ -21,14 +21,14 @@ def connections_max() -> int:
 
 @dataclass(frozen=True, slots=True)
 class WebLimits:
-    """What the server grants a connection; durations are in seconds.
+    """The bounds of a connection; durations are in seconds.
 
     The head of a request has `head_s` and `head_bytes_max`, its body `body_s` and `body_bytes_max`.
-    A kept connection may be idle for `idle_s`. A client that does not take its answer is given up
-    after `write_s`, and so is one that takes less than a chunk in `refill_s` for long. A connection
-    that is being closed is cut after `linger_s`. One that waits for its client longer than
-    `grace_s` is cut where `connections_max` are open and another one comes. Half as many questions
-    are under way at once; `stop_s` are left to them when the server stops.
+    A kept connection may be idle for `idle_s`. A client that does not take its answer is cut off
+    after `write_s`, and so is a client that for long takes less than a chunk in `refill_s`. A
+    connection that is being closed is cut after `linger_s`. If `connections_max` are open and
+    another one comes, a connection that waits for its client longer than `grace_s` is cut. Half as
+    many questions may be under way at once; they have `stop_s` left when the server stops.
     """
 
     head_s: float = 10.0
@@ -45,7 +45,7 @@ class WebLimits:
 
     @property
     def requests_max(self) -> int:
-        """How many questions may be under way at once; health is none of them."""
+        """How many questions may be under way at once, apart from health."""
         return self.connections_max // 2
 
 

@@ -1,7 +1,7 @@
-"""Listings: answers that become JSON chunk by chunk, so no server holds a long one whole.
+"""Listings: answers that become JSON chunk by chunk, so the server never holds a long one whole.
 
-Where the rows of later pages are those of one listing, they are asked for page by page. Between two
-chunks others have their turn, and the next one is made when the client has taken the one before.
+Rows are read page by page where all pages belong to one listing. Between two chunks other answers
+have their turn. The next chunk is made when the client has taken the one before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +15,10 @@ from projections.web.asked import LIMIT_MAX
 CHUNK_BYTES: Final = 256 << 10
 FEW: Final = 1_000
 PAGE_ROWS: Final = 500
-# So many rows become JSON between two times that short answers are given way to.
+# After so many rows a long answer gives way to short ones.
 STRETCH: Final = 50
-# A page that costs more than this for each row costs it for what lies between them, as files
-# removed since do: then fewer and longer pages cost less.
+# A page that costs more for each row passes over rows in between, such as files removed since: then
+# fewer and longer pages cost less.
 ROW_S: Final = 40e-6
 GROWTH: Final = 4
 
@@ -27,7 +27,7 @@ Row = TypeVar("Row")
 
 
 class Size(Enum):
-    """How much one answer may take: few rows, pages of rows, or all rows at once."""
+    """The size of an answer: few rows, pages of rows, or all rows at once."""
 
     FEW = "few"
     PAGES = "pages"
@@ -35,9 +35,9 @@ class Size(Enum):
 
 
 class Paged(Generic[Asking, Row]):
-    """At most `limit` rows, None = all, that are asked for page by page.
+    """At most `limit` rows, None for all, read page by page.
 
-    `ask` is given the last row of the page before, None at first, and how many rows to return.
+    `ask` takes the last row of the page before, None at first, and the number of rows to return.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Paged(Generic[Asking, Row]):
 
 
 class Answered(Generic[Asking]):
-    """An answer as JSON, in chunks; only one thread may ask for the next one at a time.
+    """An answer as JSON, in chunks; only one thread at a time may make the next one.
 
-    `give_way` is called now and then while one is made.
+    `give_way` is called now and then while a chunk is made.
     """
 
     def __init__(self, found: Any, give_way: Callable[[], None] = lambda: None) -> None:
@@ -78,7 +78,7 @@ class Answered(Generic[Asking]):
         self.is_done = False
 
     def chunk(self, source: Asking) -> bytes:
-        """Return the next chunk; rows that are not there yet are asked of this source."""
+        """Return the next chunk, with rows from this source."""
         self._source = source
         parts, size = [], 0
         for piece in self._pieces:

@@ -1,6 +1,6 @@
 """Metrics, in the names and units of Prometheus: of requests, and of a follower.
 
-What the process counts anyway is collected when somebody asks; only requests are counted here.
+Counters of the process are collected at each request for metrics; only requests are counted here.
 Labels are bounded: types of events, exceptions, paths of questions, status codes.
 """
 
@@ -31,13 +31,13 @@ FAULT: Final = 500
 
 
 class LagCollector(Collector):
-    """Collects what a process knows of itself; `lag` is None where nobody knows it."""
+    """Collects the metrics of a process; `lag` is None if it cannot be measured."""
 
     lag: Lag | None = None
 
 
 class Metrics:
-    """What `/metrics` shows; `lag` is None where nobody knows it."""
+    """The metrics at `/metrics`."""
 
     def __init__(self, process: LagCollector) -> None:
         self._registry = CollectorRegistry()
@@ -60,13 +60,13 @@ class Metrics:
             collect(registry=self._registry)
 
     def text(self, lag: Lag | None) -> bytes:
-        """Return all of them in the text format of Prometheus."""
+        """Return all metrics as Prometheus text; `lag` is None if it cannot be measured."""
         self._process.lag = lag
         return generate_latest(self._registry)
 
 
 class FollowerCollector(LagCollector):
-    """Collects what a follower knows of itself; nothing before there is one."""
+    """Collects the metrics of a follower, none before it exists."""
 
     def __init__(self, followed: Followed) -> None:
         self._followed = followed
@@ -80,7 +80,7 @@ class FollowerCollector(LagCollector):
 
 
 def counters(follower: Follower) -> Iterator[Metric]:
-    """Yield what only grows, since the follower started."""
+    """Yield the counters since the follower started."""
     tally = follower.fold.tally
     events = CounterMetricFamily(
         "lakeledger_events_applied", "Events that became rows", labels=("type",)
@@ -95,7 +95,7 @@ def counters(follower: Follower) -> Iterator[Metric]:
     yield events
     yield conflicts
     yield CounterMetricFamily(
-        "lakeledger_anomalies", "What commits said that cannot be", tally.anomalies
+        "lakeledger_anomalies", "Impossible file changes in commits", tally.anomalies
     )
     yield SummaryMetricFamily(
         "lakeledger_apply_seconds",
@@ -106,7 +106,7 @@ def counters(follower: Follower) -> Iterator[Metric]:
 
 
 def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
-    """Yield how things stand."""
+    """Yield the gauges."""
     fold = follower.fold
     txns = fold.state.txns
     yield gauge("position", "Position up to which rows are stored", fold.mark.position)
@@ -115,7 +115,7 @@ def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
     yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
     if lag is not None:
         yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
-        yield gauge("lag_seconds", "For how long there have been any", lag.behind_ms / 1000)
+        yield gauge("lag_seconds", "For how long records have been unread", lag.behind_ms / 1000)
 
 
 def gauge(name: str, about: str, value: float) -> Metric:

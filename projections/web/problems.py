@@ -1,4 +1,4 @@
-"""Problems: what is said in the place of an answer, always as JSON with a name."""
+"""Problems: the answers to errors, always JSON with a name."""
 
 import json
 from collections.abc import Mapping
@@ -11,33 +11,33 @@ from ledger.reads.http_questions import BUSY_STATUS
 RETRY_AFTER_S: Final = 1
 
 BUSY: Final = "Busy"
-"""The name where there is no room now: the same question may be asked again a little later."""
+"""The name of the error when the server is full: the same question may be asked again later."""
 
 TOO_SLOW: Final = "TooSlow"
-"""The name where a question did not arrive in time."""
+"""The name of the error when a question did not arrive in time."""
 
 UNKNOWN_HOST: Final = "UnknownHost"
-"""The name where the server is addressed by a name that it is not known by."""
+"""The name of the error when the Host header is not a name of the server."""
 
 HEAD_TOO_LONG: Final = "HeadTooLong"
-"""The name where the line and the headers of a question are too long."""
+"""The name of the error when the line and the headers of a question are too long."""
 
 FAULT: Final = "Fault"
-"""The name where the program failed."""
-FAULT_TEXT: Final = "the program failed to answer; its log says where"
+"""The name of the error when the program failed."""
+FAULT_TEXT: Final = "the program failed to answer; see the traceback in its log"
 
 
 class BusyError(Exception):
-    """There is no room for a question now; it says for want of what."""
+    """The server has no room for a question now; the text names the full resource."""
 
 
 def problem_form(error: str, message: str, *, retry_unchanged: bool = False) -> dict[str, Any]:
-    """Return an answer about a request that is not answered, as fields."""
+    """Return the answer to an error as fields."""
     return {"error": error, "message": message, "retry_unchanged": retry_unchanged, "fields": {}}
 
 
 def problem_json(error: str, message: str, *, retry_unchanged: bool = False) -> bytes:
-    """Return such an answer as JSON."""
+    """Return the answer to an error as JSON."""
     form = problem_form(error, message, retry_unchanged=retry_unchanged)
     return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -45,11 +45,11 @@ def problem_json(error: str, message: str, *, retry_unchanged: bool = False) -> 
 def said(
     status: int, error: str, message: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return such an answer; asking again is of no use."""
+    """Return the answer to an error that a repetition would meet again."""
     return JSONResponse(problem_form(error, message), status, headers)
 
 
 def busy(message: str) -> Response:
-    """Return the answer that there is no room now, and when to ask again."""
+    """Return the answer of a full server, with the time to ask again."""
     form = problem_form(BUSY, message, retry_unchanged=True)
     return JSONResponse(form, BUSY_STATUS, {"retry-after": str(RETRY_AFTER_S)})

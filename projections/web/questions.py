@@ -1,6 +1,7 @@
-"""The questions that can be asked over HTTP: a path each, and what it asks of `Reads`.
+"""The questions over HTTP: the path of each, and its call of `Reads`.
 
-`ledger.reads.http` asks every one of them. A question with a body is a POST all the same a read.
+`ledger.reads.http` is the client of all of them. A question with a body is a POST, and still a
+read.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,30 +19,30 @@ GET: Final = ("GET",)
 
 
 def few(_asked: Asked) -> Size:
-    """Return that an answer is short, whatever is asked."""
+    """Return the size of an answer that is always short."""
     return Size.FEW
 
 
 def whole(_asked: Asked) -> Size:
-    """Return that an answer has all rows there are, as of one moment."""
+    """Return the size of an answer that has all rows as of one moment."""
     return Size.WHOLE
 
 
 def by_limit(many: Size) -> Callable[[Asked], Size]:
-    """Return how to tell the size of an answer by how many rows are asked for."""
+    """Return a function that decides the size of an answer by its limit."""
     return lambda asked: many if asked.limit() > FEW else Size.FEW
 
 
 def of_files(asked: Asked) -> Size:
-    """Return the size of a listing of files: all of them where no limit is given."""
+    """Return the size of a listing of files: all files if no limit is given."""
     limit = asked.limit_or_none()
     return Size.FEW if limit is not None and limit <= FEW else Size.PAGES
 
 
 class Question(NamedTuple, Generic[Asking]):
-    """A path below `/v1`, how it is answered from what is asked there, its methods and size.
+    """A path below `/v1`, the function that answers it, its methods and size.
 
-    Answered with `Paged` rows it is asked page by page.
+    Answers with `Paged` rows are read page by page.
     """
 
     path: str
@@ -56,7 +57,7 @@ def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
 
 
 def reached(reads: Reads, asked: Asked) -> Reached:
-    """Return how far the rows are, once they have come to a position and to what was seen."""
+    """Return how far the rows are, once they have come to a position and to `seen`."""
     asked.max_wait_ms = asked.number_or_none("max_wait_ms") or 0
     check_wait(asked.max_wait_ms)
     seen = Reached(asked.number_or_none("seen") or 0, asked.text_or_none("chain") or "")
@@ -64,7 +65,7 @@ def reached(reads: Reads, asked: Asked) -> Reached:
 
 
 def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow] | Paged[Reads, FileRow]:
-    """Return the files of a table, now or as of a position or a version, or some of them.
+    """Return the files of a table, now or as of a position or a version, perhaps with a limit.
 
     The pages of a long listing are all as of one position.
     """
@@ -121,14 +122,14 @@ def version(reads: Reads, table: int, asked: Asked) -> VersionRow | None:
     asked.check_one_of("version", "position", "at")
     position, number = (asked.number_or_none(each) for each in ("position", "version"))
     at = asked.number_or_none("at")
-    # `version_row` takes 0 for no time at all; there is no version of then.
+    # `version_row` takes 0 for no time; no version is that old.
     if at == 0:
         return None
     return reads.version_row(table, version=number, position=position, at=at or 0)
 
 
 def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
-    """Return the write ids valid under the list in the body, without one at a position or now."""
+    """Return the write ids valid under the list in the body, or else at a position or now."""
     txns = asked.txns()
     if txns is not None:
         return reads.valid_write_ids(table, txns)

@@ -1,8 +1,8 @@
 """Readers: a few threads, each with reads of its own while it answers.
 
-An answer made of several rows must not see a reader move under it, so no two answers share one. A
-reader that failed is closed, and another opened at the next question: so a store that is not there
-yet, or comes back, needs nobody's care. Threads and readers are bounded; what comes on top waits.
+A reader must not move while an answer is made from several rows, so no two answers share one. A
+reader that failed is closed, and the next question opens another: so a store that appears later, or
+comes back, needs no restart. Threads and readers are bounded; further questions wait.
 """
 
 import asyncio
@@ -16,26 +16,26 @@ from projections.web.asked import BadRequestError
 from projections.web.slots import Precedence
 
 THREADS: Final = 4
-# Of what takes long more threads would answer no more, and keep the short from their turns: Python
-# runs one thread at a time.
+# More threads would not make long answers faster, and would delay short ones: Python runs one
+# thread at a time.
 LONG_THREADS: Final = 1
-# To find that rows cannot be read takes as long as to read them, and holds all threads up.
+# A failed attempt to open rows takes as long as reading them, and holds up all threads.
 AGAIN_S: Final = 0.1
-# What says something about the question and nothing about the reader.
+# Errors that are about the question, not about the reader.
 ANSWERS: Final = (BadRequestError, LogRewrittenError, ReaderBehindError, RefusedError)
 
 Answer = TypeVar("Answer")
 
 
 class Answering(Protocol):
-    """What answers from one place, up to a position."""
+    """A source of answers, with the position it has applied."""
 
     def position(self) -> int:
         """Return the position up to which events are applied now."""
         ...
 
     def close(self) -> None:
-        """Let go of what the answers are made from."""
+        """Release the source of the answers."""
         ...
 
 
@@ -43,10 +43,10 @@ Source = TypeVar("Source", bound=Answering)
 
 
 class Readers(Generic[Source]):
-    """Asks in threads of its own; `open_source` is called when one more answer is needed.
+    """Answers questions in threads of its own; calls `open_source` when all readers are in use.
 
     Attributes:
-        precedence: what long answers give way to.
+        precedence: lets long answers give way to short ones.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Readers(Generic[Source]):
         self._looking = ThreadPoolExecutor(1, "lakeledger-web-position")
 
     async def ask(self, question: Callable[[Source], Answer], *, is_long: bool = False) -> Answer:
-        """Return the answer to a question; raises as `Reads` do, and whatever opening them does."""
+        """Return the answer to a question; raises as `Reads` do, and as `open_source` does."""
         loop = asyncio.get_running_loop()
         if is_long:
             return await loop.run_in_executor(self._long_threads, self._answer, question)
@@ -73,13 +73,13 @@ class Readers(Generic[Source]):
             return await loop.run_in_executor(self._threads, self._answer, question)
 
     async def position(self) -> int:
-        """Return the position of the rows now; no answer that takes long is in its way."""
+        """Return the position of the rows now, without waiting for long answers."""
         loop = asyncio.get_running_loop()
         with self.precedence.short():
             return await loop.run_in_executor(self._looking, self._look)
 
     def close(self) -> None:
-        """Wait for the answers at hand, and close every reader."""
+        """Wait for the answers under way, and close every reader."""
         self._threads.shutdown()
         self._long_threads.shutdown()
         self._looking.shutdown()
@@ -89,7 +89,7 @@ class Readers(Generic[Source]):
         self._looked_at.clear()
 
     def _look(self) -> int:
-        """Return the position; the reader is kept for that, for to open one may take a while."""
+        """Return the position; its reader stays open, since opening one may take a while."""
         return self._answered_from(self._looked_at, position_of)
 
     def _answer(self, question: Callable[[Source], Answer]) -> Answer:
@@ -118,7 +118,7 @@ class Readers(Generic[Source]):
             return self._opened()
 
     def _opened(self) -> Source:
-        """Return a new reader; where none could be opened just now, none is tried."""
+        """Return a new reader; after a failed attempt, raise its error again for a moment."""
         problem, until_s = self._problem
         if problem is not None and monotonic() < until_s:
             raise problem.with_traceback(None)
@@ -130,5 +130,5 @@ class Readers(Generic[Source]):
 
 
 def position_of(source: Answering) -> int:
-    """Return the position up to which somebody answers."""
+    """Return the position of a source."""
     return source.position()

@@ -16,14 +16,14 @@ from projections.web.app import Pages
 from projections.web.connection import Connection
 from projections.web.gate import Gate, Hosts, is_loopback
 
-# Connections that nobody has accepted yet.
+# Connections that are not accepted yet.
 BACKLOG: Final = 512
 
 log_lines = structlog.get_logger("lakeledger.web")
 
 
 class WebServer:
-    """Answers HTTP; `url` is where. `setting` names the further `hosts` that it is known by."""
+    """Answers HTTP at `url`. `hosts` are further names of the server, `setting` their setting."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class WebServer:
         hosts: Collection[str] = (),
         setting: str = "follower.hosts",
     ) -> Self:
-        """Listen and answer; raises SettingsError if nobody can listen there."""
+        """Listen and answer; raises SettingsError if it cannot listen there."""
         server = cls(pages, listen(endpoint), hosts=hosts, setting=setting)
         if not is_loopback(server._socket.getsockname()[0]):
             log_lines.warning(
-                "answers beyond this host without asking for a login: all that reach it read all "
-                "of the ledger. Listen at 127.0.0.1, or put a proxy with a login before it",
+                "answers beyond this host without a login: every client that reaches it can read "
+                "the whole ledger. Listen at 127.0.0.1, or put a proxy with a login before it",
                 url=server.url,
             )
         server._thread.start()
         return server
 
     def close(self) -> None:
-        """Answer what is asked already, for a short while, and end."""
+        """Answer the questions under way, for a short while, and end."""
         self._server.should_exit = True
         self._pages.stop()
         self._thread.join()
@@ -91,19 +91,19 @@ class WebServer:
         self._server.run([self._socket])
 
     async def _look(self) -> None:
-        """Look at every connection, once a second."""
+        """Check every connection, once a second."""
         now_s = asyncio.get_running_loop().time()
         for each in list(self._server.server_state.connections):
             cast("Connection", each).look(now_s)
 
 
 def listen(endpoint: Endpoint) -> socket.socket:
-    """Return a socket that listens; raises SettingsError if that is not possible."""
+    """Return a listening socket; raises SettingsError if it cannot listen."""
     try:
         found = endpoint.listen(BACKLOG)
     except OSError as problem:
         raise SettingsError(
-            f"nobody can listen at {endpoint} ({problem.strerror}). Choose another place with "
+            f"cannot listen at {endpoint} ({problem.strerror}). Choose another address with "
             "--http host:port, port 0 for any that is free"
         ) from problem
     # Named TCP, or asyncio leaves Nagle's algorithm on: 40 ms for each answer in two parts.

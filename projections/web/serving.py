@@ -28,11 +28,11 @@ ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
 def serve_store(
     store: Path, followers: Sequence[Follower], settings: FollowerSettings
 ) -> WebServer:
-    """Answer reads of the store at a path, and how its follower is, once there is one.
+    """Answer reads of the store at a path, with health and metrics of its follower.
 
-    The rows are read as by any other process of the host: as secondaries of their writer, so an
-    answer shows whole batches and takes nothing from the fold but its share of this process. Raises
-    SettingsError if nobody can listen where that is wanted.
+    The rows are read as in any other process of the host, as secondaries of their writer. So an
+    answer shows whole batches, and costs the fold only its share of this process.
+    Raises SettingsError if the server cannot listen at the configured address.
     """
     endpoint = Endpoint.parse(settings.http)
     readers: Readers[Reads] = Readers(partial(open_rows, store))
@@ -45,11 +45,11 @@ def serve_store(
 def read_pages(
     readers: Readers[Reads], followed: Followed, *, lag_max_s: float, limits: WebLimits = LIMITS
 ) -> Pages[Reads]:
-    """Return the pages of a read model; `followed` gives the follower whose rows these are."""
+    """Return the pages of a read model; `followed` returns the follower of these rows."""
     health = FollowerHealth(Waiting(readers), followed, lag_max_s=lag_max_s)
     return Pages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)), limits)
 
 
 def open_rows(store: Path) -> StoreReads:
-    """Return one reader of the store; raises StoreMissingError before there is one."""
+    """Return one reader of the store; raises StoreMissingError before it exists."""
     return StoreReads(RocksReader.open(store, limits=ROCKS_LIMITS))

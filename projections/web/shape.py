@@ -1,8 +1,8 @@
-"""The shape of long bodies, looked at before they are read.
+"""The shape of long bodies, checked before they are read.
 
-What reads a body collects all that is wrong with it, for hundreds of thousands of values in as many
-parts: that takes all memory, and all threads wait for it. So of a body that is more than a few
-values first the shape must fit, and one that may have many parts is read some of them at a time.
+The reader of a body collects every error in it: for hundreds of thousands of bad values that takes
+all memory, and all threads wait for it. So the shape of a long body is checked first, and a body of
+many parts is read some parts at a time.
 """
 
 import json
@@ -20,14 +20,14 @@ Part = TypeVar("Part")
 
 
 def read_shaped(kind: type[Kind], data: bytes) -> Kind:
-    """Return what JSON says of this kind; raises ValueError, with what is wrong where, if not."""
+    """Return the value of this kind in JSON; raises ValueError with the errors and their places."""
     if len(data) > FEW_BYTES:
         check_shape([form_in(data)])
     return read_json(kind, data)
 
 
 def read_parts(kind: type[Part], forms: Sequence[Any], field: str) -> list[Part]:
-    """Return what the forms in a field say, each of a kind; raises ValueError as `read_shaped`."""
+    """Return the values of the forms in a field, each of a kind; raises as `read_shaped`."""
     found: list[Part] = []
     for start in range(0, len(forms), ITEMS_MAX):
         some = forms[start : start + ITEMS_MAX]
@@ -40,7 +40,7 @@ def read_parts(kind: type[Part], forms: Sequence[Any], field: str) -> list[Part]
 
 
 def form_in(data: bytes) -> Any:
-    """Return the JSON of a body; raises ValueError if it is none."""
+    """Return the JSON of a body; raises ValueError for anything else."""
     try:
         return json.loads(data, parse_constant=no_constant)
     except RecursionError:
@@ -50,22 +50,22 @@ def form_in(data: bytes) -> Any:
 
 
 def check_shape(forms: Iterable[Any]) -> None:
-    """Raise ValueError for an object of many fields, or a long list of other than numbers."""
+    """Raise ValueError for an object of many fields, or a long list of anything but numbers."""
     left = list(forms)
     while left:
         form = left.pop()
         if isinstance(form, dict):
             if len(form) > FIELDS_MAX:
-                raise ValueError(f"an object in it has more than {FIELDS_MAX} fields")
+                raise ValueError(f"an object must have at most {FIELDS_MAX} fields, got more")
             left += form.values()
         elif isinstance(form, list) and not set(map(type, form)) <= {int}:
             if len(form) > ITEMS_MAX:
                 raise ValueError(
-                    f"a list in it has more than {ITEMS_MAX} items that are not all whole numbers"
+                    f"a list of more than {ITEMS_MAX} items must hold whole numbers only"
                 )
             left += form
 
 
 def no_constant(name: str) -> NoReturn:
-    """Raise ValueError for NaN and the like, which are no JSON."""
-    raise ValueError(f"{name} is no JSON")
+    """Raise ValueError for NaN and infinities, which JSON does not have."""
+    raise ValueError(f"JSON has no {name}")

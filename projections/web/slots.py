@@ -1,4 +1,4 @@
-"""Slots: places that are few. Whoever comes when all are taken waits in turn, and not for long."""
+"""Slots: few places. A question that comes when all are taken waits in turn, and not for long."""
 
 import asyncio
 from collections import deque
@@ -12,14 +12,14 @@ from projections.web.problems import BusyError
 WAIT_S: Final = 10.0
 BEGUN_AT_ONCE: Final = 16
 # A long answer waits for short ones in such steps, earns that much for a stretch of its work, and
-# waits at most so long at once: so it goes on at about half its pace among whatever short ones.
+# waits at most so long at once: so it keeps about half its pace, however many short ones come.
 STEP_S: Final = 0.002
 EARNED_S: Final = 0.001
 YIELDED_MAX_S: Final = 0.25
 
 
 class Slots:
-    """So many places for `what`; a place that does not come free within `wait_s` is refused."""
+    """A number of places for `what`; a question that gets no place within `wait_s` is refused."""
 
     def __init__(self, number: int, what: str, wait_s: float = WAIT_S) -> None:
         self._free = asyncio.Semaphore(number)
@@ -28,7 +28,7 @@ class Slots:
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
-        """Have a place while the block runs; raises BusyError."""
+        """Hold a place while the block runs; raises BusyError."""
         try:
             async with asyncio.timeout(self._wait_s):
                 await self._free.acquire()
@@ -41,7 +41,7 @@ class Slots:
 
 
 class Room:
-    """So many questions at once, and not one more."""
+    """A number of questions at once, and not one more."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -49,7 +49,7 @@ class Room:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Have room while the block runs; raises BusyError."""
+        """Hold room while the block runs; raises BusyError."""
         if self._taken >= self._number:
             raise BusyError(f"{self._number} questions are under way; ask again in a moment")
         self._taken += 1
@@ -68,7 +68,7 @@ class Precedence:
 
     @contextmanager
     def short(self) -> Iterator[None]:
-        """Have a short answer under way while the block runs; for the thread of the event loop."""
+        """Count a short answer as under way while the block runs; for the event loop's thread."""
         self._short += 1
         try:
             yield
@@ -84,9 +84,9 @@ class Precedence:
 
 
 class Turns:
-    """Begins few questions in one round of the event loop, so that a crowd leaves health its turn.
+    """Begins few questions in one round of the event loop, so that health has its turn in a crowd.
 
-    A thousand that came at once would else all be begun before anything else is looked at.
+    Otherwise a thousand questions that come at once would all begin before anything else runs.
     """
 
     def __init__(self, number: int = BEGUN_AT_ONCE) -> None:
@@ -95,7 +95,7 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def turn(self) -> None:
-        """Return when it is time to begin."""
+        """Wait until the question may begin."""
         loop = asyncio.get_running_loop()
         if self._left == self._number:
             loop.call_soon(self._next_round, loop)

@@ -1,4 +1,4 @@
-"""Waiting for a position: however many wait, the store is looked at once for all of them."""
+"""Waiting for a position: one look at the store serves all that wait."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ PAUSE_S: Final = 0.004
 
 
 class Waiting(Generic[Source]):
-    """Answers at which position the rows are, and waits until they have reached one."""
+    """Returns the position of the rows, and waits until they reach one."""
 
     def __init__(self, readers: Readers[Source]) -> None:
         self._readers = readers
@@ -25,7 +25,7 @@ class Waiting(Generic[Source]):
         return await self._readers.position()
 
     async def reach(self, position: int, timeout_ms: int) -> int:
-        """Return the position as soon as it is at least this one.
+        """Return the applied position as soon as it is at least `position`.
 
         Raises ReaderBehindError after `timeout_ms`, ReadsUnavailableError when the server stops.
         """
@@ -43,8 +43,8 @@ class Waiting(Generic[Source]):
     ) -> Answer:
         """Return an answer as soon as the rows have come far enough for it.
 
-        What waits holds no thread. Raises as `Readers.ask`, and ReadsUnavailableError when the
-        server stops.
+        A waiting question holds no thread. Raises as `Readers.ask`, and ReadsUnavailableError when
+        the server stops.
         """
         loop = asyncio.get_running_loop()
         began_s = loop.time()
@@ -62,7 +62,7 @@ class Waiting(Generic[Source]):
                 await self.reach(told[1], round(left_s * 1000))
 
     def stop(self) -> None:
-        """Let nobody wait any longer; any thread may say so."""
+        """End all waits; any thread may call."""
         self._is_closing = True
 
     async def _look_again(self) -> int:

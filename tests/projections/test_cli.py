@@ -184,10 +184,10 @@ def test_table_files_in_directories(lakeledger: Lakeledger) -> None:
     [
         (["--version", "1", "--position", "6"], "at most one of --version"),
         (["--as-of", "yesterday"], "'yesterday' is no time"),
-        (["--partition", "day=1"], "'day' is no partition column; there is: hour"),
-        (["--partition", "day"], "'day' is no partition column; there is: hour"),
-        (["--partition", "hour"], "'hour' is without a value; write hour=VALUE"),
-        (["--partition", "hour=1", "--partition", "hour=2"], "'hour' is given twice"),
+        (["--partition", "day=1"], "must name one of hour, got 'day'"),
+        (["--partition", "day"], "must name one of hour, got 'day'"),
+        (["--partition", "hour"], "must be hour=VALUE, got 'hour'"),
+        (["--partition", "hour=1", "--partition", "hour=2"], "got 'hour' twice"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )

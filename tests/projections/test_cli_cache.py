@@ -203,10 +203,10 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
 @pytest.mark.parametrize(
     ("table", "listed", "said"),
     [
-        ("t", "garbage", "'garbage' is no list"),
+        ("t", "garbage", "got 'garbage'"),
         ("t", "lake.sales:2:2::", "those of table lake.sales, and lake.t is asked for"),
         ("t", "other.t:2:2::", "those of table other.t, and lake.t is asked for"),
-        ("1", f"sales:{2**63 - 1}::", "'sales:9223372036854775807::' is no list"),
+        ("1", f"sales:{2**63 - 1}::", "got 'sales:9223372036854775807::'"),
         ("1", "lake.sales:0:1::", "those of table lake.sales, and lake.t is asked for"),
     ],
 )

@@ -187,7 +187,7 @@ def test_nobody_is_answered_while_it_loads(loading: ServedCache) -> None:
     assert loading.client.status().is_loading
     assert ready.status == 503
     assert "is being read" in ready.form["checks"]["following"]["detail"]
-    assert ready.form["checks"]["lag"]["detail"] == "unknown: nothing was read yet"
+    assert ready.form["checks"]["lag"]["detail"] == "unknown: no event was read yet"
     assert loading.served.ask("/livez").status == 200
 
 
