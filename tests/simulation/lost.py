@@ -40,6 +40,10 @@ class Lost:
         """Tell whether the log went through `head` once, and does so no more."""
         return (head.position, head.chain) in self._chains
 
+    def has(self, event: Event) -> bool:
+        """Tell whether the log held this very event once, and does so no more."""
+        return (event.control.position, event.control.chain) in self._chains
+
     def cut(self, control: Control, kept: Iterable[Event]) -> None:
         """Hold a cut against what was lost; `kept` are the events before it."""
         must(

@@ -225,9 +225,10 @@ class World:
             process.log.skips = 0
 
     def _check_seen(self) -> None:
-        """Every outcome that a client saw stands in the log, at its place, with those ids."""
+        """Every outcome that a client saw stands in the log, in its place, or a cut has lost it."""
         for event in self._seen:
-            if not self.oracle.has(event):
+            # A client may read an event, and only then the cut behind it that loses the event.
+            if not self.oracle.has(event) and not self.lost.has(event):
                 raise BrokenError(
                     "an outcome told is in the log",
                     f"told was {event}, position {event.control.position} holds another",
