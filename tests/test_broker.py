@@ -175,7 +175,7 @@ def test_wanted_port_is_taken(tmp_path: Path) -> None:
     """A port in use is named in the error, and no process is started."""
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(BrokerError, match=f"Port {port} of 127.0.0.1, asked for, is in use"):
+        with pytest.raises(BrokerError, match=f"Port {port} of 127.0.0.1, requested, is in use"):
             Broker.start(tmp_path, port=port)
 
 

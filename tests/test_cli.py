@@ -205,7 +205,7 @@ def test_damaged_address(tmp_path: Path) -> None:
     (tmp_path / "lake/address.json").write_text("[]")
     done = lakeledger(tmp_path, "status")
     assert done.returncode == ExitCode.USAGE
-    assert "lake/address.json does not say where a ledger is" in done.stderr
+    assert "lake/address.json is not the address of a ledger" in done.stderr
 
 
 def test_debug(tmp_path: Path) -> None:
@@ -220,11 +220,15 @@ def test_debug(tmp_path: Path) -> None:
     [
         ("--ledger", "../../x", "got '../../x'"),
         ("--ledger", "", "got ''"),
-        ("--home", "", "an empty text names no folder; write . for the one at hand"),
+        ("--home", "", "must not be empty; write . for the working directory"),
         ("--lease-s", "1e300", "sequencer.lease_s is 1e+300 (flag); give a number from 0.5 to 31"),
         ("--lease-s", "inf", "sequencer.lease_s is inf (flag); give a number from 0.5 to 31536000"),
-        ("--http", "here", "'here' is no host:port to listen at"),
-        ("--http", "127.0.0.1:99999", "'127.0.0.1:99999' is no host:port to listen at"),
+        ("--http", "here", "must be host:port, such as 127.0.0.1:8181, got 'here'"),
+        (
+            "--http",
+            "127.0.0.1:99999",
+            "must be host:port, such as 127.0.0.1:8181, got '127.0.0.1:99999'",
+        ),
     ],
 )
 def test_up_checks_first(tmp_path: Path, option: str, value: str, said: str) -> None:
@@ -268,7 +272,7 @@ def test_up_answers_where_it_is_set(tmp_path: Path, name: str) -> None:
     elsewhere = {name: "here", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
     done = lakeledger(tmp_path, "up", "--caches", "1", **elsewhere)
     assert done.returncode == ExitCode.USAGE
-    assert "'here' is no host:port to listen at" in done.stderr
+    assert "must be host:port, such as 127.0.0.1:8181, got 'here'" in done.stderr
 
 
 def test_up_with_one_place_for_many(tmp_path: Path) -> None:
@@ -276,7 +280,9 @@ def test_up_with_one_place_for_many(tmp_path: Path) -> None:
     elsewhere = {"LAKELEDGER_CACHE__HTTP": "127.0.0.1:0", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
     done = lakeledger(tmp_path, "up", "--caches", "2", **elsewhere)
     assert done.returncode == ExitCode.USAGE
-    assert "cache.http is 127.0.0.1:0, where one cache can answer and not 2" in done.stderr
+    assert (
+        "cache.http is 127.0.0.1:0, the address of a single cache, but there are 2" in done.stderr
+    )
 
 
 @pytest.mark.parametrize(

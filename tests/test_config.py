@@ -214,11 +214,11 @@ REFUSED = [
     ("", {"LAKELEDGER_LEDGER__NAME": "x"}, [], "no setting ledger.name (environment)"),
     ("", {"LAKELEDGER_SEQUENCER__LEASE_S": "0"}, [], "sequencer.lease_s is 0.0 (environment)"),
     ("", {}, ["-X", "a=b"], "no setting a (flag). `lakeledger config show` lists all of them"),
-    ("", {}, ["-X", "nothing"], "'nothing' sets nothing; write name=value"),
+    ("", {}, ["-X", "nothing"], "a setting must look like name=value, got 'nothing'"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
     ("store = ''", {}, [], "store is '' (lakeledger.toml): an empty text names no"),
-    ("", {}, ["-X", "home="], "home is '' (flag): an empty text names no folder"),
+    ("", {}, ["-X", "home="], "home is '' (flag): must not be empty"),
     ("store = '~nobody-here/rows'", {}, [], "store is '~nobody-here/rows' (lakeledger.toml): "),
     ("", {"LAKELEDGER_CONFIG": "~nobody-here/x"}, [], "Set LAKELEDGER_CONFIG to a path without ~"),
     (
@@ -280,7 +280,7 @@ def test_impossible_numbers(place: Place, given: str, least: float) -> None:
         (["init"], "bootstrap is not set"),
         (
             ["serve", "follower", "-X", "bootstrap=kafka:1", "-X", "store=/x", "--http", "here"],
-            "'here' is no host:port to listen at",
+            "must be host:port, such as 127.0.0.1:8181, got 'here'",
         ),
     ],
     ids=lambda each: " ".join(each[:2]) if isinstance(each, list) else "",

@@ -19,4 +19,4 @@ def run_role(
     Why it ended stands in a line of its log, or for programs in the object of every failure.
     """
     told = (lambda error: tell(error, as_json=True)) if output is Output.JSON else None
-    raise typer.Exit(role_process(role, run, with_parent=with_parent, told=told))
+    raise typer.Exit(role_process(role, run, with_parent=with_parent, report=told))

@@ -1,7 +1,7 @@
-"""Addresses: where a ledger of this machine is reached, as `lakeledger up` leaves it for clients.
+"""Addresses: where clients reach a ledger of this machine, as `lakeledger up` records it.
 
-Every ledger has a folder under one home, and while it is up an `address.json` there. A client that
-is told nothing finds it; what the environment or the caller says goes first.
+Every ledger has a folder under one home, and while it is up an `address.json` there. A client
+without arguments finds that file. The arguments of a caller, and then the environment, go first.
 """
 
 import json
@@ -27,18 +27,18 @@ READS_URL: Final = "LAKELEDGER_READS_URL"
 HOME: Final = "LAKELEDGER_HOME"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
-# The fields of the file, and whether it is none without them.
+# The fields of the file, and whether they must be there.
 FIELDS: Final = {"bootstrap": True, "ledger": True, "store": False, "reads_url": False}
 SHOWN_MAX: Final = 80
 LOCK: Final = "lock"
-"""What `lakeledger up` holds in the folder of its ledger for as long as it runs."""
+"""The lock that `lakeledger up` holds in the folder of its ledger while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
     """Kafka's `host:port`, the ledger's name, and where its rows are read.
 
-    That is a folder on this host or, where there is none, a follower that answers HTTP at a URL.
+    Rows are read from a folder on this host or, without one, from a follower's HTTP at a URL.
     """
 
     bootstrap: str
@@ -47,7 +47,7 @@ class Address:
     reads_url: str | None = None
 
     def write(self, folder: Path) -> None:
-        """Leave the address in the folder of the ledger; a reader finds all of it or nothing."""
+        """Write the address into the folder of the ledger; a reader finds all of it or nothing."""
         store = None if self.store is None else str(self.store)
         fields = {
             "bootstrap": self.bootstrap,
@@ -61,21 +61,21 @@ class Address:
 
     def log(self) -> "KafkaLog":
         """Return the ledger's log, for this deployment's Kafka; raises as `KafkaLog` and `load`."""
-        from ledger.config.config import load  # noqa: PLC0415 - whoever only looks for a ledger
+        from ledger.config.config import load  # noqa: PLC0415 - a mere search for a ledger
         from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - needs no client
 
         return KafkaLog(self.bootstrap, self.ledger, client=load().settings.client())
 
     @staticmethod
     def remove(folder: Path) -> None:
-        """Take the address away: the ledger is no longer up."""
+        """Remove the address: the ledger is no longer up."""
         (folder / FILE_NAME).unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """Return the address left in a folder, or None.
+        """Return the address in a folder, None if absent.
 
-        Raises SettingsError if the file says something else.
+        Raises SettingsError for a file with other content.
         """
         path = folder / FILE_NAME
         try:
@@ -84,7 +84,7 @@ class Address:
             return None
         except (OSError, ValueError, SettingsError) as problem:
             raise SettingsError(
-                f"{path} does not say where a ledger is ({type(problem).__name__}: {problem}); "
+                f"{path} is not the address of a ledger ({type(problem).__name__}: {problem}); "
                 "remove it and start `lakeledger up` again"
             ) from problem
         store = found["store"]
@@ -97,10 +97,10 @@ class Address:
 
 
 def fields_in(text: str) -> dict[str, str | None]:
-    """Return the fields of an address; raises ValueError for what is none, with what it has."""
+    """Return the fields of an address; raises ValueError with the field that is wrong."""
     fields = json.loads(text)
     if not isinstance(fields, dict):
-        raise ValueError(f"it is no object, but a {type(fields).__name__}")  # noqa: TRY004
+        raise ValueError(f"it must be an object, got a {type(fields).__name__}")  # noqa: TRY004
     found: dict[str, str | None] = {}
     for name, is_needed in FIELDS.items():
         value = fields.get(name)
@@ -113,9 +113,9 @@ def fields_in(text: str) -> dict[str, str | None]:
 
 
 class Here(NamedTuple):
-    """The ledgers of this machine: those that are `up`, and those whose `up` was killed (`left`).
+    """The ledgers of this machine: the ones that are `up`, and the ones whose `up` was killed.
 
-    `damaged` is the error of an address that cannot be read, if there is one.
+    `damaged` is the error of an address that cannot be read, None if absent.
     """
 
     up: list[Address]
@@ -124,7 +124,7 @@ class Here(NamedTuple):
 
 
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder that the ledgers of this machine keep their data in."""
+    """Return the folder with the data of this machine's ledgers."""
     if chosen := environ.get(HOME):
         return path_of(chosen, HOME).absolute()
     data = path_of(environ.get("XDG_DATA_HOME") or "~/.local/share", HOME)
@@ -142,17 +142,16 @@ def find_address(
     ledger: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Address:
-    """Return where to connect: as given, else as the environment says, else what is up here.
+    """Return where to connect: the arguments, else the environment, else the ledger up here.
 
     `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
-    before a folder of rows. Raises SettingsError if nothing is found, or more than one ledger, and
-    for an address that cannot be read where it may be the one that is meant, TypeError for a name
-    that is no text.
+    before a folder of rows. Raises SettingsError if no ledger is found, or more than one, and for
+    an unreadable address that may be the right one; TypeError for a name that is not a text.
     """
     if not isinstance(ledger, str | None):
-        raise TypeError(f"the name of a ledger is a text, such as 'lake', not {ledger!r}")
+        raise TypeError(f"the name of a ledger must be a text, such as 'lake', got {ledger!r}")
     if environ is None:
-        from ledger.config.config import environment  # noqa: PLC0415 - only where nobody gave one
+        from ledger.config.config import environment  # noqa: PLC0415 - only without one
 
         environ = environment()
     bootstrap = bootstrap or environ.get(BOOTSTRAP)
@@ -180,7 +179,7 @@ def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) ->
     try:
         paths = sorted(home_folder(environ).glob(f"*/{FILE_NAME}"))
     except PermissionError:
-        # The home of another user, in which none of this one's ledgers can be.
+        # The home of another user: no ledger of this user can be there.
         return Here(up, left, damaged)
     for path in paths:
         try:
@@ -194,11 +193,11 @@ def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) ->
 
 
 def is_held(folder: Path) -> bool:
-    """Tell whether the `lakeledger up` of a folder still runs: its lock ends with it.
+    """Return whether the `lakeledger up` of a folder still runs: its lock ends with it.
 
-    Where that cannot be told it counts as running, and whoever connects will see.
+    If that is not known, it counts as running, and a connection will show.
     """
-    import fcntl  # noqa: PLC0415 - clients may be where there is none, and no ledger can be up
+    import fcntl  # noqa: PLC0415 - some clients' systems lack it, and no ledger can be up there
 
     try:
         with (folder / LOCK).open() as lock:
@@ -214,19 +213,19 @@ def not_one(here: Here, ledger: str | None, environ: Mapping[str, str]) -> Setti
     if here.up:
         names = ", ".join(each.ledger for each in here.up)
         return SettingsError(
-            f"several ledgers are up in {home}: {names}. Say which with ledger=..., or set {LEDGER}"
+            f"several ledgers are up in {home}: {names}. Choose one with ledger=..., or set "
+            f"{LEDGER}"
         )
     if here.left:
         names = ", ".join(each.ledger for each in here.left)
         return LedgerDownError(
-            f"ledger {names} is not up any more: its `lakeledger up` was killed, and what it left "
-            f"is still in {home}. Start it again, or say where the ledger is: bootstrap=..., or "
-            f"set {BOOTSTRAP}"
+            f"ledger {names} is not up any more: its `lakeledger up` was killed, and its address "
+            f"is still in {home}. Start it again, or give bootstrap=..., or set {BOOTSTRAP}"
         )
     wanted = f"ledger {ledger}" if ledger else "ledger"
     others = ", ".join(each.ledger for each in running_here(None, environ).up)
     instead = f"Name one that is: {others}. Or start" if others else "Start"
     return LedgerDownError(
         f"no {wanted} is up on this machine (no {FILE_NAME} in {home}). {instead} one with "
-        f"`lakeledger up`, or say where it is: bootstrap=..., or set {BOOTSTRAP}"
+        f"`lakeledger up`, or give bootstrap=..., or set {BOOTSTRAP}"
     )

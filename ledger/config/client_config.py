@@ -1,7 +1,7 @@
-"""The settings that a deployment brings for Kafka's client: how to log in, and whom to trust.
+"""The deployment's settings for Kafka's client: the login, and the certificates to trust.
 
-They stand in a file of their own, `name=value` a line, as the tools of Kafka take one: what is
-secret in it is then kept by the rights of the file, and no process shows it.
+They stand in a file of their own, `name=value` a line, as Kafka's tools take one. The rights of the
+file protect its secrets, and no process shows them.
 """
 
 import warnings
@@ -19,7 +19,7 @@ COMMENTS = ("#", "!")
 
 
 def client_settings(path: Path | None, setting: str = "client_config") -> Mapping[str, str]:
-    """Return the settings of a file by their names, none without a file; `setting` has named it.
+    """Return the settings of a file by name, {} without a file; `setting` names the file.
 
     Raises SettingsError for a file that cannot be read, and for a line that sets nothing.
     """
@@ -44,7 +44,7 @@ def client_settings(path: Path | None, setting: str = "client_config") -> Mappin
 
 @cache
 def warn_of(file: str, setting: str) -> None:
-    """Say once that a file which holds a password may be read by others."""
+    """Warn once that other users may read a file with a password."""
     said = f"{setting} is {file}, which users other than its owner can read; do: chmod 600 {file}"
     if structlog.is_configured():
         structlog.get_logger("lakeledger.config").warning("a secret may be read", why=said)

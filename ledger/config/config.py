@@ -1,9 +1,9 @@
 """Configuration: the settings of a process, and where each of them comes from.
 
-What is said first counts: a flag, the environment (`LAKELEDGER_LEDGER`, for a section
+The first of these counts: a flag, the environment (`LAKELEDGER_LEDGER`, for a section
 `LAKELEDGER_SEQUENCER__LEASE_S`), `lakeledger.toml` in the working directory, `config.toml` in the
-user's configuration folder, the default. `LAKELEDGER_CONFIG` names one file in the place of both. A
-name that no setting has is an error, wherever it stands.
+user's configuration folder, the default. `LAKELEDGER_CONFIG` names one file instead of both. An
+unknown name is an error, wherever it stands.
 """
 
 import os
@@ -28,7 +28,7 @@ from ledger.config.settings import (
 )
 from ledger.errors import SettingsError
 
-# A number is a duration, a size or a count: above nothing, where no other bound is given here.
+# A number is a duration, a size or a count: above 0, unless another bound is given here.
 LEAST: Final = {
     "lease_s": LEASE_MIN_S,
     "sequencer.lease_s": LEASE_MIN_S,
@@ -44,7 +44,7 @@ DEFAULT: Final = "default"
 
 
 class Settings(BaseModel):
-    """Every setting: what all processes share, and a section for each role.
+    """Every setting: the shared ones, and a section for each role.
 
     Attributes:
         bootstrap: Kafka's host:port.
@@ -75,9 +75,9 @@ class Settings(BaseModel):
     @field_validator("store", "home", mode="before")
     @classmethod
     def check_named(cls, path: Any) -> Any:
-        """Return what names a folder: an empty text would be the one that the process runs in."""
+        """Return the text of a folder; an empty one would be the working directory."""
         if path == "":
-            raise ValueError("an empty text names no folder; write . for the one at hand")
+            raise ValueError("must not be empty; write . for the working directory")
         return path
 
     @field_validator("store", "home")
@@ -105,11 +105,11 @@ class Loaded(NamedTuple):
         return {name: value_of(self.settings, name) for name in self.origins}
 
     def given(self, name: str) -> Any:
-        """Return a setting that somebody gave, None for one that is left to its default."""
+        """Return a setting that was given, None for a setting left to its default."""
         return None if self.origins[name] == DEFAULT else value_of(self.settings, name)
 
     def required(self, name: str) -> Any:
-        """Return a setting that has no default; raises SettingsError if nobody gave it."""
+        """Return a setting that has no default; raises SettingsError if it was not given."""
         found = value_of(self.settings, name)
         if found is None:
             raise SettingsError(
@@ -175,7 +175,7 @@ def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     except ValidationError as problem:
         first = problem.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        # What a check of our own says of a value has this before it, which tells nobody anything.
+        # pydantic puts this before the message of our own check; it says nothing.
         why = first["msg"].removeprefix("Value error, ")
         raise SettingsError(
             f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {why}"
@@ -187,12 +187,12 @@ def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
 
 
 def check_beats(sequencer: SequencerSettings) -> None:
-    """Raise SettingsError for beats so rare that every standby takes its leader for dead."""
+    """Raise SettingsError for beats so rare that every standby would treat its leader as dead."""
     if sequencer.beat_s >= sequencer.suspect_s:
         raise SettingsError(
             f"sequencer.beat_s is {sequencer.beat_s} and sequencer.suspect_s {sequencer.suspect_s}:"
-            " a leader beats several times before a standby takes it for dead. Give fewer seconds "
-            "for the one, or more for the other"
+            " a leader must beat several times before a standby treats it as dead. Lower the first "
+            "or raise the second"
         )
 
 
@@ -202,7 +202,7 @@ def check_bounds(name: str, value: Any, origin: str, *, given: Any) -> None:
         return
     kind = type(value)
     least, most = LEAST.get(name, LEAST_OF[kind]), MOST.get(name, MOST_OF[kind])
-    # Pydantic takes a yes for one.
+    # pydantic takes True for a number.
     if isinstance(given, bool) or not least <= value <= most:
         said = str(given).lower() if isinstance(given, bool) else value
         raise SettingsError(f"{name} is {said} ({origin}); give a number from {least} to {most}")
@@ -227,9 +227,9 @@ def value_of(settings: Settings, name: str) -> Any:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment, where settings complete it: what says where a ledger is.
+    """Return the environment, completed by the settings that say where a ledger is.
 
-    Clients look there, and a flag of theirs goes first.
+    Clients look there after their own arguments.
     """
     loaded = load()
     found = {

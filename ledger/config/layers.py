@@ -1,4 +1,4 @@
-"""Layers of configuration: what flags, environment and files say, each with its origin.
+"""Layers of configuration: flags, environment and files, each with its origin.
 
 Paths may begin with `~`.
 """
@@ -14,21 +14,21 @@ from ledger.errors import SettingsError
 
 
 def path_of(text: str, variable: str) -> Path:
-    """Return the path that is meant; raises SettingsError if its `~` is nobody's.
+    """Return a path without `~`; raises SettingsError if the user has no home.
 
-    The error says which `variable` to set.
+    The error names the `variable` to set.
     """
     try:
         return Path(text).expanduser()
     except RuntimeError as problem:
         raise SettingsError(
-            f"{text} leads nowhere, for nothing tells whose home is meant. Set {variable} to a "
+            f"{text} leads nowhere, as the home of the user is not known. Set {variable} to a "
             "path without ~"
         ) from problem
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is a file, as far as this user may look: not below another one's home."""
+    """Return whether a file exists; a file that this user may not look at does not count."""
     try:
         return path.is_file()
     except PermissionError:
@@ -37,7 +37,7 @@ def is_there(path: Path) -> bool:
 
 PREFIX: Final = "LAKELEDGER_"
 FILE: Final = "LAKELEDGER_CONFIG"
-# What is no setting: where settings are and what is fetched goes, which Java runs, what is shown.
+# Variables that are not settings: folders of settings and of fetched files, the Java, the output.
 FETCHED: Final = "LAKELEDGER_CACHE"
 OTHERS: Final = {FILE, FETCHED, *(PREFIX + each for each in ("DEBUG", "JAVA", "MAVEN_REPO"))}
 PROJECT_FILE: Final = "lakeledger.toml"
@@ -51,7 +51,7 @@ class Layer(NamedTuple):
 
 
 def variables() -> Mapping[str, str]:
-    """Return what the environment says, also under names that no setting has."""
+    """Return the environment's settings, also under names that no setting has."""
     said = {name.upper(): each for name, each in os.environ.items() if each}
     return {
         name.removeprefix(PREFIX).lower().replace("__", "."): each
@@ -61,18 +61,18 @@ def variables() -> Mapping[str, str]:
 
 
 def files() -> list[Path]:
-    """Return the files that are there, the one that counts more first."""
+    """Return the existing files; the first one goes before the second."""
     if named := os.environ.get(FILE):
         return [path_of(named, FILE)]
     every = [Path(PROJECT_FILE)]
-    with suppress(RuntimeError):  # Nothing tells where the user's home is.
+    with suppress(RuntimeError):  # The home of the user is not known.
         user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
         every.append(user / "lakeledger" / "config.toml")
     return [path for path in every if is_there(path)]
 
 
 def file_layer(path: Path) -> Layer:
-    """Return what a file says; raises SettingsError if that cannot be read."""
+    """Return the settings of a file; raises SettingsError if it cannot be read."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as problem:
@@ -93,5 +93,5 @@ def split(text: str) -> tuple[str, str]:
     """Return name and value of `name=value`."""
     name, found, value = text.partition("=")
     if not found:
-        raise SettingsError(f"{text!r} sets nothing; write name=value")
+        raise SettingsError(f"a setting must look like name=value, got {text!r}")
     return name.strip(), value

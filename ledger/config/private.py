@@ -1,7 +1,7 @@
-"""Files for their owner only: what a ledger keeps holds everything that was ever told to it.
+"""Files for their owner only: the files of a ledger hold all its data.
 
-A process of the command line makes every file that way, and so do those that it starts, whatever
-library writes them. Folders that anything else makes for a ledger are made so by name.
+A process of the command line makes every file that way, and so do the processes that it starts,
+whatever library writes the file. Other programs call `make_private` for the folders of a ledger.
 """
 
 import os
@@ -15,17 +15,17 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_all_private() -> None:
-    """Let this process make files and folders for their owner only, and those it starts too."""
+    """Let this process, and the ones it starts, make files and folders for their owner only."""
     os.umask(os.umask(OTHERS) | OTHERS)
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder for its owner only, with those above it, if it is not there."""
+    """Make a folder and its parents for their owner only, if they do not exist."""
     folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
 
 
 def close_to_others(folder: Path) -> None:
-    """Take from others what an older version gave them."""
+    """Take away the rights of other users that an older version gave."""
     if stat.S_IMODE(folder.stat().st_mode) & OTHERS:
         folder.chmod(FOLDER)
 

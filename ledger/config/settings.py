@@ -23,10 +23,10 @@ from ledger.errors import SettingsError
 from ledger.log.port import Log, Topic
 
 OFF: Final = "off"
-"""The setting of what is not wanted."""
+"""The setting that switches a server off."""
 
 CATALOG_DEFAULT: Final = "main"
-"""The first catalog of a ledger, and that of names whose catalog nobody says."""
+"""The first catalog of a ledger, and the default catalog of names."""
 
 TIMEOUT_MAX_S: Final = 2_000_000.0
 """The longest wait; Kafka's client counts milliseconds in 32 bits."""
@@ -41,9 +41,9 @@ CHECKPOINT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Genesis:
-    """What a ledger is created with, should it not exist yet.
+    """The properties of a new ledger.
 
-    Raises SettingsError for a catalog that Hive's text forms could not carry.
+    Raises SettingsError for a catalog name that Hive's text forms cannot carry.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Genesis:
         """Check the name of the catalog."""
         if not self.catalog or any(char in NAME_FORBIDDEN for char in self.catalog):
             raise SettingsError(
-                f"{self.catalog!r} is no catalog name: one or more characters without ':' and '$'"
+                f"catalog must be one or more characters without ':' and '$', got {self.catalog!r}"
             )
 
     def event(self, log: Log) -> LedgerCreated:
@@ -76,9 +76,9 @@ class ClientSettings:
     """How long a client waits for answers, and how long it may be silent.
 
     After `timeout_s` the outcome counts as unknown, and the command must not be executed any more;
-    every `attempt_s` it is sent again. Its sessions end when they were silent for `lease_s`, None =
-    the ledger's lease. Heartbeats go out every `beat_s`, None = three in a lease, be it the
-    session's or the ledger's, whichever is shorter. A close that nobody answers takes `close_s`.
+    every `attempt_s` it is sent again. A session ends after `lease_s` of silence, None = the
+    ledger's lease. Heartbeats go out every `beat_s`, None = three in the shorter of the session's
+    and the ledger's lease. A close without an answer takes `close_s`.
     """
 
     timeout_s: float = 30.0
@@ -97,11 +97,11 @@ class ClientSettings:
 class SequencerSettings:
     """How a sequencer leads and stands by.
 
-    `suspect_s` is how long a leader may be silent before a standby claims, longer where leaders
-    before it ended over the command that waits. `flight_max` and `flight_bytes_max` bound the
-    events appended and not yet read back. The broker may gather events for `gather_s` before it
-    hands them back: one by one they would cost it as much as to take. A standby writes a state
-    checkpoint every `checkpoint_positions`, a large one more rarely.
+    A standby claims after `suspect_s` without a sign of the leader, and later if former leaders
+    ended at the command that waits. `flight_max` and `flight_bytes_max` bound the events appended
+    and not yet read back. The broker may gather events for `gather_s` before it returns them: one
+    by one they would cost it as much as the appends. A standby writes a state checkpoint every
+    `checkpoint_positions`, a large one more rarely.
     """
 
     lease_s: float = DEFAULT_LIMITS.lease_ms / 1000
@@ -119,12 +119,12 @@ class SequencerSettings:
 
 @dataclass(frozen=True, slots=True)
 class FollowerSettings:
-    """Where a follower answers HTTP, and when it counts as too far behind to be asked.
+    """Where a follower answers HTTP, and from which lag on it counts as not ready.
 
-    `http` is `host:port`, port 0 = any that is free, or OFF. `hosts` are names, commas between, by
-    which clients may ask it besides its own and those of loopback, `*` = any. A state
-    checkpoint that is older than `checkpoint_s` is replaced if an event came since: a restart reads
-    again what is behind it.
+    `http` is `host:port`, port 0 = any free port, or OFF. `hosts` are further names, with commas
+    between them, by which clients may address it besides its own and loopback's, `*` = any name. A
+    state checkpoint older than `checkpoint_s` is replaced if an event came since: a restart reads
+    again the events after it.
     """
 
     http: str = "127.0.0.1:8181"
@@ -141,10 +141,10 @@ class CacheSettings:
     """What a cache process holds, and where it answers.
 
     It holds at most `bytes_max` bytes of objects and answers at `http`, a `host:port`, port 0 = any
-    that is free; `hosts` are as for a follower. No read waits for longer than `max_wait_ms`. Every
+    free port; `hosts` are as for a follower. No read waits for longer than `max_wait_ms`. Every
     `sample_every_s` it is compared with its store. More than `lag_max_s` behind the log it counts
     as not ready. It is filled from the `events` of the log, with the rows of this host behind it,
-    or from what a feeder of another host has `published`, and then needs neither.
+    or from the rows that a feeder has `published`; then it needs neither.
     """
 
     source: CacheSource = "events"
@@ -162,7 +162,7 @@ class FeederSettings:
 
     With `publish` the rows of metadata also go to the ledger's cache topic, for other hosts.
     `checkpoint_s` is as for a follower. `client_config` is a file of settings for the Kafka client
-    of Spark's JVM, which has other names than librdkafka for how to log in.
+    of Spark's JVM, whose settings of the login have other names than librdkafka's.
     """
 
     trigger_ms: int = 0
@@ -180,11 +180,11 @@ def check_lease(lease_s: float) -> None:
 
 
 def checked_timeout(timeout_s: float) -> float:
-    """Return a timeout; raises TypeError or ValueError for one that nobody can wait for."""
+    """Return a timeout; raises TypeError or ValueError for an impossible one."""
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float):
-        raise TypeError(f"a timeout is a number of seconds, not {timeout_s!r}")
+        raise TypeError(f"timeout_s must be a number of seconds, got {timeout_s!r}")
     if not 0 <= timeout_s <= TIMEOUT_MAX_S:
-        raise ValueError(f"a timeout of {timeout_s} s is none: say from 0 to {TIMEOUT_MAX_S:.0f} s")
+        raise ValueError(f"timeout_s must be 0 to {TIMEOUT_MAX_S:.0f}, got {timeout_s}")
     return timeout_s
 
 

@@ -1,4 +1,4 @@
-"""Coming up: what is waited for before a ledger counts as up, a leader and rows to read."""
+"""Coming up: waits until a ledger has a leader and rows to read."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -25,14 +25,14 @@ CONNECT_S = 5.0
 
 
 class NewestRows:
-    """How far the rows in a folder are, if anybody made some; looked at again and again."""
+    """The position of the rows in a folder, read again and again."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
         self._reads: Reads | None = None
 
     def position(self) -> int:
-        """Return the position of the rows, 0 while there are none that can be read."""
+        """Return the position of the rows, 0 while no rows can be read."""
         try:
             if self._reads is None:
                 self._reads = open_store(self._store)
@@ -42,7 +42,7 @@ class NewestRows:
             return 0
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Close the rows."""
         if self._reads is not None:
             self._reads.close()
             self._reads = None
@@ -51,7 +51,8 @@ class NewestRows:
 def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
     """Wait until a sequencer leads, and return a position that the log has reached then.
 
-    Raises LogUnavailableError when none leads in time, RoleEndedError when a role ended for good.
+    Raises LogUnavailableError if no sequencer leads in time, RoleEndedError if a role ended for
+    good.
     """
     with (
         closing(address.log()) as log,
@@ -68,14 +69,14 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
 
 
 def reached(log: Log) -> int:
-    """Return a position that the log of a ledger has reached, as its last records say."""
+    """Return a position that the log has reached, from its last records."""
     first, end = log.ends(Topic.EVENTS)
     with closing(log.reader(Topic.EVENTS, max(first, end - LAST_RECORDS))) as events:
         return newest_of(events.read(LAST_RECORDS, CONNECT_S))
 
 
 def newest_of(records: Iterable[Record]) -> int:
-    """Return the newest position that records of events name, that of the first event if none."""
+    """Return the newest position in records of events, the first event's if no record has one."""
     newest = 1
     for record in records:
         try:
@@ -116,7 +117,7 @@ def wait_for_rows(
 
 
 def look_after_all(supervisor: Supervisor) -> None:
-    """Restart the roles that ended; raises RoleEndedError for one that would end so again."""
+    """Restart the roles that ended; raises RoleEndedError for a role that would end so again."""
     for role in supervisor.roles:
         code = supervisor.look_after(role)
         if code is not None:

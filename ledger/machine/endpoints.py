@@ -1,7 +1,7 @@
-"""Endpoints: where this machine is to be listened at, and that told before anybody listens.
+"""Endpoints: the addresses at which roles of this machine listen, chosen before they listen.
 
-Where nobody says, a role gets a free port of this host at its first start and keeps it, as the
-broker does: what asks for its health or its rows goes on to find it.
+Without a setting a role gets a free port of this host at its first start and keeps it, as the
+broker does. So clients and probes find it again after a restart.
 """
 
 import json
@@ -18,21 +18,23 @@ from ledger.machine.kafka.broker_folder import LOOPBACK, free_port
 
 
 class Endpoint(NamedTuple):
-    """Where a server listens; port 0 = any that is free. Its text form is `host:port`."""
+    """Where a server listens; port 0 = any free port. Its text form is `host:port`."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the endpoint of `host:port`; raises SettingsError if it is none."""
+        """Return the endpoint of `host:port`; raises SettingsError for any other text."""
         try:
             parts = urlsplit(f"//{text}")
             host, port = parts.hostname, parts.port
         except ValueError:
             host, port = None, None
         if not host or port is None or parts.path:
-            raise SettingsError(f"{text!r} is no host:port to listen at, such as 127.0.0.1:8181")
+            raise SettingsError(
+                f"an address to listen at must be host:port, such as 127.0.0.1:8181, got {text!r}"
+            )
         return cls(host, port)
 
     def listen(self, backlog: int | None = None) -> socket.socket:
@@ -48,14 +50,13 @@ class Endpoint(NamedTuple):
 ANY_PORT = Endpoint(LOOPBACK, 0)
 PORTS = range(1, 65_536)
 KEPT = "ports.json"
-"""The file in the folder of a ledger that says which ports its roles keep."""
+"""The file in the folder of a ledger with the ports that its roles keep."""
 
 
 def endpoint_of(http: str | None) -> str:
-    """Return where a role is to answer, with a port that others can be told, or OFF as it is.
+    """Return the endpoint of a role with its actual port, or OFF.
 
-    Raises SettingsError if nobody can listen at the host that is named, or somebody does at the
-    port.
+    Raises SettingsError if it is not possible to listen at the host, or the port is in use.
     """
     if http == OFF:
         return OFF
@@ -63,27 +64,27 @@ def endpoint_of(http: str | None) -> str:
     try:
         found = free_endpoint(wanted)
     except OSError as problem:
-        # What else keeps a port from being listened at, the role is to tell.
+        # The role itself reports any other reason why it cannot listen.
         if wanted.port and problem.errno != EADDRINUSE:
             return str(wanted)
         raise SettingsError(
-            f"nobody can listen at {wanted}: {problem}. Name another host or port"
+            f"it is not possible to listen at {wanted}: {problem}. Name another host or port"
         ) from problem
     return str(found)
 
 
 class KeptPorts:
-    """The ports that roles of a ledger keep between starts, as a file of its folder says."""
+    """The ports that roles of a ledger keep between starts, in a file of its folder."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         self._file = folder / KEPT
         self._say = say
 
     def endpoint_of(self, role: str, http: str | None) -> str:
-        """Return where a role is to answer; raises as `endpoint_of`.
+        """Return the endpoint of a role; raises as `endpoint_of`.
 
-        Where nobody says that is at the port it keeps. If that is taken, another one is used this
-        time, and that is said.
+        Without a setting it is the port that the role keeps. If that port is in use, the role gets
+        another one this time, with a warning.
         """
         if http is not None:
             return endpoint_of(http)
@@ -103,7 +104,7 @@ class KeptPorts:
             return instead
 
     def _read(self) -> dict[str, int]:
-        """Return the kept ports by role; a file that says something else is written anew."""
+        """Return the kept ports by role; a file with other content is written anew."""
         try:
             found = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -118,6 +119,6 @@ class KeptPorts:
 
 
 def free_endpoint(wanted: Endpoint = ANY_PORT) -> Endpoint:
-    """Return an endpoint, with a port where nobody listens now; raises OSError if it has none."""
+    """Return an endpoint whose port is free now; raises OSError if it is in use."""
     with wanted.listen() as server:
         return wanted._replace(port=server.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Exit codes: what the end of a command or a role says, and which error has which."""
+"""Exit codes of commands and roles, and the code of each error."""
 
 import os
 from enum import IntEnum
@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-# A role that ends so would end so again: a person has to look first.
+# A role that ends with one of these would end so again: a person has to look first.
 FINAL = frozenset({ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY})
 
 _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (

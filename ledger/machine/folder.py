@@ -21,7 +21,7 @@ SPARK_ROWS = "rows"
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a ledger's folder, which ends with the process; raises SettingsError if it is held."""
+    """Lock a ledger's folder until the process ends; raises SettingsError if it is locked."""
     with (folder / LOCK).open("w") as lock:
         if not any(hold(lock) for _ in range(HOLD_TRIES)):
             raise SettingsError(
@@ -32,7 +32,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def hold(lock: IO[str]) -> bool:
-    """Take a lock, or wait a moment: clients hold it that long to see whether anybody else does."""
+    """Take a lock; wait a moment, as clients hold it briefly to see whether an `up` does."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -42,12 +42,12 @@ def hold(lock: IO[str]) -> bool:
 
 
 def row_folders(folder: Path) -> list[Path]:
-    """Return where the roles of a ledger's folder keep rows, if they do."""
+    """Return the folders in which roles of a ledger may keep rows."""
     return [folder / STORE, folder / SPARK / SPARK_ROWS]
 
 
 def remove_folder(rows: Path) -> None:
-    """Remove a folder of rows; raises SettingsError if that cannot be."""
+    """Remove a folder of rows; raises SettingsError if it cannot be removed."""
     try:
         shutil.rmtree(rows)
     except FileNotFoundError:

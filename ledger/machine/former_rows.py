@@ -1,7 +1,7 @@
-"""Rows that were there before: compared with the log before a leader starts, and set aside.
+"""Former rows: compared with the log before a leader starts, and set aside.
 
-Rows may be the last copy of what a log lost. So they are not removed before rows made anew are
-found to hold all of it.
+Rows may be the last copy of events that a log lost. So they are removed only after the new rows
+hold all of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,15 +53,15 @@ def way_back(options: str) -> str:
 
 
 def check_reached(seen: Reached, rows: str, log: Log, options: str = "") -> None:
-    """Make sure that the log holds what rows end with; raises as `check_rows`.
+    """Check that the log holds the last event of some rows; raises as `check_rows`.
 
-    `rows` says where they are.
+    `rows` is their folder.
     """
     end = log.ends(Topic.EVENTS)[1]
     if end < seen.offset:
         raise LogDamagedError(
             seen.position,
-            f"the log ends at offset {end}, rows in {rows} were made up to {seen.offset}. "
+            f"the log ends at offset {end}, but rows in {rows} were made up to {seen.offset}. "
             f"{way_back(options)}",
         )
     if not is_there(log, seen):
@@ -91,13 +91,13 @@ def check_rows_given_up(store: Path, log: Log, options: str = "") -> None:
 
 
 def ledger_of(store: Path) -> str:
-    """Return the id of the ledger that rows are of."""
+    """Return the id of the ledger of some rows."""
     with closing(open_store(store)) as rows:
         return rows.identity().ledger
 
 
 def reached_in(store: Path) -> Reached | None:
-    """Return how far the rows in a folder are, None if there are none that can be read."""
+    """Return the position of the rows in a folder, None if no rows can be read."""
     if not store.exists():
         return None
     with suppress(LedgerError), closing(open_store(store)) as rows:
@@ -106,9 +106,9 @@ def reached_in(store: Path) -> Reached | None:
 
 
 def is_there(log: Log, seen: Reached) -> bool:
-    """Tell whether the log holds the event that rows end with.
+    """Return whether the log holds the last event of some rows.
 
-    A Fenced does not hold its chain: whoever follows the log compares it.
+    A Fenced does not hold its chain: each follower of the log compares it.
     """
     with closing(log.reader(Topic.EVENTS, seen.offset - 1)) as events:
         records = events.read(1, READ_S)
@@ -122,10 +122,10 @@ def is_there(log: Log, seen: Reached) -> bool:
 
 
 def set_rows_aside(folder: Path, say: Callable[[str], None]) -> None:
-    """Let the roles of a ledger make their rows anew; those that are there stay beside them.
+    """Let the roles of a ledger make their rows anew; the former rows stay beside them.
 
-    Nobody is to read rows that cannot be gone on with, also not a role that is started again before
-    the new ones are there. Raises SettingsError if they cannot be moved.
+    No program may read the former rows, not even a role that restarts before the new rows exist.
+    Raises SettingsError if the former rows cannot be moved.
     """
     for rows in (folder / STORE, folder / SPARK):
         kept = rows.with_name(f"{rows.name}{ASIDE}{time_ns()}")
@@ -142,12 +142,12 @@ def set_rows_aside(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def set_aside(rows: Path) -> Iterator[Path]:
-    """Return the folders of rows that were set aside in favour of a folder."""
+    """Yield the folders of former rows of a folder."""
     yield from sorted(rows.parent.glob(f"{rows.name}{ASIDE}*"))
 
 
 def let_go(folder: Path, reads: Reads, say: Callable[[str], None]) -> None:
-    """Remove rows that were set aside if the new ones hold all of them; say which are kept."""
+    """Remove former rows if the new rows hold all their events; say which ones are kept."""
     for rows in set_aside(folder / STORE):
         seen = reached_in(rows)
         if seen is None:

@@ -1,8 +1,8 @@
-"""A role's process: how it logs, is told to stop, notices that its parent is gone, and exits.
+"""The process of a role: its log, its signals, the end of its parent, and its exit code.
 
-Every long-running role, sequencer, follower or feeder, runs inside `role_process`. Its exit code
-says what happened in the words of the CLI: a supervisor restarts a role that failed, and leaves
-alone one that would fail again in the same way.
+Every long-running role, sequencer, follower or feeder, runs inside `role_process`. Its exit code is
+one of the CLI's: a supervisor restarts a role that failed, but not a role that would fail again in
+the same way.
 """
 
 import faulthandler
@@ -35,11 +35,11 @@ __all__ = [
     "set_up_logging",
 ]
 
-# Long-lived state is frozen after recovery; what a decision allocates dies young.
+# Long-lived state is frozen after recovery; the objects of a decision die young.
 GC_THRESHOLDS = (50_000, 100, 1_000)
 
-# How long a role may take to end when its parent is gone: the broker it would like to tell may be
-# gone as well, and to be killed costs a role nothing.
+# How long a role may take to end when its parent is gone: the broker may be gone as well, and a
+# kill costs a role nothing.
 ORPHAN_S = 5.0
 
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
@@ -49,7 +49,7 @@ log_lines = structlog.get_logger("lakeledger.process")
 
 
 def set_up_logging(*, debug: bool = False) -> None:
-    """Write one line an event to stderr: for people on a terminal, JSON elsewhere."""
+    """Log one line per event to stderr: for people on a terminal, as JSON elsewhere."""
     renderers: list[structlog.typing.Processor] = (
         [structlog.dev.ConsoleRenderer()]
         if sys.stderr.isatty()
@@ -76,13 +76,13 @@ def role_process(
     run: Callable[[Signal], None],
     *,
     with_parent: bool,
-    told: Callable[[LedgerError], object] | None = None,
+    report: Callable[[LedgerError], object] | None = None,
 ) -> int:
     """Run a role until SIGTERM, Ctrl-C or the end of its parent, and return its exit code.
 
-    With `with_parent` standard input is a pipe that nobody writes to: its end means that the parent
-    is gone, however it went. At SIGUSR1 the stacks of all threads go to standard error. The error
-    that ends a role is logged, or `told` instead.
+    With `with_parent` standard input is a pipe without data: its end means that the parent is gone,
+    even if it was killed. At SIGUSR1 the stacks of all threads go to standard error. The error that
+    ends a role is logged, or passed to `report` instead.
     """
     stop = Signal()
     heed_signals(stop)
@@ -92,11 +92,11 @@ def role_process(
     try:
         run(stop)
     except KeyboardInterrupt:
-        pass  # Told to stop where it was `interruptible`.
+        pass  # Stopped while it was `interruptible`.
     except LedgerError as error:
-        # The error says what happened and what to do; where in the code is of no use to operators.
-        if told is not None:
-            told(error)
+        # The error says what happened and what to do; a traceback does not help operators.
+        if report is not None:
+            report(error)
         else:
             log_lines.error("ended", role=role, error=type(error).__name__, why=str(error))  # noqa: TRY400
         return exit_code(error)
@@ -109,7 +109,7 @@ def role_process(
 
 @contextmanager
 def final(*kinds: type[LedgerError]) -> Iterator[None]:
-    """Let a role that ends by such an error count as unhealthy: it would end so again."""
+    """Let these errors end a role as unhealthy: it would end so again."""
     try:
         yield
     except kinds as error:
@@ -118,7 +118,7 @@ def final(*kinds: type[LedgerError]) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let a role end by KeyboardInterrupt while it waits for what looks at no `stop`."""
+    """Let KeyboardInterrupt end a role while it waits in code that does not check `stop`."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in STOPPING}
     try:
         yield
@@ -128,34 +128,34 @@ def interruptible() -> Iterator[None]:
 
 
 def heed_signals(stop: Signal) -> None:
-    """Set `stop` at SIGTERM and at Ctrl-C, tell all stacks at SIGUSR1, whichever thread is hit.
+    """Set `stop` at SIGTERM and at Ctrl-C, write all stacks at SIGUSR1, in whichever thread.
 
-    What Python calls at a signal it calls in the main thread, once that goes on: never, where it
-    waits without end and another thread was interrupted. And there it might wait for a lock that
-    the interrupted code holds. So a thread of its own reads what Python writes of signals at once.
+    Python runs a signal's handler in the main thread, once that goes on: never, if the main thread
+    waits without end and another thread got the signal. A handler might also wait for a lock that
+    the interrupted code holds. So a thread reads the signal numbers that Python writes at once.
     """
-    told, tells = os.pipe()
-    os.set_blocking(tells, False)
-    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+    numbers_end, written_end = os.pipe()
+    os.set_blocking(written_end, False)
+    signal.set_wakeup_fd(written_end, warn_on_full_buffer=False)
     for number in (*STOPPING, TELL_STACKS):
-        # Python writes of those signals only for which there is something to call.
+        # Python writes the number only of a signal that has a handler.
         signal.signal(number, lambda *_: None)
-    threading.Thread(target=_heed_signals, args=(stop, told), daemon=True).start()
+    threading.Thread(target=_heed_signals, args=(stop, numbers_end), daemon=True).start()
 
 
-def _heed_signals(stop: Signal, told: int) -> None:
+def _heed_signals(stop: Signal, numbers_end: int) -> None:
     while True:
-        numbers = os.read(told, 64)
+        numbers = os.read(numbers_end, 64)
         if not STOPPING.isdisjoint(numbers):
             stop.set()
         if TELL_STACKS in numbers:
-            # No other thread moves meanwhile. Told from within a signal, whose interrupted code may
-            # be about to make a call, stacks can end the process.
+            # No other thread runs meanwhile. Dumping stacks inside the signal handler can crash a
+            # process that is entering a call.
             faulthandler.dump_traceback()
 
 
 def freeze_recovered() -> None:
-    """Keep what recovery built out of every later garbage collection."""
+    """Exclude the objects of recovery from every later garbage collection."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Rows that are left: what the rows of this machine tell of a ledger whose topics are gone."""
+"""Rows of a ledger whose topics are gone: a sign that the ledger existed."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -11,19 +11,19 @@ from ledger.sdk.view import open_store
 
 
 def check_rows_left(log: Log, ledger: str, stores: Iterable[Path]) -> None:
-    """Raise EventsLostError if rows in one of these folders are a ledger's that has no events.
+    """Raise EventsLostError if a folder holds rows of a ledger that has no events.
 
     Raises LogUnavailableError if the broker does not answer.
     """
-    rows = [told for store in stores if (told := rows_of(store, ledger)) is not None]
+    rows = [found for store in stores if (found := rows_of(store, ledger)) is not None]
     if rows:
         check_not_lost(log, rows=rows)
 
 
 def rows_of(store: Path, ledger: str) -> str | None:
-    """Return what rows in a folder tell of the ledger of a name, None if there are none of it.
+    """Return a text about the rows of a ledger in a folder, None if absent.
 
-    Rows that cannot be read tell nothing: whoever needs them will say so.
+    Unreadable rows are passed over: the role that needs them reports them.
     """
     if not store.is_dir():
         return None

@@ -1,6 +1,6 @@
 """The supervisor: starts the roles of one machine, restarts those that fail, stops them in order.
 
-It knows nothing of what they do. Safety does not rest on it either: two leaders cannot hurt, a
+It does not know what the roles do. Safety does not depend on it: two leaders do no harm, and a
 killed follower resumes from its store.
 """
 
@@ -31,9 +31,9 @@ log_lines = structlog.get_logger("lakeledger.supervisor")
 
 @dataclass(slots=True)
 class Role:
-    """One child process: how to start it, and how it fared so far.
+    """One child process: how to start it, and its ends so far.
 
-    The first time it is started with the arguments of `first` besides.
+    Its first start also gets the arguments of `first`.
     """
 
     name: str
@@ -58,23 +58,23 @@ class Role:
         self.started_s = time.monotonic()
 
     def release(self) -> None:
-        """Let go of a process that has ended."""
+        """Release the pipes of a process that has ended."""
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
         self.process = None
 
     @property
     def pid(self) -> int:
-        """Return the process id, 0 while there is none."""
+        """Return the process id, 0 if the role does not run."""
         return self.process.pid if self.process is not None else 0
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs roles until told to stop; they are started in order and stopped in reverse.
+    """Runs roles until it is stopped; they start in order and stop in reverse order.
 
-    One that does not end within `stop_s` after it was asked to is killed. With `tells_stacks` it
-    tells before where its threads are.
+    A role that does not end within `stop_s` after SIGTERM is killed. With `tells_stacks` it first
+    writes the stacks of its threads.
     """
 
     roles: Sequence[Role]
@@ -88,7 +88,7 @@ class Supervisor:
             role.start(self.environment)
 
     def watch(self, stop: Signal) -> ExitCode:
-        """Keep the roles running until `stop` is set or one ends for good; returns its code."""
+        """Keep the roles running until `stop` is set or a role ends for good; return its code."""
         while not stop.wait(LOOK_S):
             for role in self.roles:
                 code = self.look_after(role)
@@ -97,7 +97,7 @@ class Supervisor:
         return ExitCode.DONE
 
     def look_after(self, role: Role) -> ExitCode | None:
-        """Restart a role that ended, later each time; returns the code of a final end."""
+        """Restart a role that ended, later each time; return the code of a final end."""
         now_s = time.monotonic()
         if role.process is None:
             if now_s >= role.retry_s:
@@ -119,7 +119,7 @@ class Supervisor:
         return None
 
     def stop(self) -> None:
-        """Ask every role to end, last started first, and kill what does not."""
+        """End every role, last started first; kill a role that does not end in time."""
         for role in reversed(self.roles):
             end(role, self.stop_s, tells_stacks=self.tells_stacks)
 
@@ -135,7 +135,7 @@ class Supervisor:
 
 
 def end(role: Role, stop_s: float, *, tells_stacks: bool = False) -> None:
-    """End one role if it runs: politely, and after a while not; it may tell first where it is."""
+    """End a role by SIGTERM, later by SIGKILL; before the kill it may write its stacks."""
     process = role.process
     if process is None:
         return

@@ -1,8 +1,8 @@
 """Up: every process of a ledger on one machine, from an empty folder to the first commit.
 
-The embedded broker (or a Kafka given by its address), two sequencers of which one stands by, the
-follower and, where they are wanted, metadata caches and the feeder in Spark. All of them are
-children of this process, restarted when they fail and stopped with it.
+The processes are the embedded broker (or a Kafka given by its address), two sequencers of which one
+stands by, the follower and, on request, metadata caches and the feeder in Spark. All of them are
+children of this process, which restarts them when they fail and stops them at its end.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,12 +47,12 @@ FOLLOWER = "follower"
 class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
-    `http` is where the follower answers reads, port 0 = any that is free, None = at such a one of
-    this host alone, "off" = nowhere. `cache_http` is the same of the cache, where one is wanted.
-    `lease_s` None = as configured. With `flush` one broker alone flushes to the disk what it
-    acknowledges; an embedded one is told so at each start. With `rebuild` all rows are made anew
-    from the log, with `begin_anew` what is left of a ledger without events is deleted. `client` are
-    settings of Kafka's client, which the roles find by themselves.
+    The follower answers reads at `http`: port 0 = any free port, None = a free port of loopback,
+    "off" = no server. `cache_http` is the same for the cache. `lease_s` None = the configured
+    lease. With `flush` a single broker flushes acknowledged records to the disk; an embedded one
+    gets the setting at each start. With `rebuild` all rows are made anew from the log. With
+    `begin_anew` the remains of a ledger without events are deleted. `client` are settings of
+    Kafka's client; the roles find them by themselves.
     """
 
     ledger: str = LEDGER_DEFAULT
@@ -73,7 +73,7 @@ class UpSettings:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of this ledger, a whole path: clients run in other folders."""
+        """Return the folder of this ledger as an absolute path: clients run in other folders."""
         return (self.home or home_folder()).absolute() / self.ledger
 
     @property
@@ -87,9 +87,9 @@ class UpSettings:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A ledger that is up: where clients find it and which processes it is made of.
+    """A ledger that is up: its address and its processes.
 
-    `has_rows` says whether the rows had come as far as the log when it was.
+    `has_rows` says whether the rows had reached the log's position when the ledger came up.
     """
 
     address: Address
@@ -107,7 +107,7 @@ class Running:
 def running(
     settings: UpSettings, say: Callable[[str], None] = lambda _line: None
 ) -> Iterator[Running]:
-    """Bring a ledger up, and down again on leaving; `say` is told each step.
+    """Bring a ledger up, and down again on leaving; `say` reports each step.
 
     Raises SettingsError, JarsError, BrokerError, LogUnavailableError or RoleEndedError with what to
     do.
@@ -133,17 +133,17 @@ def made_folder(folder: Path) -> Path:
 
 
 def check(settings: UpSettings) -> None:
-    """Raise SettingsError for names and addresses that cannot be, before anything is made."""
+    """Raise SettingsError for impossible names and addresses, before anything is made."""
     if settings.client and settings.bootstrap is None:
         raise SettingsError(
-            "client_config is for a Kafka of others, the embedded broker asks for no login; say "
-            "where that Kafka is with --bootstrap, or leave client_config out"
+            "client_config is for another Kafka, as the embedded broker needs no login; give the "
+            "address of that Kafka with --bootstrap, or leave client_config out"
         )
     topic_name(settings.ledger, Topic.EVENTS)
     if settings.cache_http is not None and settings.caches > 1:
         raise SettingsError(
-            f"cache.http is {settings.cache_http}, where one cache can answer and not "
-            f"{settings.caches}; leave that setting out, and each gets a port of its own"
+            f"cache.http is {settings.cache_http}, the address of a single cache, but there are "
+            f"{settings.caches}; leave that setting out, and each cache gets its own port"
         )
     for http in (settings.http, settings.cache_http):
         if http is not None and http != OFF:
@@ -151,7 +151,7 @@ def check(settings: UpSettings) -> None:
 
 
 def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
-    """Yield what runs, once, between bringing it up and taking it down."""
+    """Bring a ledger up, yield it once, and take it down."""
     folder, ending = settings.folder, Ending()
     broker = start_broker(settings, say)
     try:
@@ -166,7 +166,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             compare(folder / STORE, log, settings.options)
         if settings.rebuild:
             set_rows_aside(folder, say)
-            say("until the new rows are there, there are none to read")
+            say("reads find no rows until the new ones are made")
         caches = [ports.endpoint_of(name, settings.cache_http) for name in cache_names(settings)]
         supervisor = Supervisor(roles_of(settings, address, caches), tells_stacks=is_debugged())
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
@@ -191,7 +191,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
 
 
 def make_topics(settings: UpSettings, bootstrap: str, say: Callable[[str], None]) -> None:
-    """Create or verify the topics, and tell the embedded broker whether it is to flush."""
+    """Create or verify the topics, and set whether the embedded broker flushes."""
     ledger, client = settings.ledger, settings.client
     copies, flush = settings.replication, settings.flush
     if settings.begin_anew:
@@ -209,17 +209,17 @@ def make_topics(settings: UpSettings, bootstrap: str, say: Callable[[str], None]
         for warning in warnings:
             say(f"warning: {warning}")
     elif not flush:
-        say("warning: with --no-flush a power cut may take what was acknowledged")
+        say("warning: with --no-flush a power cut may lose acknowledged commits")
 
 
 class Ending:
-    """How what was started ends: in good order until an interrupt comes meanwhile."""
+    """Ends what was started: in good order, or by kill after an interrupt."""
 
     def __init__(self) -> None:
         self._is_hurried = False
 
     def of(self, stop: Callable[[], None], kill: Callable[[], None]) -> None:
-        """Stop something, or kill it if there is or was an interrupt, which is raised again."""
+        """Stop something, or kill it after an interrupt, which is raised again."""
         if self._is_hurried:
             kill()
             return
@@ -242,7 +242,7 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
 
 
 def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ()) -> list[Role]:
-    """Return the roles to run, in starting order; `caches` is where each of them answers."""
+    """Return the roles to run, in starting order; `caches` are the endpoints of the caches."""
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
     lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
     roles = [
@@ -269,10 +269,10 @@ def cache_names(settings: UpSettings) -> Sequence[str]:
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
-    """Keep a ledger up until KeyboardInterrupt; returns the code of a role that ended for good.
+    """Keep a ledger up until KeyboardInterrupt; return the code of a role that ended for good.
 
-    An interrupt before the ledger is up is raised, after what was started is stopped; another one
-    while it stops kills what is left. Raises as `running`, and BrokerError when the embedded broker
+    An interrupt before the ledger is up is raised after the started processes are stopped. A second
+    interrupt kills the remaining ones. Raises as `running`, and BrokerError if the embedded broker
     died.
     """
     is_up = False
@@ -284,13 +284,15 @@ def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
     except KeyboardInterrupt:
         if not is_up:
             raise
-        say("interrupted while it stopped: what was left was killed, and nothing is left running")
+        say(
+            "interrupted while stopping: the remaining processes were killed, nothing runs any more"
+        )
         return ExitCode.INTERRUPTED
     return code
 
 
 def until_told(up: Running, say: Callable[[str], None]) -> ExitCode:
-    """Look after what runs until KeyboardInterrupt, or until it cannot go on; returns why."""
+    """Look after the processes until KeyboardInterrupt or a final end; return the exit code."""
     ended = end_of(up.broker)
     try:
         announce(up, say)
@@ -298,14 +300,12 @@ def until_told(up: Running, say: Callable[[str], None]) -> ExitCode:
     except KeyboardInterrupt:
         code = ExitCode.DONE
     if ended.is_set():
-        say("the broker has ended, and the ledger ends with it; why is said last")
-        # Nobody is left whom a role could tell that it ends.
         up.supervisor.stop_s = ALONE_S
     return code
 
 
 def announce(up: Running, say: Callable[[str], None]) -> None:
-    """Say what is up, and what comes next."""
+    """Print what is up, and the next step."""
     address = up.address
     say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
     if not up.has_rows:
@@ -319,7 +319,7 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
 
 
 def end_of(broker: Broker | None) -> Signal:
-    """Return what is set when the broker ends: without it no role can do anything."""
+    """Return a signal that is set when the broker ends: without it no role can work."""
     ended = Signal()
 
     def wait(broker: Broker) -> None:

@@ -277,7 +277,7 @@ def test_interrupted_twice(running: Command, home: Path) -> None:
     running.process.send_signal(signal.SIGINT)
     running.wait_for("stopping")
     assert running.end(signal.SIGINT) == ExitCode.INTERRUPTED
-    running.wait_for("interrupted while it stopped: what was left was killed")
+    running.wait_for("interrupted while stopping: every remaining process was killed")
     assert left_of(children) == []
     assert Address.read(home / LEDGER) is None
 

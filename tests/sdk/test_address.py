@@ -55,7 +55,7 @@ def test_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bootstrap", [None, "127.0.0.1:9092"])
 def test_odd_name(bootstrap: str | None, name: Any) -> None:
     """A name that is no text is told as such: it would be looked for, and not be found."""
-    with pytest.raises(TypeError, match="the name of a ledger is a text, such as 'lake', not"):
+    with pytest.raises(TypeError, match="the name of a ledger must be a text, such as 'lake', got"):
         Ledger.connect(bootstrap, name)
 
 
@@ -79,14 +79,16 @@ def test_private(tmp_path: Path) -> None:
         ({"bootstrap": "h:1", "ledger": "lake", "reads_url": {"a": 1}}, "reads_url must be a text"),
         ({"bootstrap": "h:x", "ledger": "lake"}, "bootstrap must be host:port, .* got 'h:x'"),
         ({"bootstrap": "h:1", "ledger": ["x" * 10_000]}, r"got .{80}\)"),
-        ([1], "it is no object, but a list"),
+        ([1], "it must be an object, got a list"),
     ],
 )
 def test_types(tmp_path: Path, fields: object, said: str) -> None:
     """A field of another type is named with what it should be, and what is there."""
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "address.json").write_text(json.dumps(fields))
-    with pytest.raises(SettingsError, match=rf"address\.json does not say where .*{said}"):
+    with pytest.raises(
+        SettingsError, match=rf"address\.json is not the address of a ledger .*{said}"
+    ):
         find_address(environ={"LAKELEDGER_HOME": str(tmp_path)})
 
 
@@ -165,7 +167,7 @@ def test_which_of_several(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     up(tmp_path, "sea")
 
-    with pytest.raises(SettingsError, match=r"lake, sea\. Say which with ledger="):
+    with pytest.raises(SettingsError, match=r"lake, sea\. Choose one with ledger="):
         find_address(environ={"LAKELEDGER_HOME": str(tmp_path)})
 
 

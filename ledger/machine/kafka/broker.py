@@ -1,8 +1,8 @@
 """The embedded Kafka: one real KRaft broker as a child process, on loopback only.
 
-It needs a Java runtime and the fetched jars, and a folder that it keeps everything in; started
-again in the same folder it goes on where it was, also after it was killed. It ends with its parent,
-however that ends. Its folder is described in `ledger.machine.kafka.broker_folder`.
+It needs a Java runtime, the fetched jars, and a folder for its data. Started again in the same
+folder it continues with that data, also after a kill. It ends with its parent, even if the parent
+is killed. `ledger.machine.kafka.broker_folder` describes the folder.
 """
 
 import base64
@@ -34,13 +34,13 @@ _FULL_DISK = os.strerror(errno.ENOSPC)
 
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 _LOG_FLAG = "-Dlog4j2.level=WARN"
-# Small and quick to start, for who is busy for seconds.
+# Small and quick to start, for a broker that is busy for seconds.
 _BRIEF_FLAGS = ("-XX:TieredStopAtLevel=1", "-Xms64m", "-Xmx256m", "-Xss512k")
-# Java's optimising compiler takes some twenty seconds of CPU while the broker gets busy, and from
-# then on two thirds off what a request costs. The young generation holds many requests between two
-# collections, each of which costs the same however much of it is garbage.
+# Java's optimising compiler needs about twenty seconds of CPU; then a request costs a third. The
+# young generation holds many requests between two collections, as each collection costs the same
+# however much garbage it finds.
 _LASTING_FLAGS = ("-Xms192m", "-Xmn128m", "-Xmx384m", "-Xss512k")
-# Java reads names of files by the locale, and with these none that has other letters.
+# Java reads file names by the locale; with these two it cannot read other letters.
 _ASCII_ONLY = {"C", "POSIX"}
 _UTF8 = "C.UTF-8"
 _CLEAN_EXITS = {0, 128 + signal.SIGTERM}
@@ -69,7 +69,7 @@ class _Kafka:
         return self.command(*flags, "kafka.Kafka", str(folder.properties))
 
     def format(self, folder: BrokerFolder) -> None:
-        """Make the folder that of a new cluster, as Kafka asks for before its first start."""
+        """Format the folder for a new cluster; Kafka demands it before its first start."""
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         flags = ["--ignore-formatted", f"--cluster-id={cluster}", f"--config={folder.properties}"]
         done = subprocess.run(
@@ -89,11 +89,11 @@ class _Kafka:
 class Broker:
     """A broker that is running and ready; `with Broker.start(folder) as broker:` ends it too.
 
-    If the process that started it is gone, and with it every fork of it, the broker is killed.
+    The broker is killed when the process that started it, and every fork of that, is gone.
 
     Attributes:
         bootstrap: the address for clients, `127.0.0.1:port`.
-        folder: where everything it keeps lies.
+        folder: the folder of its data.
     """
 
     def __init__(
@@ -126,8 +126,8 @@ class Broker:
         Args:
             data_dir: the folder; made if it does not exist.
             port: for clients; by default the one kept in the folder, or a free one.
-            lasting: made for hours under load instead of seconds: it takes 100 MB more memory, and
-                once it has been busy for a while a third of the CPU.
+            lasting: tuned for hours under load: it needs 100 MB more memory, and after a while a
+                third of the CPU.
 
         Raises:
             SettingsError: there is no Java.
@@ -171,7 +171,7 @@ class Broker:
             time.sleep(_POLL_S)
 
     def wait_for_end(self) -> None:
-        """Wait until the broker has ended, by itself or because it was told to."""
+        """Wait until the broker has ended, by itself or by `stop`."""
         self._process.wait()
 
     def stop(self) -> None:
@@ -202,7 +202,7 @@ class Broker:
         self._release()
 
     def _release(self) -> None:
-        """Let the watch end without killing: its process id may belong to somebody else by now."""
+        """End the watch without a kill: the process id may belong to another process by now."""
         if not self._is_released:
             self._process.communicate(b"stopped\n")
             self._is_released = True
@@ -212,7 +212,7 @@ class Broker:
             return probe.connect_ex((LOOPBACK, self._port)) == 0
 
     def _why_ended(self, code: int) -> str:
-        """Say why the broker ended by itself: of a signal its output tells nothing."""
+        """Return why the broker ended by itself; its output does not mention a signal."""
         what = f"had ended by itself with exit code {code}"
         if code >= 0 or self._disk_is_full(self._said()):
             return self._last_words(what)
@@ -238,7 +238,7 @@ class Broker:
         return [line for line in lines if line.strip() and not line.startswith("\tat ")]
 
     def _disk_is_full(self, said: Sequence[str]) -> bool:
-        """Tell whether the disk is full, or was: what ended may have made room by that."""
+        """Return whether the disk is or was full: the end of the broker may have freed space."""
         is_full = shutil.disk_usage(self.folder).free < _FULL_DISK_BYTES
         return is_full or any(_FULL_DISK in line for line in said)
 

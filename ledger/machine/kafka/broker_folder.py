@@ -2,10 +2,10 @@
 
     server.properties   written anew at every start; keeps the ports
     log/                Kafka's own: meta.properties names the cluster
-    broker.log          what the broker says
-    lock                held for as long as the broker's process lives
+    broker.log          the broker's output
+    lock                held while the broker's process lives
 
-Starting and ending processes is done in `broker`.
+`broker` starts and ends the processes.
 """
 
 import fcntl
@@ -71,7 +71,7 @@ class BrokerFolder:
 
     @property
     def output(self) -> Path:
-        """What the broker says goes here."""
+        """The file of the broker's output."""
         return self.path / "broker.log"
 
     @property
@@ -153,8 +153,8 @@ class BrokerFolder:
         port = wanted or int(kept.rpartition(":")[2] or 0) or free_port()
         if not _is_free(port):
             raise BrokerError(
-                f"Port {port} of {LOOPBACK}, {'asked for' if wanted else 'kept for this folder'},"
-                " is in use. Stop what listens there, or ask for another port."
+                f"Port {port} of {LOOPBACK}, {'requested' if wanted else 'kept for this folder'},"
+                " is in use. Stop the process that listens there, or choose another port."
             )
         return port
 
@@ -184,7 +184,7 @@ def read_properties(file: Path) -> Mapping[str, str]:
 
 
 def free_port(other_than: int = 0) -> int:
-    """Return a port of loopback where nobody listens, below those of outgoing connections."""
+    """Return a free port of loopback, below the ports of outgoing connections."""
     candidates = random.SystemRandom().sample(_PORTS, 100)
     return next(port for port in candidates if port != other_than and _is_free(port))
 

